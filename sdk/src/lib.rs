@@ -80,7 +80,7 @@ pub mod transport {
 #[doc(hidden)]
 pub mod admin {
     #[cfg(feature = "openapi")]
-    pub use crate::rules::limits::{limit_length, write_limits};
+    pub use crate::rules::openapi_limits::{limit_length, write_limits};
     pub use crate::{
         model::{
             admin::{
@@ -96,7 +96,7 @@ pub mod admin {
         },
         rules::{
             admin::{
-                MOST_ADDRESSES, check_account, check_account_name, check_carrier_key, check_key,
+                MAX_IP_ADDRESSES, check_account, check_account_name, check_carrier_key, check_key,
                 check_name, check_replay, check_webhook,
             },
             carrier::check_carrier_events,

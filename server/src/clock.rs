@@ -1,4 +1,4 @@
-//! Time: the only place that reads the wall clock. Everything else is handed a `now`.
+//! Time: the only module that reads the wall clock. All other code is given the time as an argument.
 
 mod jumps;
 
@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 
 pub(crate) use jumps::{JumpGuard, Reading};
 
-/// A moment: milliseconds since 1970 began in UTC.
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Millis(pub i64);
 
@@ -29,18 +29,18 @@ impl Millis {
     /// One day.
     pub const DAY: i64 = 24 * Self::HOUR;
 
-    /// The moment `millis` later; negative is earlier. It stops at the ends of time.
+    /// The time `millis` later, or earlier if negative; it saturates.
     #[must_use]
     pub const fn plus(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
     }
 
-    /// The Unix second in which the moment lies.
+    /// The Unix second that contains the time.
     pub const fn second(self) -> i64 {
         self.0.div_euclid(Self::SECOND)
     }
 
-    /// The moment as a date and time; beyond what a calendar can say it is 1970.
+    /// The time as a date and time; 1970 if it is out of the calendar's range.
     pub fn to_utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()
     }
@@ -54,22 +54,21 @@ impl From<DateTime<Utc>> for Millis {
 
 /// Tells the time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The present moment.
+    /// The present time.
     fn now(&self) -> Millis;
 
-    /// The moment by which something may be said to have expired: earlier than now while there is
-    /// doubt about now.
+    /// The time by which something may expire: earlier than now while the clock is in doubt after a jump.
     fn expiry(&self) -> Millis {
         self.now()
     }
 
-    /// Whether things may be deleted for their age.
+    /// Whether old data may be deleted.
     fn may_purge(&self) -> bool {
         true
     }
 
-    /// Looks for a jump; answers by how many milliseconds the clock has jumped since the last look. A
-    /// clock that is moved on purpose does not jump.
+    /// Checks for a jump; returns by how many milliseconds the clock has jumped since the last look. A clock that a test
+    /// moves does not jump.
     fn look(&self) -> Option<i64> {
         None
     }
@@ -87,13 +86,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// Where a [`GuardedClock`] reads both times.
+/// The source of a [`GuardedClock`]'s two times.
 pub(crate) trait TwoClocks: fmt::Debug + Send + Sync {
-    /// What both show now.
+    /// Both times, read together.
     fn read(&self) -> Reading;
 }
 
-/// The machine's.
+/// The machine's two clocks.
 #[derive(Debug)]
 pub(crate) struct MachineClocks(Instant);
 
@@ -104,8 +103,8 @@ impl TwoClocks for MachineClocks {
     }
 }
 
-/// The machine's clock, watched for jumps: it shows what the machine shows, and doubts that for a while
-/// where something would be lost.
+/// The machine's clock with a guard against jumps: it shows the machine's time, but for a while after a jump nothing
+/// expires or is deleted by it.
 #[derive(Debug)]
 pub(crate) struct GuardedClock<T = MachineClocks> {
     clocks: T,
@@ -113,15 +112,15 @@ pub(crate) struct GuardedClock<T = MachineClocks> {
 }
 
 impl GuardedClock {
-    /// The machine's clock, from now on.
-    pub(crate) fn of_machine() -> Self {
-        Self::reading(MachineClocks(stopwatch()))
+    /// A guard of the machine's clock, from now on.
+    pub(crate) fn new() -> Self {
+        Self::from_clocks(MachineClocks(stopwatch()))
     }
 }
 
 impl<T: TwoClocks> GuardedClock<T> {
-    /// A clock over any two, from now on.
-    pub(crate) fn reading(clocks: T) -> Self {
+    /// A guard of any two clocks, from now on.
+    pub(crate) fn from_clocks(clocks: T) -> Self {
         let guard = Mutex::new(JumpGuard::starting_at(clocks.read()));
         Self { clocks, guard }
     }
@@ -149,7 +148,7 @@ impl<T: TwoClocks> Clock for GuardedClock<T> {
     }
 }
 
-/// A clock that stands still until it is moved; it never goes back by itself.
+/// A clock that stands still until it is set.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
@@ -171,8 +170,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// A clock that begins at a moment and runs as tokio's time does: with the machine, or, on a runtime
-/// whose time is paused, as far as its sleeps have been moved.
+/// A clock that starts at a time and runs in tokio's time: with the machine, or, on a paused runtime, by the sleeps of its
+/// tasks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokioClock {
     origin: Millis,
@@ -193,14 +192,13 @@ impl Clock for TokioClock {
     }
 }
 
-/// Real time since some moment of this process, for how long a cached thing may be believed and
-/// how long work took; it has nothing to do with the service's own clock.
+/// Monotonic real time, for the age of cached things and the duration of work; it is independent of the service's clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
 pub(crate) fn stopwatch() -> Instant {
     Instant::now()
 }
 
-/// The runtime's time, by which it sleeps: a test can hold and move it.
+/// The runtime's time, by which it sleeps: a test can pause and advance it.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
 pub(crate) fn runtime_time() -> tokio::time::Instant {
     tokio::time::Instant::now()

@@ -1,5 +1,5 @@
-//! Ids, tracking numbers and secrets: the only place that reads randomness. A seed makes them
-//! the same in every run, which is what the mock server wants and production must never have.
+//! Ids, tracking numbers and secrets: the only module that reads randomness. From a seed they are the same in every run,
+//! as the mock server needs and production must never be.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,16 +9,17 @@ use ulid::Ulid;
 use crate::clock::Millis;
 
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const BUFFER: usize = 4096;
+/// Bytes drawn at a time: a call of the operating system for each id would dominate its cost.
+const BUFFER_BYTES: usize = 4096;
 
-/// Makes ids.
+/// Generates ids.
 #[derive(Debug)]
 pub struct Ids(Mutex<Buffer>);
 
 #[derive(Clone)]
 struct Buffer {
     source: Source,
-    bytes: [u8; BUFFER],
+    bytes: [u8; BUFFER_BYTES],
     used: usize,
 }
 
@@ -28,9 +29,9 @@ enum Source {
     Seed(fastrand::Rng),
 }
 
-/// Where the ids of a seed have got to.
+/// The position of a seeded generator; nothing for the operating system's.
 #[derive(Debug, Clone)]
-pub(crate) struct Place(Option<Buffer>);
+pub(crate) struct SeedPosition(Option<Buffer>);
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,21 +40,21 @@ impl std::fmt::Debug for Buffer {
 }
 
 impl Ids {
-    /// Ids nobody can guess, from the operating system's randomness.
+    /// Unpredictable ids, from the operating system's randomness.
     pub fn random() -> Self {
-        Self::from(Source::OperatingSystem)
+        Self::new(Source::OperatingSystem)
     }
 
-    /// Ids that are the same for the same seed. For tests only: anybody can guess them.
+    /// Ids that follow from a seed. For tests only: they can be predicted.
     pub fn seeded(seed: u64) -> Self {
-        Self::from(Source::Seed(fastrand::Rng::with_seed(seed)))
+        Self::new(Source::Seed(fastrand::Rng::with_seed(seed)))
     }
 
-    fn from(source: Source) -> Self {
-        Self(Mutex::new(Buffer { source, bytes: [0; BUFFER], used: BUFFER }))
+    fn new(source: Source) -> Self {
+        Self(Mutex::new(Buffer { source, bytes: [0; BUFFER_BYTES], used: BUFFER_BYTES }))
     }
 
-    /// A new ULID of the moment `now`.
+    /// A new ULID at the time `now`.
     pub fn ulid(&self, now: Millis) -> Ulid {
         let mut random = [0_u8; 16];
         self.fill(random.split_at_mut(6).1);
@@ -90,19 +91,19 @@ impl Ids {
         bytes
     }
 
-    /// Where the ids have got to, if they come from a seed.
-    pub(crate) fn place(&self) -> Place {
+    /// The position of the generator, if it is seeded.
+    pub(crate) fn seed_position(&self) -> SeedPosition {
         let buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match buffer.source {
-            Source::Seed(_) => Place(Some(buffer.clone())),
-            // What nobody can guess is never given twice.
-            Source::OperatingSystem => Place(None),
+            Source::Seed(_) => SeedPosition(Some(buffer.clone())),
+            // Secret random bytes must never be used twice.
+            Source::OperatingSystem => SeedPosition(None),
         }
     }
 
-    /// Goes on from a place: the ids that followed it follow again.
-    pub(crate) fn go_on_from(&self, place: &Place) {
-        if let Some(buffer) = &place.0 {
+    /// Returns to a position: the same ids follow again.
+    pub(crate) fn resume_from(&self, position: &SeedPosition) {
+        if let Some(buffer) = &position.0 {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(buffer);
         }
     }
@@ -117,7 +118,7 @@ impl Ids {
 
 impl Buffer {
     fn next(&mut self) -> u8 {
-        if self.used >= BUFFER {
+        if self.used >= BUFFER_BYTES {
             self.refill();
         }
         let byte = self.bytes.get_mut(self.used).map(std::mem::take);
@@ -152,7 +153,7 @@ pub(crate) fn manifest_id(ulid: Ulid) -> ManifestId {
     ManifestId::unchecked(named("man", ulid))
 }
 
-/// A public id: what it names, and a ULID.
+/// A public id: a prefix that says what it identifies, and a ULID.
 pub(crate) fn named(kind: &str, ulid: Ulid) -> String {
     format!("{kind}_{ulid}")
 }
@@ -174,12 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn what_followed_a_place_follows_again_for_a_seed_and_never_otherwise() {
+    fn what_followed_a_position_follows_again_for_a_seed_and_never_otherwise() {
         for (ids, again) in [(Ids::seeded(1), true), (Ids::random(), false)] {
             let _ = ids.tracking_tail();
-            let place = ids.place();
+            let position = ids.seed_position();
             let first: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
-            ids.go_on_from(&place);
+            ids.resume_from(&position);
             let second: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
             assert_eq!(first == second, again);
         }

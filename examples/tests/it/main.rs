@@ -276,14 +276,14 @@ async fn track_until_delivered_tells_each_event_once_and_ends() {
 async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
     let clock = Clock::system();
     let shop = Shop::around(MockServer::builder().clock(clock).start().await);
-    let secret = shop.server.webhook_inbox().elsewhere("http://127.0.0.1:9/").expose();
+    let secret = shop.server.webhook_inbox().send_to("http://127.0.0.1:9/").expose();
     let old = Secret::from_random(&[7; 32]).expose();
     let mut receiver = shop.example("webhook_receiver", &["127.0.0.1:0"]);
     receiver.env("PARCELO_WEBHOOK_SECRETS", format!("{secret},{old}"));
     let (mut child, mut lines) = start(receiver);
     let url = lines.next().unwrap().split_off("listening on ".len());
     assert_eq!(
-        shop.server.webhook_inbox().events(["parcel.created"]).elsewhere(&url).expose(),
+        shop.server.webhook_inbox().events(["parcel.created"]).send_to(&url).expose(),
         secret
     );
 

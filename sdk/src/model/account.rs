@@ -22,7 +22,7 @@ pub struct Health {
     pub status: String,
     /// Always true: without a valid key the answer is an error.
     pub authenticated: bool,
-    /// The name given to the key when it was made.
+    /// The key's name.
     pub key_name: String,
     /// The countries it may ship to; `["*"]` is every supported one.
     #[serde(deserialize_with = "lenient::words")]
@@ -34,7 +34,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// The answer to a key that may ship everywhere.
+    /// The answer for a key that may ship to every country.
     ///
     /// ```
     /// use parcelo::Environment;
@@ -54,7 +54,7 @@ impl Health {
         }
     }
 
-    /// The same of a key that may ship to these countries only.
+    /// Sets the countries that the key may ship to.
     #[must_use]
     pub fn with_allowed_countries<C: Into<String>>(
         self,
@@ -75,9 +75,9 @@ pub struct ParcelSummary {
     pub id: ParcelId,
     /// The tracking number.
     pub tracking_number: TrackingNumber,
-    /// Where it stands.
+    /// Its status.
     pub status: ParcelStatus,
-    /// The status in words, in the language of the answer.
+    /// The status's name, in the language of the answer.
     pub status_name: String,
     /// The order's id in the caller's system.
     #[serde(default)]
@@ -85,10 +85,10 @@ pub struct ParcelSummary {
     /// The customer's reference.
     #[serde(default)]
     pub customer_reference: Option<String>,
-    /// Where it goes.
+    /// The destination country.
     #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
     pub destination_country: MaybeKnown<CountryCode>,
-    /// Where the label file lies.
+    /// The URL of the label file.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub label_url: Option<LabelLink>,
@@ -145,25 +145,25 @@ impl ParcelSummary {
 }
 
 setters! { ParcelSummary {
-    /// The same with its status in other words.
+    /// Sets the status's name.
     with_status_name(status_name: string);
-    /// The same with an order's id in the caller's system.
+    /// Sets the order's id in the caller's system.
     with_external_order_id(external_order_id: text);
-    /// The same with a customer's reference.
+    /// Sets the customer's reference.
     with_customer_reference(customer_reference: text);
-    /// The same with a label file's address.
+    /// Sets the label file's address.
     with_label_url(label_url: link);
-    /// The same in a manifest.
+    /// Sets the manifest.
     with_manifest_id(manifest_id: some ManifestId);
-    /// The same under an air waybill.
+    /// Sets the air waybill.
     with_awb_number(awb_number: text);
-    /// The same, created at this time.
+    /// Sets the time of creation.
     with_created_at(created_at: DateTime<Utc>);
-    /// The same, in its status since this time.
+    /// Sets the time of the last change of status.
     with_updated_at(updated_at: DateTime<Utc>);
 } }
 
-/// Where a page stands in its list.
+/// The position of a page in its list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -232,16 +232,16 @@ pub struct Deleted {
 }
 
 setters! { Deleted {
-    /// The same with so many parcels.
+    /// Sets the number of parcels.
     with_parcels(parcels: u64);
-    /// The same with so many labels.
+    /// Sets the number of labels.
     with_labels(labels: u64);
-    /// The same with so many manifests.
+    /// Sets the number of manifests.
     with_manifests(manifests: u64);
-    /// The same with so many tracking events.
+    /// Sets the number of tracking events.
     with_tracking_events(tracking_events: u64);
-    /// The same with so many idempotency keys.
+    /// Sets the number of idempotency keys.
     with_idempotency_keys(idempotency_keys: u64);
-    /// The same with so many webhook deliveries.
+    /// Sets the number of webhook deliveries.
     with_webhook_deliveries(webhook_deliveries: u64);
 } }

@@ -20,7 +20,7 @@ const PREFIX: &str = "adm_";
 pub struct AdminToken(SecretKey);
 
 impl AdminToken {
-    /// Reads a token and checks its check characters, so a typo is told without asking the server.
+    /// Reads a token and checks its check characters, so that a typo is found without asking the server.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         SecretKey::parse(text, |_| PREFIX).map(Self).ok_or(InvalidValue::AdminToken)
     }

@@ -19,7 +19,7 @@ use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKe
 pub struct ApiKey(SecretKey);
 
 impl ApiKey {
-    /// Reads a key and checks its check characters, so a typo is told without asking the server.
+    /// Reads a key and checks its check characters, so that a typo is found without asking the server.
     ///
     /// Errors: [`InvalidValue::ApiKey`], which does not repeat the text.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {

@@ -1,4 +1,4 @@
-//! What carriers tell the service (api: 10).
+//! The carriers' API: events and their outcomes (docs/api.md, Carrier events).
 
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct CarrierEvent {
     pub occurred_at: DateTime<FixedOffset>,
     /// Where.
     pub location: String,
-    /// More, when there is more to say.
+    /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The carrier's own code.
@@ -37,15 +37,15 @@ pub struct CarrierEvent {
 }
 
 wire_enum! {
-    /// What became of a carrier's event.
+    /// The outcome of a carrier's event.
     CarrierOutcome {
         /// It changed the parcel's status.
         Applied = "APPLIED",
         /// It went into the history and changed nothing else.
         Recorded = "RECORDED",
-        /// The same carrier had sent it before.
+        /// The same carrier has sent it before.
         Duplicate = "DUPLICATE",
-        /// It could not be taken; `error` says why.
+        /// It was rejected; `error` says why.
         Rejected = "REJECTED",
     }
 }
@@ -54,9 +54,9 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierResults {
-    /// Counts.
+    /// The counts.
     pub summary: CarrierSummary,
-    /// In the order sent.
+    /// The results, in the order of the request.
     pub results: Vec<CarrierResult>,
 }
 
@@ -76,7 +76,7 @@ pub struct CarrierSummary {
     pub rejected: u32,
 }
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -85,7 +85,7 @@ pub struct CarrierResult {
     pub event_id: String,
     /// The parcel.
     pub tracking_number: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: CarrierOutcome,
     /// Why it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKe
 pub struct CarrierKey(SecretKey);
 
 impl CarrierKey {
-    /// Reads a key and checks its check characters, so a typo is told without asking the server.
+    /// Reads a key and checks its check characters, so that a typo is found without asking the server.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         SecretKey::parse(text, Self::prefix).map(Self).ok_or(InvalidValue::CarrierKey)
     }

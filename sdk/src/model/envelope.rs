@@ -48,15 +48,15 @@ pub mod header {
     pub const API_KEY: &str = "x-api-key";
     /// The carrier key.
     pub const CARRIER_KEY: &str = "x-carrier-key";
-    /// A second spelling of the body's `idempotencyKey`.
+    /// The header that stands in for the body's `idempotencyKey`.
     pub const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
-    /// The same as the IETF's draft spells it: between quotes, or without them.
+    /// The header of the IETF draft, with quotes or without.
     pub const STANDARD_IDEMPOTENCY_KEY: &str = "idempotency-key";
-    /// `true` on an answer that was given before.
+    /// `true` on a replayed answer.
     pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
     /// The id to quote to support.
     pub const REQUEST_ID: &str = "x-request-id";
-    /// The most requests in a window.
+    /// The maximum of requests in a window.
     pub const RATE_LIMIT: &str = "x-ratelimit-limit";
     /// Requests left in the window.
     pub const RATE_REMAINING: &str = "x-ratelimit-remaining";

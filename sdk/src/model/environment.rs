@@ -18,7 +18,7 @@ impl Environment {
     /// Both environments.
     pub const ALL: [Self; 2] = [Self::Production, Self::Sandbox];
 
-    /// The word on the wire: `production` or `sandbox`.
+    /// The code in JSON: `production` or `sandbox`.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Production => "production",

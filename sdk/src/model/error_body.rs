@@ -3,15 +3,13 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-#[cfg(feature = "openapi")]
-use super::schema;
 use super::{
-    ErrorCode, Language, ParcelStatus, RequestId, Row, Unreadable, VoidResult, lenient,
+    ErrorCode, ItemError, Language, ParcelStatus, RequestId, Row, Unreadable, VoidResult, lenient,
     macros::setters, macros::wire_enum,
 };
 
 wire_enum! {
-    /// What is wrong with one field.
+    /// The codes of faults.
     FaultCode {
         /// It is missing or blank.
         Required = "REQUIRED",
@@ -23,15 +21,15 @@ wire_enum! {
         InvalidFormat = "INVALID_FORMAT",
         /// The number is outside its bounds.
         OutOfRange = "OUT_OF_RANGE",
-        /// The value exists in the world but not here.
+        /// The value is valid but not supported.
         NotSupported = "NOT_SUPPORTED",
         /// It disagrees with another field.
         Mismatch = "MISMATCH",
-        /// It is none of the known values.
+        /// It is not one of the known values.
         UnknownValue = "UNKNOWN_VALUE",
-        /// It stands twice.
+        /// It is repeated.
         Duplicate = "DUPLICATE",
-        /// The body is no JSON object.
+        /// The body is not a JSON object.
         MalformedJson = "MALFORMED_JSON",
     }
 }
@@ -43,10 +41,10 @@ wire_enum! {
 pub struct FieldFault {
     /// The field's path in wire spelling: `receiver.address.zipCode`, `products[0].quantity`.
     pub field: String,
-    /// What is wrong with it.
+    /// The code.
     #[serde(default = "FieldFault::unnamed")]
     pub code: FaultCode,
-    /// What is wrong with it, in English.
+    /// The message in English.
     pub message: String,
     /// The same in Spanish.
     #[serde(default)]
@@ -57,12 +55,12 @@ pub struct FieldFault {
 }
 
 setters! { FieldFault {
-    /// The same with a value that was probably meant.
+    /// Sets the value that was probably meant.
     with_suggestion(suggestion: text);
 } }
 
 impl FieldFault {
-    /// A fault of the field at this path, with what is wrong in English and Spanish.
+    /// A fault of the field at this path, with its message in English and Spanish.
     ///
     /// ```
     /// # use parcelo::model::{FaultCode, FieldFault};
@@ -89,7 +87,7 @@ impl FieldFault {
     }
 }
 
-/// One that cannot be read is shown as it came.
+/// One that cannot be read is shown as received.
 impl From<Unreadable> for FieldFault {
     fn from(row: Unreadable) -> Self {
         let message = lenient::text(row.into_json());
@@ -98,23 +96,23 @@ impl From<Unreadable> for FieldFault {
     }
 }
 
-/// Something odd about an order that was accepted all the same.
+/// A warning: something unlikely in an order that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Warning {
-    /// What is odd.
+    /// The code.
     pub code: WarningCode,
     /// The field's path in wire spelling.
     pub field: String,
-    /// What is odd, in English.
+    /// The message in English.
     pub message: String,
     /// The same in Spanish.
     pub message_es: String,
 }
 
 impl Warning {
-    /// A warning about the field at this path, with what is odd in English and Spanish.
+    /// A warning about the field at this path, with its message in English and Spanish.
     pub fn new(
         code: WarningCode,
         field: impl Into<String>,
@@ -129,7 +127,7 @@ impl Warning {
     }
 }
 
-/// One that cannot be read is shown as it came.
+/// One that cannot be read is shown as received.
 impl From<Unreadable> for Warning {
     fn from(row: Unreadable) -> Self {
         let (code, message) = (WarningCode::Unknown(String::new()), lenient::text(row.into_json()));
@@ -138,7 +136,7 @@ impl From<Unreadable> for Warning {
 }
 
 wire_enum! {
-    /// What is odd about an order that was accepted all the same.
+    /// The codes of warnings.
     WarningCode {
         /// The field is not part of the API; it was ignored.
         UnknownField = "UNKNOWN_FIELD",
@@ -146,21 +144,21 @@ wire_enum! {
         HsCodeMissing = "HS_CODE_MISSING",
         /// No description of the goods is given.
         CustomsDescriptionMissing = "CUSTOMS_DESCRIPTION_MISSING",
-        /// The declared value is above the sum of the products.
+        /// The declared value exceeds the sum of the products.
         DeclaredValueAboveProducts = "DECLARED_VALUE_ABOVE_PRODUCTS",
-        /// The telephone number is of another country than the address.
+        /// The telephone number's country code differs from the address.
         PhoneCountryMismatch = "PHONE_COUNTRY_MISMATCH",
         /// The postal code is missing where the country uses one.
         PostalCodeMissing = "POSTAL_CODE_MISSING",
-        /// The kind of national id was taken from its length.
+        /// The type of the national ID was inferred from its length.
         NationalIdTypeGuessed = "NATIONAL_ID_TYPE_GUESSED",
         /// Both weights are given; they agree.
         BothWeightsGiven = "BOTH_WEIGHTS_GIVEN",
-        /// The national id's check digit does not fit.
+        /// The national ID's check digit is wrong.
         NationalIdCheckDigit = "NATIONAL_ID_CHECK_DIGIT",
         /// The postal code belongs to another state.
         PostalStateMismatch = "POSTAL_STATE_MISMATCH",
-        /// The postal code does not have the country's form.
+        /// The postal code does not match the country's format.
         PostalCodeFormat = "POSTAL_CODE_FORMAT",
         /// The city is not in the department given.
         CityDepartmentMismatch = "CITY_DEPARTMENT_MISMATCH",
@@ -170,7 +168,7 @@ wire_enum! {
         HsCodeFormat = "HS_CODE_FORMAT",
         /// Some characters cannot be drawn on the label.
         TextNotPrintable = "TEXT_NOT_PRINTABLE",
-        /// A name holds a character that cannot be seen and that its alphabet may need.
+        /// A name contains an invisible character, which its script may need.
         TextHiddenCharacter = "TEXT_HIDDEN_CHARACTER",
         /// The parcels of a manifest go to several countries.
         MixedDestinations = "MIXED_DESTINATIONS",
@@ -183,7 +181,7 @@ wire_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ErrorBody {
-    /// What went wrong, in one word; a newer server may have further ones.
+    /// The error code; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
     /// What happened, in English.
@@ -193,7 +191,7 @@ pub struct ErrorBody {
     pub message_es: String,
     /// More, depending on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = schema::ErrorDetails, required = false))]
+    #[cfg_attr(feature = "openapi", schema(value_type = details::ErrorDetails, required = false))]
     pub details: Option<Value>,
     /// The id to quote to support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -210,16 +208,16 @@ pub struct ErrorBody {
 }
 
 setters! { ErrorBody {
-    /// The same with details, as the code has them.
+    /// Sets the details.
     with_details(details: some Value);
-    /// The same with the id to quote to support.
+    /// Sets the id to quote to support.
     with_request_id(request_id: some RequestId);
-    /// The same with whole seconds to wait before trying again.
+    /// Sets the whole seconds to wait before retrying.
     with_retry_after(retry_after: some serde_json::Number);
 } }
 
 impl ErrorBody {
-    /// An error with this code, told in English and Spanish.
+    /// An error with this code and its message in English and Spanish.
     ///
     /// ```
     /// use parcelo::ErrorCode;
@@ -277,11 +275,11 @@ impl ErrorBody {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RejectedParcel {
-    /// Its place in the request: `trackingNumbers[3]`.
+    /// Its path in the request: `trackingNumbers[3]`.
     pub field: String,
-    /// The number as it was asked.
+    /// The number as requested.
     pub tracking_number: String,
-    /// Where the parcel stands, when there is one.
+    /// The parcel's status, if there is such a parcel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ParcelStatus>,
     /// Why it cannot.
@@ -302,7 +300,7 @@ impl RejectedParcel {
 }
 
 setters! { RejectedParcel {
-    /// The same of a parcel that stands here.
+    /// Sets the parcel's status.
     with_status(status: some ParcelStatus);
 } }
 
@@ -324,28 +322,54 @@ impl ErrorEnvelope {
     }
 }
 
-/// What is wrong with one item of a list, in the answer to the whole list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[non_exhaustive]
-pub struct ItemError {
-    /// What went wrong, in one word; a newer server may have further ones.
-    #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
-    pub code: String,
-    /// What happened, in English.
-    #[serde(default, deserialize_with = "lenient::word")]
-    #[cfg_attr(feature = "openapi", schema(required = true))]
-    pub message: String,
-    /// The same in Spanish.
-    #[serde(default, deserialize_with = "lenient::word")]
-    #[cfg_attr(feature = "openapi", schema(required = true))]
-    pub message_es: String,
-}
+/// The schema of an error's details, which depend on the code.
+#[cfg(feature = "openapi")]
+mod details {
+    use utoipa::{
+        PartialSchema, ToSchema,
+        openapi::{
+            ObjectBuilder, Ref, RefOr,
+            schema::{AnyOfBuilder, ArrayBuilder, Schema},
+        },
+    };
 
-impl ItemError {
-    /// What is wrong, with a code and in English and Spanish.
-    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
-        Self { code: code.into(), message: en.into(), message_es: es.into() }
+    use super::{FieldFault, RejectedParcel, VoidResult};
+
+    /// The members that several codes have.
+    pub(super) struct ErrorDetails;
+
+    impl PartialSchema for ErrorDetails {
+        fn schema() -> RefOr<Schema> {
+            let reference = |name| Ref::from_schema_name(name);
+            let fault = AnyOfBuilder::new()
+                .item(reference(FieldFault::name()))
+                .item(reference(RejectedParcel::name()));
+            let errors = ArrayBuilder::new().items(fault).description(Some(
+                "Every fault of an invalid request; or every parcel that cannot be added to a manifest.",
+            ));
+            let results = ArrayBuilder::new()
+                .items(reference(VoidResult::name()))
+                .description(Some("Why each order could not be voided."));
+            ObjectBuilder::new()
+                .description(Some("Details of the error; some codes have further members."))
+                .property("errors", errors)
+                .property("results", results)
+                .into()
+        }
+    }
+
+    impl ToSchema for ErrorDetails {
+        fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+            add::<FieldFault>(schemas);
+            add::<RejectedParcel>(schemas);
+            add::<VoidResult>(schemas);
+        }
+    }
+
+    /// A type's schema and those that it refers to.
+    fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(schemas);
+        schemas.push((T::name().into_owned(), T::schema()));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The catalogue of errors: code, HTTP status and texts, each exactly once (spec: Errors).
+//! The error catalogue: every error's code, HTTP status and texts, each in one place (spec: Errors).
 
 use super::Language;
 
@@ -47,19 +47,19 @@ macro_rules! catalogue {
 catalogue! {
     /// No `X-API-Key` header.
     AuthMissingApiKey = "AUTH_MISSING_API_KEY", 401, "Missing X-API-Key header.", "Falta el encabezado X-API-Key.";
-    /// The key is unknown, revoked, or of the other environment.
+    /// The key is unknown or revoked, or belongs to the other environment.
     AuthInvalidApiKey = "AUTH_INVALID_API_KEY", 401, "The API key is invalid or has been revoked.", "La clave de API no es válida o ha sido revocada.";
-    /// The client address is outside the key’s IP list.
+    /// The client's address is not on the key's IP list.
     AuthIpNotAllowed = "AUTH_IP_NOT_ALLOWED", 403, "Requests from this IP address are not allowed for this API key.", "Esta clave de API no admite solicitudes desde esta dirección IP.";
     /// The key may not create orders to this destination.
     AuthCountryNotAllowed = "AUTH_COUNTRY_NOT_ALLOWED", 403, "This API key may not create orders to country {country}.", "Esta clave de API no puede crear pedidos con destino a {country}.";
-    /// The operation exists in the sandbox only.
+    /// The operation exists only in the sandbox.
     SandboxOnly = "SANDBOX_ONLY", 403, "This operation is available only in the sandbox with a sandbox key.", "Esta operación solo está disponible en el entorno de pruebas con una clave de pruebas.";
     /// Too many requests in this window; carries `retryAfter`.
     RateLimitExceeded = "RATE_LIMIT_EXCEEDED", 429, "Too many requests. Retry after {n} second(s).", "Demasiadas solicitudes. Reintente en {n} segundo(s).";
-    /// The request breaks rules; `details.errors` names each.
+    /// The request is invalid; `details.errors` lists every fault.
     ValidationFailed = "VALIDATION_FAILED", 400, "The request is not valid.", "La solicitud no es válida.";
-    /// The body is not declared as JSON.
+    /// The `Content-Type` is not JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be JSON (Content-Type: application/json).", "El cuerpo debe ser JSON (Content-Type: application/json).";
     /// The body did not arrive in time.
     RequestTimeout = "REQUEST_TIMEOUT", 408, "The body took too long to arrive; send the request again.", "El cuerpo tardó demasiado en llegar; envíe la solicitud de nuevo.";
@@ -67,75 +67,75 @@ catalogue! {
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "The body exceeds 256 KiB.", "El cuerpo supera 256 KiB.";
     /// No such endpoint.
     NotFound = "NOT_FOUND", 404, "No such endpoint.", "El recurso solicitado no existe.";
-    /// The endpoint exists, not with this method.
+    /// The endpoint does not have this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed for this endpoint.", "Método no permitido en este recurso.";
     /// No such parcel for this tenant.
     ParcelNotFound = "PARCEL_NOT_FOUND", 404, "No parcel with this tracking number.", "No existe un paquete con este número de rastreo.";
     /// The supplied tracking number is taken.
     ParcelDuplicateTracking = "PARCEL_DUPLICATE_TRACKING", 409, "This tracking number already exists.", "Este número de rastreo ya existe.";
-    /// The parcel is past the point where it can be voided.
+    /// The parcel's status does not allow it to be voided.
     ParcelNotVoidable = "PARCEL_NOT_VOIDABLE", 409, "A parcel in status {status} can no longer be voided.", "Un paquete en estado {status} ya no se puede anular.";
     /// No parcel of the request could be voided, for different reasons.
     VoidFailed = "VOID_FAILED", 409, "None of the parcels could be voided.", "No se pudo anular ninguno de los paquetes.";
-    /// The parcel’s status keeps it out of a manifest.
+    /// The parcel's status does not allow it to be added to a manifest.
     ParcelNotManifestable = "PARCEL_NOT_MANIFESTABLE", 409, "A parcel in status {status} cannot be added to a manifest.", "Un paquete en estado {status} no se puede incluir en un manifiesto.";
     /// The parcel belongs to another manifest.
     ParcelAlreadyManifested = "PARCEL_ALREADY_MANIFESTED", 409, "The parcel already belongs to manifest {manifestId}.", "El paquete ya pertenece al manifiesto {manifestId}.";
-    /// Some parcels kept the whole manifest from being submitted.
+    /// Some parcels cannot be included, so the manifest was not submitted.
     ManifestParcelsRejected = "MANIFEST_PARCELS_REJECTED", 409, "The manifest was not submitted: some parcels cannot be included.", "El manifiesto no se envió: algunos paquetes no se pueden incluir.";
-    /// The air waybill has another set of parcels already.
+    /// A manifest of other parcels was submitted for this air waybill.
     ManifestAlreadySubmitted = "MANIFEST_ALREADY_SUBMITTED", 409, "A different manifest was already submitted for this AWB.", "Ya se envió un manifiesto distinto para esta guía aérea (AWB).";
     /// No such manifest for this tenant.
     ManifestNotFound = "MANIFEST_NOT_FOUND", 404, "No such manifest.", "No existe el manifiesto.";
     /// The parcel has no label yet.
     LabelNotFound = "LABEL_NOT_FOUND", 404, "No label has been generated for this parcel yet.", "Aún no se ha generado la etiqueta de este paquete.";
-    /// The label died with its order.
+    /// The order was voided, and its label with it.
     LabelVoided = "LABEL_VOIDED", 409, "The parcel was voided; its label can no longer be used.", "El paquete fue anulado; su etiqueta ya no se puede usar.";
     /// The file is not the one that `If-Match` names.
     PreconditionFailed = "PRECONDITION_FAILED", 412, "The file is not the version named in If-Match.", "El archivo no es la versión indicada en If-Match.";
-    /// The parcel’s journey is over.
+    /// The parcel's status does not allow a reprint: its journey is over.
     LabelNotReprintable = "LABEL_NOT_REPRINTABLE", 409, "The label of a parcel in status {status} cannot be reprinted.", "La etiqueta de un paquete en estado {status} no se puede reimprimir.";
     /// The key was used with another request.
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, "This idempotency key was already used with a different request.", "Esta clave de idempotencia ya se usó con otra solicitud.";
-    /// The first request with this key has not come back yet.
+    /// The first request with this key has not finished yet.
     IdempotencyInProgress = "IDEMPOTENCY_IN_PROGRESS", 409, "A request with this idempotency key is still being processed.", "Una solicitud con esta clave de idempotencia aún se está procesando.";
-    /// The status cannot follow the parcel’s current one.
+    /// The state machine does not allow this status after the parcel's current one.
     IllegalTransition = "ILLEGAL_TRANSITION", 409, "A parcel in status {from} cannot move to {to}.", "Un paquete en estado {from} no puede pasar a {to}.";
     /// The carrier key is missing or wrong.
     CarrierAuthFailed = "CARRIER_AUTH_FAILED", 401, "Invalid carrier credentials.", "Credenciales de transportista no válidas.";
     /// The admin token is missing or wrong.
     AdminAuthFailed = "ADMIN_AUTH_FAILED", 401, "Missing or invalid admin token (Authorization: Bearer adm_…).", "Falta el token de administración o no es válido (Authorization: Bearer adm_…).";
-    /// A form of the dashboard that was not sent from a page of the same session.
+    /// A dashboard form that was not sent from a page of the same session.
     FormNotAccepted = "FORM_NOT_ACCEPTED", 403, "The form was not sent from a page of this session.", "El formulario no se envió desde una página de esta sesión.";
     /// No account has this name.
     AccountNotFound = "ACCOUNT_NOT_FOUND", 404, "No such account.", "No existe la cuenta.";
     /// No API or carrier key has this id.
     KeyNotFound = "KEY_NOT_FOUND", 404, "No key with this id.", "No existe una clave con este identificador.";
-    /// The API key is revoked for good: make a new one.
-    KeyRevoked = "KEY_REVOKED", 409, "This key is revoked and gets no new secret; make a new key.", "Esta clave está revocada y no recibe un secreto nuevo; cree otra clave.";
+    /// The API key is revoked, which is final: create a new one.
+    KeyRevoked = "KEY_REVOKED", 409, "This key is revoked and cannot get a new secret; create a new key.", "Esta clave está revocada y no puede recibir un secreto nuevo; cree otra clave.";
     /// The account has no webhook in this environment.
-    WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is set in this environment.", "No hay un webhook configurado en este entorno.";
+    WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is configured in this environment.", "No hay un webhook configurado en este entorno.";
     /// The webhook has no event with this id.
     EventNotFound = "EVENT_NOT_FOUND", 404, "No event with this id.", "No existe un evento con este identificador.";
     /// The webhook is off: enable it first.
     WebhookDisabled = "WEBHOOK_DISABLED", 409, "The webhook is disabled; enable it first.", "El webhook está desactivado; actívelo primero.";
     /// The webhook's settings cannot be read: set it up again.
     WebhookUnreadable = "WEBHOOK_UNREADABLE", 409, "The webhook's settings cannot be read; set it up again.", "La configuración del webhook no se puede leer; configúrelo de nuevo.";
-    /// The service failed; the request id finds the reason.
+    /// The service failed; its log has the reason under the request id.
     InternalError = "INTERNAL_ERROR", 500, "Internal error. Quote the request id to support.", "Error interno. Indique el identificador de la solicitud a soporte.";
     /// The service cannot answer now; carries `Retry-After`.
     ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Temporarily unavailable.", "Servicio no disponible temporalmente.";
-    /// The legacy API has ended.
-    LegacySunset = "LEGACY_SUNSET", 410, "The legacy API has ended; use /api/v1.", "La API anterior ya no está disponible; use /api/v1.";
+    /// The legacy API has been retired.
+    LegacySunset = "LEGACY_SUNSET", 410, "The legacy API has been retired; use /api/v1.", "La API anterior ya no está disponible; use /api/v1.";
 }
 
 impl ErrorCode {
-    /// The code that a word on the wire names, if this version knows it.
+    /// The code with this name, if this version knows it.
     pub fn known(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.code() == code)
     }
 
-    /// The text in a language, each `{name}` replaced by its value.
+    /// The text in a language, with each `{name}` replaced by its value.
     pub fn text(self, language: Language, values: &[(&str, &str)]) -> String {
         let mut text = self.template(language).to_owned();
         for (name, value) in values {
@@ -148,8 +148,8 @@ impl ErrorCode {
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for ErrorCode {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        let about = "What went wrong, in one word; a newer server may have further ones.";
-        super::schema::open_words(about, Self::ALL.iter().map(|code| code.code()))
+        let about = "The error code; a newer server may have further ones.";
+        super::schema::open_enum(about, Self::ALL.iter().map(|code| code.code()))
     }
 }
 

@@ -10,28 +10,28 @@ use super::{
 };
 
 wire_enum! {
-    /// What a webhook tells.
+    /// The kinds of webhook events.
     EventKind {
         /// A parcel's status changed.
         ParcelStatusChanged = "parcel.status_changed",
-        /// An order was created; sent when asked for.
+        /// An order was created; sent to webhooks that have subscribed to it.
         ParcelCreated = "parcel.created",
-        /// An order was voided; sent when asked for.
+        /// An order was voided; sent to webhooks that have subscribed to it.
         ParcelVoided = "parcel.voided",
-        /// A manifest was submitted; sent when asked for.
+        /// A manifest was submitted; sent to webhooks that have subscribed to it.
         ManifestSubmitted = "manifest.submitted",
-        /// A test, sent when somebody asks for one.
+        /// A test event, sent on request.
         WebhookTest = "webhook.test",
     }
 }
 
-/// What the body of a webhook says (docs/api.md, Webhooks); read it once the message is verified.
+/// The body of a webhook (docs/api.md, Webhooks); parse it only after verifying the signature.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct WebhookEvent {
     /// The event's id, `evt_…`; the same on every attempt.
     pub id: Option<EventId>,
-    /// Where it happened.
+    /// The environment of the event.
     pub environment: MaybeKnown<Environment>,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
@@ -58,7 +58,7 @@ impl WebhookEvent {
 }
 
 setters! { WebhookEvent {
-    /// The same with an id.
+    /// Sets the id.
     with_id(id: some EventId);
 } }
 
@@ -74,7 +74,7 @@ pub enum EventData {
     ParcelVoided(ParcelVoided),
     /// A manifest was submitted.
     ManifestSubmitted(Box<Manifest>),
-    /// Nothing: somebody tests the way here.
+    /// A test event, without data.
     Test,
     /// A kind that this version does not know, or whose data it cannot read.
     Unknown(UnknownEvent),
@@ -114,7 +114,7 @@ pub struct StatusChange {
     /// The event's place in the parcel's history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u32>,
-    /// More, when there is more to say.
+    /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The order's id in the caller's system.
@@ -143,11 +143,11 @@ impl StatusChange {
 }
 
 setters! { StatusChange {
-    /// The same with its place in the parcel's history, from 1.
+    /// Sets the place in the parcel's history, from 1.
     with_sequence(sequence: some u32);
-    /// The same with more to say.
+    /// Sets further details.
     with_description(description: text);
-    /// The same with the order's id in the caller's system.
+    /// Sets the order's id in the caller's system.
     with_external_order_id(external_order_id: text);
 } }
 
@@ -162,9 +162,9 @@ pub struct ParcelCreated {
     pub id: ParcelId,
     /// The parcel.
     pub tracking_number: TrackingNumber,
-    /// Where it stands.
+    /// Its status.
     pub status: ParcelStatus,
-    /// Where it goes.
+    /// The destination country.
     #[cfg_attr(feature = "openapi", schema(value_type = CountryCode))]
     pub country: MaybeKnown<CountryCode>,
     /// The order's id in the caller's system.
@@ -182,9 +182,9 @@ impl ParcelCreated {
 }
 
 setters! { ParcelCreated {
-    /// The same in another status.
+    /// Sets the status.
     with_status(status: ParcelStatus);
-    /// The same with the order's id in the caller's system.
+    /// Sets the order's id in the caller's system.
     with_external_order_id(external_order_id: text);
 } }
 
@@ -198,7 +198,7 @@ pub struct ParcelVoided {
     pub tracking_number: TrackingNumber,
     /// The status before.
     pub previous_status: ParcelStatus,
-    /// Why, when a reason was given.
+    /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The order's id in the caller's system.
@@ -214,9 +214,9 @@ impl ParcelVoided {
 }
 
 setters! { ParcelVoided {
-    /// The same with a reason.
+    /// Sets the reason.
     with_reason(reason: text);
-    /// The same with the order's id in the caller's system.
+    /// Sets the order's id in the caller's system.
     with_external_order_id(external_order_id: text);
 } }
 

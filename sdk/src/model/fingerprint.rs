@@ -100,7 +100,7 @@ fn spelled(number: &Number) -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Fingerprint {
+    fn fingerprint_of(text: &str) -> Fingerprint {
         fingerprint(&serde_json::from_str(text).unwrap(), "")
     }
 
@@ -117,7 +117,7 @@ mod tests {
             (r#"{"a":"\u00e9"}"#, r#"{"a":"é"}"#),
         ];
         for (one, other) in table {
-            assert_eq!(of(one), of(other), "{one} {other}");
+            assert_eq!(fingerprint_of(one), fingerprint_of(other), "{one} {other}");
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
             (r#"{"a":{"idempotencyKey":"x"}}"#, r#"{"a":{"idempotencyKey":"y"}}"#),
         ];
         for (one, other) in table {
-            assert_ne!(of(one), of(other), "{one} {other}");
+            assert_ne!(fingerprint_of(one), fingerprint_of(other), "{one} {other}");
         }
     }
 

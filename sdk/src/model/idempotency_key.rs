@@ -78,12 +78,12 @@ impl IdempotencyKey {
         Self::of_bytes(hash.finalize().iter().take(24))
     }
 
-    /// A key that nobody has used before: 160 random bits. Write it down with the request before it is
-    /// sent, or a crash leaves nobody who knows it.
+    /// A new key: 160 random bits. Store it with the request before it is
+    /// sent: after a crash it would be lost.
     ///
     /// # Panics
     ///
-    /// When the operating system gives no randomness, which leaves no safe way to go on.
+    /// If the operating system has no randomness: keys could collide.
     #[cfg(feature = "client")]
     pub fn random() -> Self {
         let mut bytes = [0_u8; 20];
@@ -164,7 +164,7 @@ impl IdempotencyKey {
         Self::remembering(self.as_str().into(), memory)
     }
 
-    /// The key, first sent at `at` or later, and nobody knows with which end: for a process that goes on
+    /// The key, first sent at `at` or later with an unknown outcome: for a process that continues
     /// where another one stopped, and that has no [`KeyState`] of it. Give the earliest time that it can be,
     /// such as when the order was written down; a key that knows an earlier one keeps that.
     ///

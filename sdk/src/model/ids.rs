@@ -24,7 +24,7 @@ macro_rules! ids {
         pub struct $name(Box<str>);
 
         impl $name {
-            #[doc = concat!("Reads an id that somebody typed: `", $prefix, "` and 1-64 letters and digits.")]
+            #[doc = concat!("Parses an id: `", $prefix, "` and 1-64 letters and digits.")]
             ///
             #[doc = concat!("Errors: [`InvalidValue::", stringify!($name), "`].")]
             pub fn parse(text: &str) -> Result<Self, InvalidValue> {

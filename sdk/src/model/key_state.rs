@@ -40,39 +40,39 @@ pub struct KeyState {
     service_time: Option<DateTime<Utc>>,
     #[serde(default)]
     execution: Execution,
-    /// The digest of the one request that is in doubt; none when there are several, or when nobody knows.
+    /// The digest of the one request that is in doubt; `None` if there are several, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request: Option<String>,
 }
 
 /// Whether the write of a key was executed.
-/// In the order of their weight: what is settled as done stays done.
+/// Ordered for joining two states: executed counts over unknown, and unknown over not executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Execution {
     /// It was not, as far as this process has to do with it.
     #[default]
     No,
-    /// Nobody knows.
+    /// Unknown: an attempt was sent and no answer arrived.
     Unknown,
     /// An answer says so.
     Yes,
 }
 
 impl KeyState {
-    /// The state of a key that an earlier process sent for the first time at `at`, nobody knows with
-    /// which end.
+    /// The state of a key that an earlier process first sent at `at`, with an unknown
+    /// outcome.
     pub fn sent_at(at: DateTime<Utc>) -> Self {
         Self { first_sent: Some(at), execution: Execution::Unknown, ..Self::default() }
     }
 
-    /// What two memories of one key say together: the earlier time, and the graver end.
+    /// Combines two states of one key: the earlier time, and the greater execution.
     fn joined(&self, other: &Self) -> Self {
         let earlier = |one: Option<DateTime<Utc>>, other| one.into_iter().chain(other).min();
         let request = match (self.execution, other.execution) {
             (_, Execution::No) => self.request.clone(),
             (Execution::No, _) => other.request.clone(),
-            // In doubt about two requests is in doubt about any.
+            // In doubt about two requests: any request may have been executed.
             _ => self.request.clone().filter(|request| other.request.as_ref() == Some(request)),
         };
         Self {
@@ -98,7 +98,7 @@ impl KeyState {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     state: KeyState,
-    /// The moment of the first attempt, by a clock that nobody sets; none in a process that resumes.
+    /// The moment of the first attempt, by a monotonic clock; `None` in a process that resumes.
     #[cfg(feature = "client")]
     steady: Option<TimeDelta>,
     /// Attempts that have not ended.
@@ -110,7 +110,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn of(state: KeyState) -> Self {
+    pub(super) fn from_state(state: KeyState) -> Self {
         Self {
             #[cfg(feature = "client")]
             was_sent: state.first_sent.is_some(),
@@ -130,7 +130,7 @@ impl Memory {
         Self {
             #[cfg(feature = "client")]
             steady,
-            ..Self::of(joined)
+            ..Self::from_state(joined)
         }
     }
 
@@ -154,7 +154,7 @@ impl Memory {
 pub(crate) struct Moment {
     /// By the machine's wall clock, which may be set.
     pub(crate) wall: DateTime<Utc>,
-    /// By one that nobody sets, but that stands still while the machine is suspended: since some moment
+    /// By the monotonic clock, which stops while the machine is suspended: since some time
     /// of this process.
     pub(crate) steady: TimeDelta,
     /// By the service's clock, as far as its answers tell.
@@ -173,7 +173,7 @@ pub(crate) enum Ended {
     Settled(String),
     /// The key belongs to another request than this one (its digest).
     Conflict(String),
-    /// Nobody knows about this request (its digest).
+    /// The outcome of this request (its digest) is unknown.
     InDoubt(String),
     /// It was executed.
     Executed,
@@ -304,8 +304,8 @@ mod tests {
             ),
         ];
         for (one, other, both) in table {
-            assert_eq!(Memory::of(one.clone()).with(&other).state(), both);
-            assert_eq!(Memory::of(other).with(&one).state(), both);
+            assert_eq!(Memory::from_state(one.clone()).with(&other).state(), both);
+            assert_eq!(Memory::from_state(other).with(&one).state(), both);
         }
     }
 
@@ -316,7 +316,7 @@ mod tests {
             memory.begin(|| moment(0));
             assert!(memory.state().may_have_executed(), "what is under way may be executed");
             memory.end(ended.clone());
-            memory = Memory::of(memory.state()); // in another process it is the same
+            memory = Memory::from_state(memory.state()); // in another process it is the same
         }
         memory.state().may_have_executed()
     }
@@ -394,7 +394,7 @@ mod tests {
             };
             let age = memory.age(&now).unwrap();
             assert_eq!(age.num_minutes() / 60, expected, "{wall} {hours} {service:?}");
-            let resumed = Memory::of(memory.state()).age(&now).unwrap();
+            let resumed = Memory::from_state(memory.state()).age(&now).unwrap();
             let known = expected == 25 && hours != 25;
             assert_eq!(resumed.num_hours() == 25, known, "wall time and the service's, no other");
         }

@@ -95,14 +95,14 @@ impl std::str::FromStr for LabelFormat {
 wire_enum! {
     /// Whether a label can be used.
     LabelStatus {
-        /// It can.
+        /// It can be used.
         Active = "ACTIVE",
         /// Its order was voided.
         Voided = "VOIDED",
     }
 }
 
-/// What is known about a label (docs/api.md, Label metadata).
+/// The metadata of a label (docs/api.md, Label metadata).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -114,9 +114,9 @@ pub struct LabelMetadata {
     pub tracking_number: TrackingNumber,
     /// Whether it can be used.
     pub status: LabelStatus,
-    /// 1, and one more with each reprint.
+    /// 1 at first, and one more after each reprint.
     pub version: u32,
-    /// How often it was reprinted.
+    /// How many times it was reprinted.
     pub reprint_count: u32,
     /// The size of the paper.
     pub size: LabelSize,
@@ -128,11 +128,11 @@ pub struct LabelMetadata {
     pub qr_code: QrCode,
     /// Whether it is marked SANDBOX.
     pub sandbox: bool,
-    /// The formats it can be had in.
+    /// The available formats.
     #[serde(deserialize_with = "lenient::list")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<LabelFormat>))]
     pub formats: Vec<MaybeKnown<LabelFormat>>,
-    /// Where the file lies; absent once the order is voided.
+    /// The URL of the file; absent once the order is voided.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -140,14 +140,14 @@ pub struct LabelMetadata {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub label_url: Option<LabelLink>,
-    /// Where each format lies; absent once the order is voided.
+    /// The URL of each format; absent once the order is voided.
     #[serde(
         default,
         deserialize_with = "lenient::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub downloads: Option<Downloads>,
-    /// When the label was made.
+    /// When the label was generated.
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
     /// When it was last reprinted.
@@ -167,33 +167,33 @@ pub struct LabelMetadata {
 }
 
 setters! { LabelMetadata {
-    /// The same, usable or not.
+    /// Sets whether it can be used.
     with_status(status: LabelStatus);
-    /// The same in another version, from 1.
+    /// Sets the version, from 1.
     with_version(version: u32);
-    /// The same, reprinted so often.
+    /// Sets how many times it was reprinted.
     with_reprint_count(reprint_count: u32);
-    /// The same on paper of another size.
+    /// Sets the size.
     with_size(size: LabelSize);
-    /// The same with so many dots per inch.
+    /// Sets the dots per inch.
     with_dpi(dpi: u32);
-    /// The same with another barcode.
+    /// Sets the barcode.
     with_barcode(barcode: Barcode);
-    /// The same with another QR code.
+    /// Sets the QR code.
     with_qr_code(qr_code: QrCode);
-    /// The same, marked SANDBOX or not.
+    /// Sets whether it is marked SANDBOX.
     with_sandbox(sandbox: bool);
-    /// The same in these formats.
+    /// Sets the available formats.
     with_formats(formats: Vec<MaybeKnown<LabelFormat>>);
-    /// The same with its file's address.
+    /// Sets the file's address.
     with_label_url(label_url: link);
-    /// The same with the address of each format.
+    /// Sets the address of each format.
     with_downloads(downloads: some Downloads);
-    /// The same, made at this time.
+    /// Sets the time of generation.
     with_created_at(created_at: DateTime<Utc>);
-    /// The same, last reprinted at this time.
+    /// Sets the time of the last reprint.
     with_last_reprinted_at(last_reprinted_at: some DateTime<Utc>);
-    /// The same of an order that was voided at this time.
+    /// Sets the time at which the order was voided.
     with_voided_at(voided_at: some DateTime<Utc>);
 } }
 
@@ -267,12 +267,12 @@ impl LabelMetadata {
 pub struct Barcode {
     /// `CODE_128`.
     pub symbology: String,
-    /// What it says: the tracking number.
+    /// Its content: the tracking number.
     pub value: String,
 }
 
 impl Barcode {
-    /// A barcode of this kind, and what it says.
+    /// A barcode of this kind with this content.
     pub fn new(symbology: impl Into<String>, value: impl Into<String>) -> Self {
         Self { symbology: symbology.into(), value: value.into() }
     }
@@ -283,12 +283,12 @@ impl Barcode {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct QrCode {
-    /// What it says: the public tracking address.
+    /// Its content: the public tracking address.
     pub content: String,
 }
 
 impl QrCode {
-    /// A QR code that says this.
+    /// A QR code with this content.
     pub fn new(content: impl Into<String>) -> Self {
         Self { content: content.into() }
     }
@@ -322,30 +322,30 @@ impl Downloads {
     }
 }
 
-/// A request to make a label anew (docs/api.md, Reprint a label).
+/// A request to reprint a label (docs/api.md, Reprint a label).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReprintRequest {
-    /// The caller's name for this write.
+    /// The idempotency key of this write.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
-    /// Why; at most 255 characters.
+    /// The reason; at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl ReprintRequest {
-    /// A request to make a label anew.
+    /// A request to reprint a label.
     pub fn new(idempotency_key: IdempotencyKey) -> Self {
         Self { idempotency_key, reason: None }
     }
 }
 
 setters! { ReprintRequest {
-    /// The same under another key.
+    /// Sets the idempotency key.
     with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// The same with a reason, at most 255 characters.
+    /// Sets the reason, at most 255 characters.
     with_reason(reason: text);
 } }

@@ -68,7 +68,7 @@ impl std::fmt::Display for Language {
     }
 }
 
-/// One entry of the header with its weight in thousandths; `*` is no language.
+/// One entry of the header with its weight in thousandths; `*` is not a language.
 fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     let mut parts = entry.split(';').map(str::trim);
     let tag = parts.next()?.split('-').next()?;

@@ -16,7 +16,7 @@ pub struct Unreadable {
     json: Value,
 }
 
-/// A row of an answer: one that cannot be read stands in its place, as it came, and the others are delivered.
+/// A row of an answer; one that cannot be read keeps its position as received, and the others are delivered.
 ///
 /// ```
 /// # use parcelo::model::{Row, TrackingRecord, Unreadable};
@@ -74,7 +74,7 @@ pub(super) fn row<T: DeserializeOwned>(value: Value) -> Row<T> {
     T::deserialize(&value).map_err(|_| Unreadable::new(value))
 }
 
-/// The rows of a list; what is no list is one row.
+/// The rows of a list; any other value is one row.
 fn rows_of(list: Value) -> Vec<Value> {
     match list {
         Value::Array(rows) => rows,

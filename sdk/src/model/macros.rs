@@ -1,7 +1,7 @@
 //! Shapes that the vocabulary repeats: an open wire enum, a checked text newtype, and the setters of a
 //! struct that gets further fields with time.
 
-/// An enum of wire words that keeps a word it does not know, so that a newer server breaks nobody.
+/// An enum of codes that keeps a code it does not know, so that an answer of a newer server can be read.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -9,7 +9,7 @@ macro_rules! wire_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$vmeta])* $variant,)+
-            /// A word this version does not know; it is kept and written back as it came.
+            /// A code that this version does not know, kept as received.
             Unknown(String),
         }
 
@@ -17,7 +17,7 @@ macro_rules! wire_enum {
             /// Every value this version knows, in the order of the documentation.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word on the wire.
+            /// The code in JSON.
             pub fn code(&self) -> &str {
                 match self {
                     $(Self::$variant => $code,)+
@@ -58,7 +58,7 @@ macro_rules! wire_enum {
         #[cfg(feature = "openapi")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                crate::model::schema::words(Self::KNOWN.iter().map(Self::code))
+                crate::model::schema::closed_enum(Self::KNOWN.iter().map(Self::code))
             }
         }
 

@@ -15,13 +15,13 @@ use super::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ManifestRequest {
-    /// The caller's name for this write. The service takes a request without one, too: the same
+    /// The idempotency key of this write. The service accepts a request without one, too: the same
     /// parcels under the same air waybill are one manifest for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<IdempotencyKey>,
     /// The air waybill.
     pub awb_number: Awb,
-    /// The parcels, each once.
+    /// The parcels, without repetition.
     pub tracking_numbers: Vec<String>,
     /// Airline code and number: `EK213`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,28 +72,28 @@ impl ManifestRequest {
 }
 
 setters! { ManifestRequest {
-    /// The same under another key.
+    /// Sets the idempotency key.
     with_idempotency_key(idempotency_key: some IdempotencyKey);
-    /// The same under another air waybill.
+    /// Sets the air waybill.
     with_awb_number(awb_number: Awb);
-    /// The same of other parcels, each once.
+    /// Sets the parcels, without repetition.
     with_tracking_numbers(tracking_numbers: Vec<String>);
-    /// The same on a flight, by airline code and number: `EK213`.
+    /// Sets the flight, by airline code and number: `EK213`.
     with_flight_number(flight_number: text);
-    /// The same on a day of departure.
+    /// Sets the day of departure.
     with_departure_date(departure_date: some NaiveDate);
-    /// The same from an airport, by its IATA code.
+    /// Sets the origin airport, by its IATA code.
     with_origin_airport(origin_airport: text);
-    /// The same to an airport, by its IATA code.
+    /// Sets the destination airport, by its IATA code.
     with_destination_airport(destination_airport: text);
-    /// The same with the caller's reference, at most 100 characters.
+    /// Sets the caller's reference, at most 100 characters.
     with_reference(reference: text);
 } }
 
 wire_enum! {
-    /// Where a manifest stands.
+    /// The status of a manifest.
     ManifestStatus {
-        /// It was submitted; there is no way back.
+        /// It was submitted, which is final.
         Submitted = "SUBMITTED",
     }
 }
@@ -110,7 +110,7 @@ pub struct Manifest {
     /// The air waybill.
     #[cfg_attr(feature = "openapi", schema(value_type = Awb))]
     pub awb_number: MaybeKnown<Awb>,
-    /// Where it stands.
+    /// Its status.
     pub status: ManifestStatus,
     /// How many parcels it has.
     pub parcel_count: u32,
@@ -194,25 +194,25 @@ impl Manifest {
 }
 
 setters! { Manifest {
-    /// The same in another status.
+    /// Sets the status.
     with_status(status: ManifestStatus);
-    /// The same with a weight in kilograms.
+    /// Sets the weight in kilograms.
     with_total_weight_kg(total_weight_kg: Decimal);
-    /// The same with declared values, added up by currency.
+    /// Sets the declared values, one sum for each currency.
     with_declared_values(declared_values: Vec<Row<DeclaredValue>>);
-    /// The same to these countries, each once.
+    /// Sets the destination countries, without repetition.
     with_destination_countries(destination_countries: Vec<MaybeKnown<CountryCode>>);
-    /// The same on a flight.
+    /// Sets the flight.
     with_flight_number(flight_number: text);
-    /// The same on a day of departure.
+    /// Sets the day of departure.
     with_departure_date(departure_date: some NaiveDate);
-    /// The same from an airport, by its IATA code.
+    /// Sets the origin airport, by its IATA code.
     with_origin_airport(origin_airport: text);
-    /// The same to an airport, by its IATA code.
+    /// Sets the destination airport, by its IATA code.
     with_destination_airport(destination_airport: text);
-    /// The same with the caller's reference.
+    /// Sets the caller's reference.
     with_reference(reference: text);
-    /// The same with what was odd about it.
+    /// Sets the warnings.
     with_warnings(warnings: Vec<Warning>);
 } }
 

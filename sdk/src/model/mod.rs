@@ -1,4 +1,4 @@
-//! The vocabulary: what stands on the wire, each thing once. No clock, no randomness, no I/O.
+//! The types of requests and answers, each in one place. No clock, no randomness, no I/O.
 //!
 //! What every program names, such as [`OrderRequest`] and [`TrackingNumber`], is at the root of the
 //! crate; everything else of the vocabulary is here. Structs get further fields with time: requests are
@@ -42,6 +42,7 @@ mod fingerprint;
 pub(crate) mod idempotency_key;
 mod ids;
 pub(crate) mod invalid;
+mod item_error;
 mod key_state;
 pub(crate) mod label;
 mod label_link;
@@ -65,14 +66,14 @@ pub(crate) mod void;
 pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
 pub use envelope::{Envelope, Meta, header};
 pub use error_body::{
-    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, ItemError, RejectedParcel, Warning,
-    WarningCode,
+    ErrorBody, ErrorEnvelope, FaultCode, FieldFault, RejectedParcel, Warning, WarningCode,
 };
 pub use event::{
     EventData, EventKind, ParcelCreated, ParcelVoided, StatusChange, UnknownEvent, WebhookEvent,
 };
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use ids::{EventId, ManifestId, ParcelId, RequestId};
+pub use item_error::ItemError;
 pub use key_state::KeyState;
 pub use label::{Barcode, Downloads, LabelMetadata, LabelSize, LabelStatus, QrCode};
 pub use label_link::LabelLink;

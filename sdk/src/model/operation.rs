@@ -11,7 +11,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method's word.
+    /// The name of the method.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -27,7 +27,7 @@ pub enum Auth {
     ApiKey,
     /// The holder of a carrier key, in `X-Carrier-Key`.
     CarrierKey,
-    /// Anybody.
+    /// Anyone.
     Public,
 }
 
@@ -108,9 +108,9 @@ operations! {
     GetLabel: Get "/api/v1/labels/{trackingNumber}", ApiKey, Reads;
     /// Download a label file.
     DownloadLabel: Get "/api/v1/labels/{trackingNumber}/download", ApiKey, Reads;
-    /// Make a label anew.
+    /// Reprint a label.
     ReprintLabel: Post "/api/v1/labels/{trackingNumber}/reprint", ApiKey, Required;
-    /// Track one parcel without a key.
+    /// Track one parcel without an API key.
     PublicTracking: Get "/track/{trackingNumber}", Public, Reads;
     /// Check the API key.
     Health: Get "/api/v1/health", ApiKey, Reads;
@@ -118,13 +118,13 @@ operations! {
     ListParcels: Get "/api/v1/parcels", ApiKey, Reads;
     /// Delete all data of the caller's sandbox.
     ResetSandbox: Post "/api/v1/sandbox/reset", ApiKey, None;
-    /// Tell what a carrier has scanned.
+    /// Report a carrier's scans.
     PushCarrierEvents: Post "/carrier/v1/events", CarrierKey, None;
-    /// Create an order in the legacy spelling.
+    /// Create an order through the legacy API.
     LegacyCreateOrder: Post "/api/orders", ApiKey, Optional;
-    /// Void an order in the legacy spelling.
+    /// Void an order through the legacy API.
     LegacyCancelOrder: Post "/api/orders/{tracking_number}/cancel", ApiKey, Optional;
-    /// Track up to 20 parcels in the legacy spelling.
+    /// Track up to 20 parcels through the legacy API.
     LegacyTracking: Get "/api/tracking", ApiKey, Reads;
     /// Download a label file by its name.
     LegacyLabel: Get "/api/labels/{file}", ApiKey, Reads;

@@ -44,7 +44,7 @@ pub struct OrderRequest {
     pub receiver: Receiver,
     /// Weight, size and value.
     pub parcel_details: ParcelDetails,
-    /// What customs is told.
+    /// The customs declaration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customs_info: Option<CustomsInfo>,
     /// Line items, at most 500.
@@ -218,7 +218,7 @@ impl ParcelDetails {
     }
 }
 
-/// What customs is told about the goods as a whole.
+/// The customs declaration of the parcel as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -273,7 +273,7 @@ pub struct Parcel {
     pub id: ParcelId,
     /// The number by which everybody names it.
     pub tracking_number: TrackingNumber,
-    /// Where it stands; `LABEL_GENERATED` after creation.
+    /// Its status; `LABEL_GENERATED` after creation.
     #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
@@ -331,9 +331,9 @@ impl Parcel {
 }
 
 setters! { Parcel {
-    /// The same in another status.
+    /// Sets the status.
     with_status(status: ParcelStatus);
-    /// The same, created at this time.
+    /// Sets the time of creation.
     with_created_at(created_at: some DateTime<Utc>);
 } }
 
@@ -359,7 +359,7 @@ impl CreatedOrder {
 }
 
 setters! { CreatedOrder {
-    /// The same with what was odd about the order.
+    /// Sets the warnings.
     with_warnings(warnings: Vec<Warning>);
 } }
 

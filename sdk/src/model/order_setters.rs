@@ -51,23 +51,23 @@ impl OrderRequest {
 }
 
 setters! { OrderRequest {
-    /// The same under another key: another order.
+    /// Sets the idempotency key, which makes it another order.
     with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// The same with a tracking number of the caller's own.
+    /// Sets the tracking number of the caller's own.
     with_tracking_number(tracking_number: some TrackingNumber);
-    /// The same with the order's id in the caller's system, at most 100 characters.
+    /// Sets the order's id in the caller's system, at most 100 characters.
     with_external_order_id(external_order_id: text);
-    /// The same with the customer's reference, at most 100 characters.
+    /// Sets the customer's reference, at most 100 characters.
     with_customer_reference(customer_reference: text);
-    /// The same from another sender.
+    /// Sets the sender.
     with_sender(sender: Sender);
-    /// The same to another receiver.
+    /// Sets the receiver.
     with_receiver(receiver: Receiver);
-    /// The same with other weight, size and value.
+    /// Sets the weight, size and value.
     with_parcel_details(parcel_details: ParcelDetails);
-    /// The same with what customs is told.
+    /// Sets the customs declaration.
     with_customs_info(customs_info: some CustomsInfo);
-    /// The same with these line items, at most 500.
+    /// Sets the line items, at most 500.
     with_products(products: Vec<Product>);
 } }
 
@@ -87,19 +87,19 @@ impl ParcelDetails {
 }
 
 setters! { ParcelDetails {
-    /// The same with a weight in pounds.
+    /// Sets the weight in pounds.
     with_weight_lbs(weight_lbs: some Decimal);
-    /// The same with a weight in kilograms.
+    /// Sets the weight in kilograms.
     with_weight_kg(weight_kg: some Decimal);
-    /// The same with a length in centimetres.
+    /// Sets the length in centimetres.
     with_length_cm(length_cm: some Decimal);
-    /// The same with a width in centimetres.
+    /// Sets the width in centimetres.
     with_width_cm(width_cm: some Decimal);
-    /// The same with a height in centimetres.
+    /// Sets the height in centimetres.
     with_height_cm(height_cm: some Decimal);
-    /// The same with another declared value.
+    /// Sets the declared value.
     with_declared_value(declared_value: Decimal);
-    /// The same in another currency.
+    /// Sets the currency.
     with_currency(currency: CurrencyCode);
 } }
 
@@ -116,15 +116,15 @@ impl Sender {
 }
 
 setters! { Sender {
-    /// The same with another name, at most 255 characters.
+    /// Sets the name, at most 255 characters.
     with_full_name(full_name: string);
-    /// The same with a company, at most 255 characters.
+    /// Sets the company, at most 255 characters.
     with_company_name(company_name: text);
-    /// The same with another telephone.
+    /// Sets the telephone.
     with_phone(phone: string);
-    /// The same with an e-mail address for notifications.
+    /// Sets the e-mail address for notifications.
     with_email(email: text);
-    /// The same at another address.
+    /// Sets the address.
     with_address(address: SenderAddress);
 } }
 
@@ -137,17 +137,17 @@ impl SenderAddress {
 }
 
 setters! { SenderAddress {
-    /// The same with another street and number.
+    /// Sets the street and number.
     with_line1(line1: string);
-    /// The same with a second line, such as a suite.
+    /// Sets the second line, such as a suite.
     with_line2(line2: text);
-    /// The same in another city.
+    /// Sets the city.
     with_city(city: string);
-    /// The same with a state, for US and CA.
+    /// Sets the state, for US and CA.
     with_state(state: text);
-    /// The same with a postal code.
+    /// Sets the postal code.
     with_zip_code(zip_code: text);
-    /// The same in another country.
+    /// Sets the country.
     with_country(country: CountryCode);
 } }
 
@@ -162,13 +162,13 @@ impl Receiver {
         Self { full_name, phone, email: None, national_id: None, id_type: None, address }
     }
 
-    /// The same with a national id; Ecuador and Colombia need one.
+    /// Sets the national id; Ecuador and Colombia need one.
     #[must_use]
     pub fn with_national_id(self, kind: IdType, number: impl Into<String>) -> Self {
         Self { id_type: Some(kind), national_id: Some(number.into()), ..self }
     }
 
-    /// The same with a Mexican RFC, which has no kind.
+    /// Sets the Mexican RFC, which has no kind.
     #[must_use]
     pub fn with_rfc(self, number: impl Into<String>) -> Self {
         Self { id_type: None, national_id: Some(number.into()), ..self }
@@ -176,13 +176,13 @@ impl Receiver {
 }
 
 setters! { Receiver {
-    /// The same with another name, at most 255 characters.
+    /// Sets the name, at most 255 characters.
     with_full_name(full_name: string);
-    /// The same with another telephone.
+    /// Sets the telephone.
     with_phone(phone: string);
-    /// The same with an e-mail address for tracking notifications.
+    /// Sets the e-mail address for tracking notifications.
     with_email(email: text);
-    /// The same at another address.
+    /// Sets the address.
     with_address(address: ReceiverAddress);
 } }
 
@@ -195,17 +195,17 @@ impl ReceiverAddress {
 }
 
 setters! { ReceiverAddress {
-    /// The same with another street and number.
+    /// Sets the street and number.
     with_line1(line1: string);
-    /// The same in another city.
+    /// Sets the city.
     with_city(city: string);
-    /// The same with a province, state or department.
+    /// Sets the province, state or department.
     with_province(province: text);
-    /// The same with a postal code.
+    /// Sets the postal code.
     with_zip_code(zip_code: text);
-    /// The same in another country.
+    /// Sets the country.
     with_country(country: CountryCode);
-    /// The same with a word to the driver, at most 500 characters.
+    /// Sets the notes for the driver, at most 500 characters.
     with_delivery_instructions(delivery_instructions: text);
 } }
 
@@ -217,9 +217,9 @@ impl CustomsInfo {
 }
 
 setters! { CustomsInfo {
-    /// The same with another description of the goods.
+    /// Sets the description of the goods.
     with_description(description: text);
-    /// The same with a Harmonized System code.
+    /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);
 } }
 
@@ -232,14 +232,14 @@ impl Product {
 }
 
 setters! { Product {
-    /// The same with another description.
+    /// Sets the description.
     with_description(description: text);
     /// So many of the same.
     with_quantity(quantity: u32);
-    /// The same at another free-on-board value of one.
+    /// Sets the free-on-board value of one item.
     with_unit_fob_value(unit_fob_value: Decimal);
-    /// The same with a Harmonized System code.
+    /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);
-    /// The same with a stock-keeping unit.
+    /// Sets the stock-keeping unit.
     with_sku(sku: text);
 } }

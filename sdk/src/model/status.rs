@@ -3,7 +3,7 @@
 use super::{Language, macros::wire_enum};
 
 wire_enum! {
-    /// Where a parcel stands (docs/api.md, Statuses, has what may follow what).
+    /// The status of a parcel (docs/api.md, Statuses, has the transitions).
     ///
     /// ```
     /// # use parcelo::{Language, ParcelStatus};
@@ -54,7 +54,7 @@ impl ParcelStatus {
         matches!(self, Self::Delivered | Self::ReturnToSender | Self::Voided)
     }
 
-    /// The status in words; an unknown one is its own name.
+    /// The status's name; an unknown status is its own name.
     pub fn name(&self, language: Language) -> &str {
         match self {
             Self::Ordered => language.pick("Order created", "Pedido creado"),

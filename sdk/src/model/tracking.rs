@@ -9,7 +9,7 @@ use super::{
     macros::setters, time,
 };
 
-/// Where a parcel stands, and on request how it got there (docs/api.md, Track a parcel).
+/// A parcel's status, and its history on request (docs/api.md, Track a parcel).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +19,7 @@ pub struct TrackingRecord {
     pub tracking_number: TrackingNumber,
     /// The current status.
     pub status: ParcelStatus,
-    /// The current status in words, in the language of the answer.
+    /// The name of the current status, in the language of the answer.
     pub status_name: String,
     /// The end of the promised day at the destination, with the destination's own offset.
     pub estimated_delivery: DateTime<FixedOffset>,
@@ -30,7 +30,7 @@ pub struct TrackingRecord {
 }
 
 impl TrackingRecord {
-    /// Where a parcel stands, in English, and when it should arrive; without a history.
+    /// A parcel's status, named in English, and its estimated delivery, without a history.
     ///
     /// ```
     /// use parcelo::{ParcelStatus, TrackingNumber};
@@ -54,9 +54,9 @@ impl TrackingRecord {
 }
 
 setters! { TrackingRecord {
-    /// The same with its status in other words.
+    /// Sets the status's name.
     with_status_name(status_name: string);
-    /// The same with its history, oldest event first.
+    /// Sets the history, oldest event first.
     with_history(history: some Vec<Row<HistoryEntry>>);
 } }
 
@@ -68,14 +68,14 @@ setters! { TrackingRecord {
 pub struct HistoryEntry {
     /// The status at this event.
     pub status: ParcelStatus,
-    /// The status in words, in the language of the answer.
+    /// The status's name, in the language of the answer.
     pub status_name: String,
     /// When it happened.
     #[serde(with = "time")]
     pub timestamp: DateTime<Utc>,
     /// City and country of the event.
     pub location: String,
-    /// More, when there is more to say.
+    /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// 1, 2, 3… within the parcel; the public page leaves it out.
@@ -102,11 +102,11 @@ impl HistoryEntry {
 }
 
 setters! { HistoryEntry {
-    /// The same with its status in other words.
+    /// Sets the status's name.
     with_status_name(status_name: string);
-    /// The same with more to say.
+    /// Sets further details.
     with_description(description: text);
-    /// The same with its number within the parcel's history, from 1.
+    /// Sets the number within the parcel's history, from 1.
     with_sequence(sequence: some u32);
 } }
 
@@ -132,7 +132,7 @@ impl BatchTrackingRequest {
 }
 
 setters! { BatchTrackingRequest {
-    /// The same with the history of each parcel, or without.
+    /// Sets the history of each parcel, or without.
     with_include_history(include_history: bool);
 } }
 
@@ -144,7 +144,7 @@ setters! { BatchTrackingRequest {
 pub struct BatchTracking {
     /// How many were found.
     pub summary: BatchSummary,
-    /// In the order asked.
+    /// The results, in the order of the request.
     pub results: Vec<BatchResult>,
 }
 
@@ -162,7 +162,7 @@ impl BatchTracking {
     }
 }
 
-/// The answer as it came: the counts are made anew when they cannot be read.
+/// The answer as received; counts that cannot be read are counted again.
 #[derive(Deserialize)]
 struct BatchAnswer {
     #[serde(default, deserialize_with = "lenient::option")]
@@ -184,7 +184,7 @@ impl From<BatchAnswer> for BatchTracking {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BatchSummary {
-    /// Numbers asked for.
+    /// Requested numbers.
     pub requested: u32,
     /// Numbers found.
     pub found: u32,
@@ -193,7 +193,7 @@ pub struct BatchSummary {
 }
 
 impl BatchSummary {
-    /// So many numbers asked for, of which so many were found.
+    /// The counts for this many requested numbers, of which this many were found.
     pub fn new(requested: u32, found: u32) -> Self {
         Self { requested, found, not_found: requested.saturating_sub(found) }
     }
@@ -219,25 +219,25 @@ pub enum BatchResult {
     /// The caller has such a parcel.
     #[non_exhaustive]
     Found {
-        /// The number as it was asked.
+        /// The number as requested.
         tracking_number: String,
-        /// Where it stands.
+        /// Its status.
         tracking: Box<TrackingRecord>,
     },
     /// The caller has none, or the service cannot say.
     #[non_exhaustive]
     NotFound {
-        /// The number as it was asked.
+        /// The number as requested.
         tracking_number: String,
         /// Why there is no record.
         error: ItemError,
     },
-    /// The service said something that this version cannot read.
+    /// An answer that this version cannot read.
     #[non_exhaustive]
     Unreadable {
-        /// The number as it was asked, if that can be read.
+        /// The number as requested, if it can be read.
         tracking_number: Option<String>,
-        /// What the service said.
+        /// The answer as received.
         row: Unreadable,
     },
 }
@@ -254,7 +254,7 @@ impl BatchResult {
         Self::NotFound { tracking_number: tracking_number.into(), error }
     }
 
-    /// The number as it was asked; none only when it cannot be read.
+    /// The number as requested; `None` only if it cannot be read.
     pub fn tracking_number(&self) -> Option<&str> {
         match self {
             Self::Found { tracking_number, .. } | Self::NotFound { tracking_number, .. } => {
@@ -282,7 +282,7 @@ impl BatchResult {
 )]
 #[serde(rename_all = "camelCase")]
 struct BatchRow {
-    /// The number as it was asked.
+    /// The number as requested.
     tracking_number: String,
     /// Whether the caller has such a parcel.
     found: bool,

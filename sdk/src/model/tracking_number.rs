@@ -1,4 +1,4 @@
-//! The number by which everybody names a parcel (spec: Order request, `trackingNumber`).
+//! Tracking numbers (spec: Order request, `trackingNumber`).
 
 use std::cmp::Ordering;
 

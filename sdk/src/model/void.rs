@@ -14,12 +14,12 @@ use super::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct VoidRequest {
-    /// The caller's name for this write.
+    /// The idempotency key of this write.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
-    /// The numbers to void, each once.
+    /// The numbers to void, without repetition.
     pub tracking_numbers: Vec<String>,
-    /// Why; at most 255 characters, shown in the history.
+    /// The reason; at most 255 characters, shown in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -36,11 +36,11 @@ impl VoidRequest {
 }
 
 setters! { VoidRequest {
-    /// The same under another key.
+    /// Sets the idempotency key.
     with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// The same for other orders, each once.
+    /// Sets the orders, without repetition.
     with_tracking_numbers(tracking_numbers: Vec<String>);
-    /// The same with a reason, at most 255 characters, which the history shows.
+    /// Sets the reason, at most 255 characters, which the history shows.
     with_reason(reason: text);
 } }
 
@@ -95,7 +95,7 @@ impl VoidManyRequest {
         Self { requests: numbers.chunks(MOST).map(request).collect() }
     }
 
-    /// The same with a reason, at most 255 characters, which the history shows.
+    /// Sets the reason, at most 255 characters, which the history shows.
     #[must_use]
     pub fn with_reason(self, reason: impl Into<String>) -> Self {
         let reason = reason.into();
@@ -117,7 +117,7 @@ impl VoidManyRequest {
 pub struct VoidedOrders {
     /// How many were voided.
     pub summary: VoidSummary,
-    /// In the order asked.
+    /// The results, in the order of the request.
     #[serde(with = "rows")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<VoidResult>))]
     pub results: Vec<Row<VoidResult>>,
@@ -147,7 +147,7 @@ impl VoidedOrders {
     }
 }
 
-/// The answer as it came: the counts are made anew when they cannot be read.
+/// The answer as received; counts that cannot be read are counted again.
 #[derive(Deserialize)]
 struct VoidAnswer {
     #[serde(default, deserialize_with = "lenient::option")]
@@ -168,7 +168,7 @@ impl From<VoidAnswer> for VoidedOrders {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VoidSummary {
-    /// Numbers asked for.
+    /// Requested numbers.
     pub requested: u32,
     /// Numbers that are void now.
     pub voided: u32,
@@ -177,7 +177,7 @@ pub struct VoidSummary {
 }
 
 impl VoidSummary {
-    /// So many numbers asked for, of which so many are void now.
+    /// The counts for this many requested numbers, of which this many are void now.
     pub fn new(requested: u32, voided: u32) -> Self {
         Self { requested, voided, failed: requested.saturating_sub(voided) }
     }
@@ -189,7 +189,7 @@ impl VoidSummary {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct VoidResult {
-    /// The number as it was asked.
+    /// The number as requested.
     pub tracking_number: String,
     /// Whether the order is void now.
     pub voided: bool,
@@ -260,8 +260,8 @@ impl VoidResult {
 }
 
 setters! { VoidResult {
-    /// The same of an order that was void before this request, or was not.
+    /// Sets whether the order was void before this request.
     with_already_voided(already_voided: some bool);
-    /// The same of an order that stands here now.
+    /// Sets the present status.
     with_status(status: some ParcelStatus);
 } }

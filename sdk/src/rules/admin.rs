@@ -1,6 +1,6 @@
-//! What operators ask of the admin API: keys, webhooks, carriers, accounts (api: 12). Unknown fields
-//! are ignored, unless they stand alone where an empty request means everything. Where a webhook may
-//! be sent, the server judges.
+//! The admin API's requests: keys, webhooks, carriers, accounts (docs/api.md, Admin API). Unknown fields are
+//! ignored, except in a replay, where an empty request means every event. Which addresses webhooks may go
+//! to is the server's rule.
 
 use std::net::IpAddr;
 
@@ -10,11 +10,10 @@ use serde_json::Value;
 use super::{
     Rejected,
     destinations::Destinations,
+    field_types::{Text, is_blank},
     fields::{Fields, Kind::Leaf},
-    kinds::{Text, is_blank},
-    outcome,
-    reader::Object,
-    texts::{Wrong, faults},
+    reader::{Object, validate},
+    texts::{FaultText, faults},
 };
 use crate::model::{
     AccountRequest, AllowedCountries, CarrierKeyRequest, CountryCode, DEFAULT_ACCOUNT, Environment,
@@ -23,11 +22,11 @@ use crate::model::{
 
 const COUNTRIES: &str = "allowedCountries";
 const ADDRESSES: &str = "ipWhitelist";
-const KINDS: &str = "events";
-/// The most addresses and networks that a key may be tied to.
-pub const MOST_ADDRESSES: usize = 50;
-/// More than there are countries, or kinds of events.
-pub(crate) const MOST_WORDS: usize = 300;
+const EVENTS: &str = "events";
+/// The most addresses and networks of a key's whitelist: all are compared with every request.
+pub const MAX_IP_ADDRESSES: usize = 50;
+/// The most elements of a list of codes: more than there are countries, or kinds of events.
+pub(crate) const MAX_LIST_WORDS: usize = 300;
 
 const KEY: Fields = Fields(&[
     ("name", Leaf),
@@ -36,14 +35,14 @@ const KEY: Fields = Fields(&[
     (ADDRESSES, Leaf),
     ("account", Leaf),
 ]);
-const WEBHOOK: Fields = Fields(&[("url", Leaf), (KINDS, Leaf)]);
+const WEBHOOK: Fields = Fields(&[("url", Leaf), (EVENTS, Leaf)]);
 const CARRIER: Fields = Fields(&[("name", Leaf), ("environment", Leaf)]);
 const ACCOUNT: Fields = Fields(&[("name", Leaf)]);
 const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
 
-/// Checks a request to make an API key that ships to some of `destinations`.
+/// Checks a request to create an API key for some of `destinations`.
 pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest, Rejected> {
-    let checked = outcome::of(body, &KEY, |key| {
+    let checked = validate(body, &KEY, |key| {
         let name = key.text("name", Text::NAME).required();
         let environment = environment(key);
         let allowed = countries(key, destinations);
@@ -60,19 +59,19 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to set a webhook up.
+/// Checks a request to configure a webhook.
 pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
-    let checked = outcome::of(body, &WEBHOOK, |webhook| {
-        let url = webhook.text("url", Text::DATA.most(usize::MAX)).required();
-        let events = words(webhook, KINDS, kind);
+    let checked = validate(body, &WEBHOOK, |webhook| {
+        let url = webhook.text("url", Text::DATA.with_max(usize::MAX)).required();
+        let events = codes(webhook, EVENTS, kind);
         Some(WebhookRequest { url: url?.to_owned(), events: events? })
     });
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to make a carrier key.
+/// Checks a request to create a carrier key.
 pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
-    let checked = outcome::of(body, &CARRIER, |carrier| {
+    let checked = validate(body, &CARRIER, |carrier| {
         let name = carrier.text("name", Text::NAME).required();
         let environment = environment(carrier);
         Some(CarrierKeyRequest { name: name?.to_owned(), environment: environment? })
@@ -80,23 +79,23 @@ pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to make an account.
+/// Checks a request to create an account.
 pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
-    let checked = outcome::of(body, &ACCOUNT, |account| {
+    let checked = validate(body, &ACCOUNT, |account| {
         Some(AccountRequest { name: account.text("name", Text::NAME).required()?.to_owned() })
     });
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to send events again.
+/// Checks a request to resend events.
 pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
-    let checked = outcome::of(body, &REPLAY, |replay| {
-        let event = replay.text("eventId", Text::DATA).then(event_id).optional();
-        let since = replay.text("since", Text::DATA).then(moment);
+    let checked = validate(body, &REPLAY, |replay| {
+        let event = replay.text("eventId", Text::DATA).and_then(event_id).optional();
+        let since = replay.text("since", Text::DATA).and_then(since);
         if event.is_some() && !since.is_absent() {
             since.fault(faults::event_or_since());
         }
-        // A misspelt name must not mean everything.
+        // An empty object means every event, so a misspelt `eventId` must not be taken for one.
         let names_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
         if names_neither && !replay.members().is_empty() {
             replay.fault_at("eventId", faults::event_or_empty());
@@ -106,22 +105,23 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks the name of an account, as it stands in a query.
+/// Checks the name of an account in a query.
 pub fn check_account_name(name: &str) -> Result<String, FieldFault> {
     name_at("account", name)
 }
 
-/// Checks the name of a key, a token, a carrier or an account, wherever it is given.
+/// Checks the name of a key, a token, a carrier or an account.
 pub fn check_name(name: &str) -> Result<String, FieldFault> {
     name_at("name", name)
 }
 
 fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
     let read = if is_blank(name) { Err(faults::required()) } else { Text::NAME.read(name) };
-    read.map(str::to_owned).map_err(|wrong| wrong.at(field))
+    read.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
-/// The default account only when none is named: a blank name is a mistake of the caller's.
+/// The default account if the field is absent. A blank name is a fault, unlike a blank text elsewhere: a key of
+/// the wrong account would see another customer's parcels.
 fn account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
         None | Some(Value::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
@@ -134,12 +134,12 @@ fn environment(request: &Object<'_>) -> Option<Environment> {
         let mut all = Environment::ALL.into_iter();
         all.find(|environment| environment.code() == word).ok_or_else(faults::environment)
     };
-    request.text("environment", Text::DATA).then(named).required()
+    request.text("environment", Text::DATA).and_then(named).required()
 }
 
-/// Countries that are shipped to, each once, or all.
+/// The supported countries in the list, each once, or `*` for all.
 fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
-    let list = key.list(COUNTRIES, MOST_WORDS).required()?;
+    let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
     if list.is_empty() {
         key.fault_at(COUNTRIES, faults::too_few());
         return None;
@@ -148,7 +148,8 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
         "*" => Ok(None),
         code => destination(code, destinations).map(Some),
     };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(country).required()).collect();
+    let read: Vec<_> =
+        list.texts(Text::DATA).map(|each| each.and_then(country).required()).collect();
     let read: Vec<_> = read.into_iter().collect::<Option<_>>()?;
     let mut named: Vec<_> = read.iter().copied().flatten().collect();
     if named.is_empty() {
@@ -163,7 +164,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
     Some(AllowedCountries::Only(named))
 }
 
-fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, Wrong> {
+fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, FaultText> {
     let country: CountryCode = code.parse().map_err(|_| faults::country())?;
     if destinations.supports(country) {
         Ok(country)
@@ -173,13 +174,16 @@ fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, W
 }
 
 fn addresses(key: &Object<'_>) -> Option<Vec<String>> {
-    let Some(list) = key.list(ADDRESSES, MOST_ADDRESSES).sound().ok()? else { return Some(vec![]) };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(network).required()).collect();
+    let Some(list) = key.list(ADDRESSES, MAX_IP_ADDRESSES).into_result().ok()? else {
+        return Some(vec![]);
+    };
+    let read: Vec<_> =
+        list.texts(Text::DATA).map(|each| each.and_then(network).required()).collect();
     read.into_iter().map(|each| each.map(str::to_owned)).collect()
 }
 
-/// An address, or one with the length of its network's prefix behind a slash.
-fn network(text: &str) -> Result<&str, Wrong> {
+/// An address, or a network in CIDR notation.
+fn network(text: &str) -> Result<&str, FaultText> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
     let longest = match address.parse() {
         Ok(IpAddr::V4(_)) => 32,
@@ -191,34 +195,36 @@ fn network(text: &str) -> Result<&str, Wrong> {
     if fits { Ok(text) } else { Err(faults::network()) }
 }
 
-/// A list of words, none when it is absent.
-fn words<T>(
+/// A list of codes; empty if it is absent.
+fn codes<T>(
     request: &Object<'_>,
     name: &str,
-    read: impl Fn(&str) -> Result<T, Wrong>,
+    read: impl Fn(&str) -> Result<T, FaultText>,
 ) -> Option<Vec<T>> {
-    let Some(list) = request.list(name, MOST_WORDS).sound().ok()? else { return Some(vec![]) };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.then(&read).required()).collect();
+    let Some(list) = request.list(name, MAX_LIST_WORDS).into_result().ok()? else {
+        return Some(vec![]);
+    };
+    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.and_then(&read).required()).collect();
     read.into_iter().collect()
 }
 
-/// A kind that can be asked for.
-fn kind(word: &str) -> Result<EventKind, Wrong> {
+/// A kind of event that can be subscribed to: `webhook.test` is sent to every webhook on demand.
+fn kind(word: &str) -> Result<EventKind, FaultText> {
     match EventKind::from(word) {
         EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::event_kind()),
         kind => Ok(kind),
     }
 }
 
-fn event_id(text: &str) -> Result<&str, Wrong> {
+fn event_id(text: &str) -> Result<&str, FaultText> {
     let ulid = text.strip_prefix("evt_").unwrap_or_default();
     let fits = ulid.len() == 26 && ulid.bytes().all(|b| b.is_ascii_alphanumeric());
     if fits { Ok(text) } else { Err(faults::event_id()) }
 }
 
-fn moment(text: &str) -> Result<DateTime<Utc>, Wrong> {
+fn since(text: &str) -> Result<DateTime<Utc>, FaultText> {
     let read = DateTime::parse_from_rfc3339(text);
-    read.map(|moment| moment.to_utc()).map_err(|_| faults::moment())
+    read.map(|time| time.to_utc()).map_err(|_| faults::time_with_offset())
 }
 
 #[cfg(test)]
@@ -292,9 +298,7 @@ mod tests {
         for hidden in hidden.split(' ') {
             let fault = check_name(&format!("a{hidden}b")).unwrap_err();
             assert_eq!((fault.field.as_str(), fault.code), ("name", FaultCode::InvalidFormat));
-            assert!(
-                fault.message.contains("cannot be seen") && fault.message_es.contains("no se ve")
-            );
+            assert!(fault.message.contains("invisible") && fault.message_es.contains("invisible"));
             assert!(check_account_name(&format!("a{hidden}b")).is_err(), "{hidden:?}");
         }
         for blank in ["", " ", "\u{200b}\u{a0}", "\u{3164}"] {

@@ -1,5 +1,5 @@
-//! From bytes to one JSON object, strictly: the same member twice is no JSON here, because two
-//! readers of such a body could see two different orders.
+//! Parses a body as one JSON object, strictly: a repeated member is an error, because two readers of such a body
+//! could see two different orders.
 
 use std::{cell::RefCell, fmt};
 
@@ -11,16 +11,16 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     path,
-    texts::{Wrong, faults},
+    texts::{FaultText, faults},
 };
 use crate::model::FieldFault;
 
-/// The member under which `serde_json` hands over a number when some crate of the build turns its
-/// feature `arbitrary_precision` on.
-const NUMBER: &str = "$serde_json::private::Number";
+/// The member as which `serde_json` passes a number when any crate of the build turns on its feature
+/// `arbitrary_precision`.
+const NUMBER_MEMBER: &str = "$serde_json::private::Number";
 
-/// Reads a body. It must be one JSON object in UTF-8, at most 128 deep, with no member twice; all
-/// else is one fault of the field `body`.
+/// Parses a body. It must be one JSON object in UTF-8, nested at most 128 deep (`serde_json`'s limit, which keeps the
+/// stack small), without repeated members; anything else is one fault of the field `body`.
 ///
 /// ```
 /// use parcelo::model::FaultCode;
@@ -30,28 +30,28 @@ const NUMBER: &str = "$serde_json::private::Number";
 /// assert!(parse_body(br#"{"a": 1}"#).is_ok());
 /// ```
 pub fn parse_body(bytes: &[u8]) -> Result<Value, FieldFault> {
-    let twice = RefCell::new(None);
+    let repeated = RefCell::new(None);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let read = Json { twice: &twice }.deserialize(&mut reader);
-    let wrong = match read.and_then(|value| reader.end().map(|()| value)) {
+    let read = Json { repeated: &repeated }.deserialize(&mut reader);
+    let fault = match read.and_then(|value| reader.end().map(|()| value)) {
         Ok(value) if value.is_object() => return Ok(value),
-        Ok(_) => faults::body_no_object(),
-        Err(error) => malformed(&error, twice.into_inner()),
+        Ok(_) => faults::body_not_object(),
+        Err(error) => malformed(&error, repeated.into_inner()),
     };
-    Err(wrong.at("body"))
+    Err(fault.at("body"))
 }
 
-fn malformed(error: &serde_json::Error, twice: Option<String>) -> Wrong {
-    match twice {
+fn malformed(error: &serde_json::Error, repeated: Option<String>) -> FaultText {
+    match repeated {
         Some(name) => faults::body_duplicate(path::shown(&name)),
         None => faults::body_malformed(error.line(), error.column()),
     }
 }
 
-/// Builds a value and remembers the member that stood twice.
+/// Builds a value and remembers the repeated member, which `serde_json`'s error cannot carry.
 #[derive(Clone, Copy)]
 struct Json<'a> {
-    twice: &'a RefCell<Option<String>>,
+    repeated: &'a RefCell<Option<String>>,
 }
 
 impl<'de> DeserializeSeed<'de> for Json<'_> {
@@ -108,12 +108,12 @@ impl<'de> Visitor<'de> for Json<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            if name == NUMBER && object.is_empty() {
+            if name == NUMBER_MEMBER && object.is_empty() {
                 return members.next_value::<WrittenNumber>().map(|number| number.0);
             }
             if object.contains_key(&name) {
-                self.twice.replace(Some(name));
-                return Err(de::Error::custom("a member stands twice"));
+                self.repeated.replace(Some(name));
+                return Err(de::Error::custom("a repeated member"));
             }
             let value = members.next_value_seed(self)?;
             object.insert(name, value);

@@ -1,16 +1,16 @@
-//! Orders written in Rust: a builder that ends in the same check as every other order.
+//! Orders built in Rust, checked by the same validator as any other order.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Accepted, Destinations, OrderContext, Rejected, check_order, key};
+use super::{Accepted, Destinations, OrderContext, Rejected, check_order, idempotency_key};
 use crate::model::{
     CurrencyCode, CustomsInfo, IdempotencyKey, OrderRequest, Product, Receiver, Sender,
     TrackingNumber, decimal,
 };
 
-/// Collects an order piece by piece; [`build`](Self::build) checks it as the server will.
+/// Builds an order field by field; [`build`](Self::build) checks it as the server will.
 ///
 /// ```
 /// use parcelo::*;
@@ -33,7 +33,7 @@ use crate::model::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default)]
-#[must_use = "an order is made by `build`"]
+#[must_use = "`build` returns the order"]
 pub struct OrderBuilder {
     body: Map<String, Value>,
     details: Map<String, Value>,
@@ -41,20 +41,20 @@ pub struct OrderBuilder {
 }
 
 impl OrderRequest {
-    /// Starts an order.
+    /// Starts building an order.
     pub fn builder() -> OrderBuilder {
         OrderBuilder::default()
     }
 }
 
 impl OrderBuilder {
-    /// The caller's name for this write; required. See [`IdempotencyKey`].
+    /// The idempotency key of this write; required. See [`IdempotencyKey`].
     pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
-        self.with(key::FIELD, key)
+        self.with(idempotency_key::FIELD, key)
     }
 
-    /// A tracking number of the caller's own; the service makes one otherwise. In the sandbox it starts
-    /// with `SB`, in production it does not.
+    /// A tracking number of the caller's own; otherwise the service generates one. It must start with `SB` in the
+    /// sandbox, and must not in production.
     pub fn tracking_number(self, number: TrackingNumber) -> Self {
         self.with("trackingNumber", number)
     }
@@ -69,22 +69,22 @@ impl OrderBuilder {
         self.with("customerReference", reference.as_ref())
     }
 
-    /// Who sends the parcel; required.
+    /// The sender; required.
     pub fn sender(self, sender: Sender) -> Self {
         self.with("sender", sender)
     }
 
-    /// Who receives it; required.
+    /// The receiver; required.
     pub fn receiver(self, receiver: Receiver) -> Self {
         self.with("receiver", receiver)
     }
 
-    /// The weight in kilograms, above 0; this or pounds is required, and both must agree within 1 %.
+    /// The weight in kilograms, above 0. Kilograms or pounds are required; both must agree within 1 %.
     pub fn weight_kg(self, kilograms: Decimal) -> Self {
         self.detail("weightKg", kilograms)
     }
 
-    /// The weight in pounds, above 0; this or kilograms is required.
+    /// The weight in pounds, above 0. Pounds or kilograms are required.
     pub fn weight_lbs(self, pounds: Decimal) -> Self {
         self.detail("weightLbs", pounds)
     }
@@ -94,40 +94,39 @@ impl OrderBuilder {
         self.detail("lengthCm", length).detail("widthCm", width).detail("heightCm", height)
     }
 
-    /// The value declared to customs, in the order's currency; required, and not below the sum of the
-    /// products.
+    /// The value declared to customs, in the order's currency; required, and at least the sum of the products.
     pub fn declared_value(self, value: Decimal) -> Self {
         self.detail("declaredValue", value)
     }
 
-    /// The currency of all money in the order; USD otherwise.
+    /// The currency of all amounts of the order; USD by default.
     pub fn currency(mut self, currency: CurrencyCode) -> Self {
         self.details.insert("currency".to_owned(), currency.as_str().into());
         self
     }
 
-    /// What customs is told about the goods as a whole.
+    /// The customs declaration of the parcel as a whole.
     pub fn customs_info(self, customs: CustomsInfo) -> Self {
         self.with("customsInfo", customs)
     }
 
-    /// One more line item, of at most 500.
+    /// Adds a line item; an order has at most 500.
     pub fn product(mut self, product: Product) -> Self {
         self.products.extend(serde_json::to_value(product));
         self
     }
 
-    /// More line items.
+    /// Adds line items.
     pub fn products(self, products: impl IntoIterator<Item = Product>) -> Self {
         products.into_iter().fold(self, Self::product)
     }
 
-    /// The order, or every rule that it breaks. Its warnings are dropped; [`check`](Self::check) has them.
+    /// The order, or every fault. Its warnings are dropped; [`check`](Self::check) returns them.
     pub fn build(self) -> Result<OrderRequest, Rejected> {
         self.check().map(|accepted| accepted.value)
     }
 
-    /// The order with its warnings, or every rule that it breaks.
+    /// The order with its warnings, or every fault.
     ///
     /// ```
     /// use parcelo::*;
@@ -156,9 +155,9 @@ impl OrderBuilder {
         check_order(&body.into(), &context)
     }
 
-    fn with(mut self, name: &str, piece: impl Serialize) -> Self {
-        // Every piece is plain text and numbers, so writing it as JSON does not fail.
-        self.body.extend(serde_json::to_value(piece).map(|value| (name.to_owned(), value)));
+    fn with(mut self, name: &str, part: impl Serialize) -> Self {
+        // Every part consists of texts and numbers, so serializing it cannot fail.
+        self.body.extend(serde_json::to_value(part).map(|value| (name.to_owned(), value)));
         self
     }
 

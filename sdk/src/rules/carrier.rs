@@ -1,32 +1,32 @@
-//! What a carrier reports: 1-100 scans (api: 10). Unknown fields are ignored.
+//! A carrier's request: 1-100 scans (docs/api.md, Carrier events). Unknown fields are ignored.
 //!
-//! A fault in the form of any event refuses the request. Whether there is such a parcel, and whether
-//! the status may follow, is answered for each event.
+//! A fault in any event rejects the whole request. Whether the parcel exists, and whether its state machine
+//! allows the status, is answered for each event.
 
 use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 use serde_json::Value;
 
 use super::{
     Rejected,
+    field_types::Text,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    kinds::Text,
-    outcome,
-    reader::Object,
-    texts::{Wrong, faults},
+    reader::{Object, validate},
+    texts::{FaultText, faults},
 };
 use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
 
 const EVENTS: &str = "events";
-/// The most scans of a request.
-pub(crate) const MOST: usize = 100;
-/// How far a carrier's clock may be ahead.
-const AHEAD: TimeDelta = TimeDelta::minutes(5);
+/// The most scans of one request (docs/api.md, Carrier events).
+pub(crate) const MAX_EVENTS: usize = 100;
+/// How far a carrier's clock may be ahead of ours; beyond that its times are refused.
+const MAX_CLOCK_LEAD: TimeDelta = TimeDelta::minutes(5);
 /// Enough for a UUID, a ULID or a hash in hexadecimal digits.
-pub(crate) const EVENT_ID: Text = Text::CODE.most(100);
-pub(crate) const CARRIER_CODE: Text = Text::DATA.most(100);
+pub(crate) const EVENT_ID: Text = Text::CODE.with_max(100);
+/// The carrier's own status code, kept as received.
+pub(crate) const CARRIER_CODE: Text = Text::DATA.with_max(100);
 
 const EVENT: Fields = Fields(&[
     ("eventId", Leaf),
@@ -40,8 +40,8 @@ const EVENT: Fields = Fields(&[
 
 const BODY: Fields = Fields(&[(EVENTS, Nested(&EVENT))]);
 
-/// Checks a carrier's request, 1-100 scans, at the moment `now`: none may be more than 5 minutes ahead
-/// of it (docs/api.md, Carrier events).
+/// Checks a carrier's request of 1-100 scans at the time `now`: no scan may be more than 5 minutes later
+/// (docs/api.md, Carrier events).
 ///
 /// ```
 /// use parcelo::admin::check_carrier_events;
@@ -54,8 +54,8 @@ const BODY: Fields = Fields(&[(EVENTS, Nested(&EVENT))]);
 /// assert_eq!(at("2026-01-10T14:59:59Z").unwrap_err().faults[0].field, "events[0].occurredAt");
 /// ```
 pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierEvents, Rejected> {
-    let checked = outcome::of(body, &BODY, |request| {
-        let events = request.list(EVENTS, MOST).required()?;
+    let checked = validate(body, &BODY, |request| {
+        let events = request.list(EVENTS, MAX_EVENTS).required()?;
         if events.is_empty() {
             request.fault_at(EVENTS, faults::too_few());
         }
@@ -65,12 +65,12 @@ pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierE
     checked.map(|accepted| accepted.value)
 }
 
-/// Reads one scan; `None` when a fault was found.
+/// Reads one scan; `None` if there is a fault.
 fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     let event_id = event.text("eventId", EVENT_ID).required();
-    let tracking_number = event.text("trackingNumber", Text::SOUGHT_NUMBER).required();
-    let status = event.text("status", Text::CODE.most(255)).then(status).required();
-    let occurred_at = event.text("occurredAt", Text::DATA).then(|text| moment(text, now));
+    let tracking_number = event.text("trackingNumber", Text::LOOKUP_NUMBER).required();
+    let status = event.text("status", Text::CODE.with_max(255)).and_then(status).required();
+    let occurred_at = event.text("occurredAt", Text::DATA).and_then(|text| occurred_at(text, now));
     let occurred_at = occurred_at.required();
     let location = event.text("location", Text::DATA).required();
     let description = event.text("description", Text::NOTE).optional();
@@ -86,20 +86,20 @@ fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     })
 }
 
-fn status(code: &str) -> Result<ParcelStatus, Wrong> {
+fn status(code: &str) -> Result<ParcelStatus, FaultText> {
     match ParcelStatus::from(code) {
         ParcelStatus::Unknown(_) => Err(faults::parcel_status()),
         known => Ok(known),
     }
 }
 
-fn moment(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, Wrong> {
-    let moment = DateTime::parse_from_rfc3339(text).map_err(|_| faults::moment())?;
-    match moment.to_utc() {
-        utc if utc - now > AHEAD => Err(faults::too_far_ahead()),
-        // A time before the year 0 of UTC cannot even be written in an answer.
+fn occurred_at(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, FaultText> {
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| faults::time_with_offset())?;
+    match time.to_utc() {
+        utc if utc - now > MAX_CLOCK_LEAD => Err(faults::too_far_ahead()),
+        // The offset can move a time of the year 0 into the year -1 of UTC, which cannot be written in an answer.
         utc if utc < DateTime::UNIX_EPOCH => Err(faults::too_long_ago()),
-        _ => Ok(moment),
+        _ => Ok(time),
     }
 }
 

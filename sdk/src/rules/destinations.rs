@@ -1,4 +1,4 @@
-//! Where parcels can go: everywhere unless the operator says otherwise.
+//! The countries that the service ships to: every country, unless the operator restricts them.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ pub enum Destinations {
     /// Every assigned ISO 3166-1 code.
     #[default]
     All,
-    /// These.
+    /// Only these countries.
     Only(BTreeSet<CountryCode>),
 }
 
 impl Destinations {
-    /// True when parcels can be shipped there.
+    /// True if the service ships to this country.
     pub fn supports(&self, country: CountryCode) -> bool {
         match self {
             Self::All => true,

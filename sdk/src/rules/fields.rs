@@ -1,26 +1,27 @@
-//! The fields of a request in the order of the spec's tables: what is unknown, and what comes first.
+//! The fields of a request in the order of the spec's tables: finds unknown fields, and sorts faults.
 
 use serde_json::{Map, Value};
 
 use super::{
     path::{self, Path},
-    reader::Report,
     texts::warnings,
+    validation::Report,
 };
 use crate::model::WarningCode;
 
-/// The members that an object may have.
+/// The known members of an object.
 pub(crate) struct Fields(pub(crate) &'static [(&'static str, Kind)]);
 
-/// What is below a member.
+/// What a member holds.
 pub(crate) enum Kind {
-    /// Nothing.
+    /// A value.
     Leaf,
     /// An object, or a list of objects, with fields of its own.
     Nested(&'static Fields),
 }
 
-/// Names that others use for our fields, without case and punctuation.
+/// Names that other shipping APIs use for our fields, without case and punctuation. A name is only a candidate
+/// where its object has the field, so that `state` and `province` can stand for each other.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("amount", "declaredValue"),
     ("addressline1", "line1"),
@@ -54,28 +55,29 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("zip", "zipCode"),
 ];
 
-/// Unknown fields that are told one by one; a body of nothing else must not become a long answer.
-const UNKNOWN_TOLD: usize = 20;
+/// How many warnings of unknown fields an answer has; the last one counts the rest. Without a limit, a body of
+/// nothing but unknown fields would get an answer many times its size.
+const MAX_UNKNOWN_FIELD_WARNINGS: usize = 20;
 
-/// Names this alike were probably meant.
-const ALIKE: f64 = 0.85;
+/// The least Jaro-Winkler similarity of a suggested name: `reciever` finds `receiver`.
+const MIN_SIMILARITY: f64 = 0.85;
 
 impl Fields {
-    /// Warns of every member of the body that no field reads.
+    /// Warns of every unknown member of the body.
     pub(crate) fn warn_unknown(&self, body: &Map<String, Value>, report: &mut Report) {
         let mut unknown = Unknown::default();
         self.collect(body, &Path::BODY, &mut unknown);
-        unknown.told.sort_unstable();
-        let last = if unknown.untold > 0 { unknown.told.pop() } else { None };
-        for (field, name, meant) in &unknown.told {
-            report.warnings.push(warnings::unknown_field(name, meant.as_deref()).at(field));
+        unknown.listed.sort_unstable();
+        let last = if unknown.unlisted > 0 { unknown.listed.pop() } else { None };
+        for (field, name, suggestion) in &unknown.listed {
+            report.warnings.push(warnings::unknown_field(name, suggestion.as_deref()).at(field));
         }
         if let Some((field, ..)) = last {
-            report.warnings.push(warnings::more_unknown_fields(unknown.untold).at(&field));
+            report.warnings.push(warnings::more_unknown_fields(unknown.unlisted).at(&field));
         }
     }
 
-    /// Puts faults and warnings into the order of the tables; unknown fields come last in theirs.
+    /// Sorts faults and warnings by the order of the tables; unknown fields come last.
     pub(crate) fn sort(&self, report: &mut Report) {
         report.faults.sort_by_cached_key(|fault| self.rank(&fault.field));
         report.warnings.sort_by_cached_key(|warning| {
@@ -83,36 +85,36 @@ impl Fields {
         });
     }
 
-    /// The place of a path in the tables: one number for each step.
+    /// The position of a path in the tables: one number for each step.
     fn rank(&self, path: &str) -> Vec<usize> {
         let mut rank = Vec::new();
         let mut fields = Some(self);
         for step in path.split(['.', '[']) {
-            if let Some(place) = step.strip_suffix(']') {
-                rank.push(place.parse().unwrap_or(usize::MAX));
+            if let Some(index) = step.strip_suffix(']') {
+                rank.push(index.parse().unwrap_or(usize::MAX));
                 continue;
             }
             let found = fields.and_then(|fields| fields.position(step));
-            rank.push(found.map_or(usize::MAX, |(place, _)| place));
+            rank.push(found.map_or(usize::MAX, |(index, _)| index));
             fields = found.and_then(|(_, kind)| kind.fields());
         }
         rank
     }
 
     fn position(&self, name: &str) -> Option<(usize, &Kind)> {
-        let place = self.0.iter().position(|(known, _)| *known == name)?;
-        self.0.get(place).map(|(_, kind)| (place, kind))
+        let index = self.0.iter().position(|(known, _)| *known == name)?;
+        self.0.get(index).map(|(_, kind)| (index, kind))
     }
 
     fn collect(&self, members: &Map<String, Value>, path: &Path<'_>, unknown: &mut Unknown) {
         for (name, value) in members {
             let here = path.member(name);
             match self.position(name) {
-                None if unknown.told.len() < UNKNOWN_TOLD => {
+                None if unknown.listed.len() < MAX_UNKNOWN_FIELD_WARNINGS => {
                     let name = path::shown(name);
-                    unknown.told.push((here.to_string(), name.to_owned(), self.meant(name)));
+                    unknown.listed.push((here.to_string(), name.to_owned(), self.suggest(name)));
                 }
-                None => unknown.untold += 1,
+                None => unknown.unlisted += 1,
                 Some((_, Kind::Leaf)) => {}
                 Some((_, Kind::Nested(fields))) => fields.collect_nested(value, &here, unknown),
             }
@@ -133,52 +135,52 @@ impl Fields {
         }
     }
 
-    /// The field that an unknown name probably stands for.
-    pub(crate) fn meant(&self, name: &str) -> Option<String> {
+    /// The field that an unknown name probably means.
+    pub(crate) fn suggest(&self, name: &str) -> Option<String> {
         let plain = plain(name);
         let known = |other: &str| self.0.iter().any(|(known, _)| *known == other);
-        self.same(&plain)
+        self.same_letters(&plain)
             .or_else(|| {
                 let (_, ours) =
                     OTHER_NAMES.iter().find(|(other, ours)| *other == plain && known(ours))?;
                 Some((*ours).to_owned())
             })
-            .or_else(|| self.alike(&plain))
-            .or_else(|| self.below(&plain))
+            .or_else(|| self.similar(&plain))
+            .or_else(|| self.nested(&plain))
     }
 
-    /// A field of this object with the same letters.
-    fn same(&self, name: &str) -> Option<String> {
+    /// A field of this object with the same letters in another case or punctuation.
+    fn same_letters(&self, name: &str) -> Option<String> {
         let (known, _) = self.0.iter().find(|(known, _)| plain(known) == name)?;
         Some((*known).to_owned())
     }
 
-    fn alike(&self, name: &str) -> Option<String> {
+    fn similar(&self, name: &str) -> Option<String> {
         let score = |known: &str| strsim::jaro_winkler(&plain(known), name);
         let (best, known) = self
             .0
             .iter()
             .map(|(known, _)| (score(known), *known))
             .max_by(|one, other| one.0.total_cmp(&other.0))?;
-        (best >= ALIKE).then(|| known.to_owned())
+        (best >= MIN_SIMILARITY).then(|| known.to_owned())
     }
 
-    /// A field that belongs into an object of this one.
-    fn below(&self, name: &str) -> Option<String> {
+    /// A field of a nested object: the caller left out a level.
+    fn nested(&self, name: &str) -> Option<String> {
         self.0.iter().find_map(|(outer, kind)| {
-            let inner = kind.fields()?.same(name)?;
+            let inner = kind.fields()?.same_letters(name)?;
             Some(format!("{outer}.{inner}"))
         })
     }
 }
 
-/// The members that no field reads.
+/// The unknown members found so far.
 #[derive(Default)]
 struct Unknown {
-    /// Path, name and the name that was probably meant.
-    told: Vec<(String, String, Option<String>)>,
+    /// Path, name and suggestion of those that get a warning.
+    listed: Vec<(String, String, Option<String>)>,
     /// How many more there are.
-    untold: usize,
+    unlisted: usize,
 }
 
 impl Kind {

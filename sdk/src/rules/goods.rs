@@ -1,13 +1,15 @@
-//! What is sent: weight, size, value, line items (spec: Parcel details, Customs info, Product).
+//! The contents of a parcel: weight, size, value, line items (spec: Parcel details, Customs info, Product).
+//!
+//! The spec gives no upper bounds; those here are ours (docs/api.md, Conventions), far above any parcel.
 
 use rust_decimal::Decimal;
 
 use super::{
+    field_types::{Bounds, Text},
     fields::{Fields, Kind::Leaf},
-    folding::{is_digits, without},
-    kinds::{Bounds, Text},
-    reader::{Entry, List, Object},
-    texts::{Wrong, faults, warnings},
+    normalize::{is_digits, strip_separators},
+    reader::{FieldValue, List, Object},
+    texts::{FaultText, faults, warnings},
 };
 use crate::model::{CurrencyCode, CustomsInfo, ParcelDetails, Product};
 
@@ -31,31 +33,35 @@ pub(crate) const PRODUCT: Fields = Fields(&[
     ("sku", Leaf),
 ]);
 
-/// Line items in one order, at most.
-pub(crate) const PRODUCTS: usize = 500;
+/// The most line items of one order.
+pub(crate) const MAX_PRODUCTS: usize = 500;
 
-pub(crate) const QUANTITY: u32 = 1_000_000;
-pub(crate) const MONEY: Bounds =
+pub(crate) const MAX_QUANTITY: u32 = 1_000_000;
+/// From 0 to 999,999,999.99 (the parts are the 96 bits of 99,999,999,999 hundredths).
+pub(crate) const MONEY_BOUNDS: Bounds =
     Bounds::Between(Decimal::ZERO, Decimal::from_parts(0x4876_E7FF, 0x17, 0, false, 2));
-pub(crate) const KILOGRAMS: Bounds = Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
-/// 10,000 kg in pounds, rounded down to a gram or so.
-pub(crate) const POUNDS: Bounds =
+pub(crate) const WEIGHT_KG_BOUNDS: Bounds =
+    Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
+/// 10,000 kg in pounds, rounded down to a thousandth of a pound.
+pub(crate) const WEIGHT_LBS_BOUNDS: Bounds =
     Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3));
-pub(crate) const CENTIMETRES: Bounds =
+pub(crate) const LENGTH_CM_BOUNDS: Bounds =
     Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0));
-/// Two weights of one parcel may differ by this share, two sums of money by this much.
-const HUNDREDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+/// How far the two weights of a parcel may differ, as a share of the kilograms: both are usually rounded.
+const WEIGHT_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+/// How far the declared value may differ from the sum of the line items: a cent, for prices that were rounded.
+const MONEY_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
-/// Reads weight, size and value; `None` when a fault was found.
+/// Reads weight, size and value; `None` if there is a fault.
 pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
-    let lbs = details.number("weightLbs", POUNDS);
-    let kg = details.number("weightKg", KILOGRAMS);
+    let lbs = details.number("weightLbs", WEIGHT_LBS_BOUNDS);
+    let kg = details.number("weightKg", WEIGHT_KG_BOUNDS);
     check_weights(&lbs, &kg);
-    let length_cm = details.number("lengthCm", CENTIMETRES).optional();
-    let width_cm = details.number("widthCm", CENTIMETRES).optional();
-    let height_cm = details.number("heightCm", CENTIMETRES).optional();
-    let declared_value = details.number("declaredValue", MONEY).required();
-    let currency = details.text("currency", Text::CODE).then(currency).optional();
+    let length_cm = details.number("lengthCm", LENGTH_CM_BOUNDS).optional();
+    let width_cm = details.number("widthCm", LENGTH_CM_BOUNDS).optional();
+    let height_cm = details.number("heightCm", LENGTH_CM_BOUNDS).optional();
+    let declared_value = details.number("declaredValue", MONEY_BOUNDS).required();
+    let currency = details.text("currency", Text::CODE).and_then(currency).optional();
     Some(ParcelDetails {
         weight_lbs: lbs.optional(),
         weight_kg: kg.optional(),
@@ -67,14 +73,14 @@ pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
     })
 }
 
-fn check_weights(lbs: &Entry<'_, Decimal>, kg: &Entry<'_, Decimal>) {
+fn check_weights(lbs: &FieldValue<'_, Decimal>, kg: &FieldValue<'_, Decimal>) {
     if lbs.is_absent() {
-        kg.demand(faults::weight_required);
+        kg.require_or(faults::weight_required);
     }
     let (Some(lbs_given), Some(kg_given)) = (lbs.value(), kg.value()) else { return };
     let agree = lbs_given
         .checked_mul(ParcelDetails::KG_PER_LB)
-        .zip(kg_given.checked_mul(HUNDREDTH))
+        .zip(kg_given.checked_mul(WEIGHT_TOLERANCE))
         .is_some_and(|(converted, slack)| (converted - kg_given).abs() <= slack);
     if agree {
         lbs.warn(warnings::both_weights());
@@ -83,7 +89,7 @@ fn check_weights(lbs: &Entry<'_, Decimal>, kg: &Entry<'_, Decimal>) {
     }
 }
 
-fn currency(code: &str) -> Result<CurrencyCode, Wrong> {
+fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
     let active = |code: &str| CurrencyCode::parse(code).ok().filter(|code| code.is_active());
     active(code).ok_or_else(|| {
         let meant = active(&code.trim().to_uppercase());
@@ -91,16 +97,16 @@ fn currency(code: &str) -> Result<CurrencyCode, Wrong> {
     })
 }
 
-/// Reads what customs is told about the goods as a whole; `None` when a fault was found.
+/// Reads the customs declaration of the parcel as a whole; `None` if there is a fault.
 pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
     let (description, hs_code) = (customs.text("description", Text::NOTE), hs_code(customs));
     Some(CustomsInfo {
-        description: description.sound().ok()?.map(str::to_owned),
-        hs_code: hs_code.sound().ok()?.map(str::to_owned),
+        description: description.into_result().ok()?.map(str::to_owned),
+        hs_code: hs_code.into_result().ok()?.map(str::to_owned),
     })
 }
 
-/// Reads the line items; `None` when a fault was found.
+/// Reads the line items; `None` if there is a fault.
 pub(crate) fn products(list: &List<'_>) -> Option<Vec<Product>> {
     let read: Vec<_> = list.objects().map(|item| product(&item?)).collect();
     read.into_iter().collect()
@@ -108,60 +114,68 @@ pub(crate) fn products(list: &List<'_>) -> Option<Vec<Product>> {
 
 fn product(product: &Object<'_>) -> Option<Product> {
     let description = product.text("description", Text::NOTE);
-    let quantity = product.count("quantity", QUANTITY).required();
-    let unit_fob_value = product.number("unitFobValue", MONEY).required();
+    let quantity = product.whole_number("quantity", MAX_QUANTITY).required();
+    let unit_fob_value = product.number("unitFobValue", MONEY_BOUNDS).required();
     let hs_code = hs_code(product);
     let sku = product.text("sku", Text::DATA).optional();
     Some(Product {
-        description: description.sound().ok()?.map(str::to_owned),
+        description: description.into_result().ok()?.map(str::to_owned),
         quantity: quantity?,
         unit_fob_value: unit_fob_value?,
-        hs_code: hs_code.sound().ok()?.map(str::to_owned),
+        hs_code: hs_code.into_result().ok()?.map(str::to_owned),
         sku: sku.map(str::to_owned),
     })
 }
 
-fn hs_code<'a>(goods: &'a Object<'a>) -> Entry<'a, &'a str> {
-    let digits = |code: &str| without(code, &['.']);
+fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
+    let digits = |code: &str| strip_separators(code, &['.']);
     let code = goods
         .text("hsCode", Text::DATA)
-        .then(|code| if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code()) });
+        .and_then(|code| if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code()) });
+    // The Harmonized System has 6 digits, to which countries add up to 4 of their own; the spec states no length,
+    // so another one only warns.
     if code.value().is_some_and(|code| !(6..=10).contains(&digits(code).len())) {
         code.warn(warnings::hs_code_digits());
     }
     code
 }
 
-/// Warns once of goods without a description and once of goods without an HS code, at the first of
-/// them; what stands in `customsInfo` counts for all.
+/// Warns once of missing descriptions and once of missing HS codes, at the first product without one;
+/// `customsInfo` counts for all products.
 pub(crate) fn warn_missing(order: &Object<'_>, customs: &CustomsInfo, products: &[Product]) {
-    let at = |lacking: Option<usize>, name: &str| match lacking {
+    let at = |missing: Option<usize>, name: &str| match missing {
         _ if products.is_empty() => Some(format!("customsInfo.{name}")),
-        Some(place) => Some(format!("products[{place}].{name}")),
+        Some(index) => Some(format!("products[{index}].{name}")),
         None => None,
     };
     if customs.description.is_none() {
-        let lacking = products.iter().position(|product| product.description.is_none());
-        if let Some(path) = at(lacking, "description") {
+        let missing = products.iter().position(|product| product.description.is_none());
+        if let Some(path) = at(missing, "description") {
             order.warn_at(&path, warnings::description_missing());
         }
     }
     if customs.hs_code.is_none() {
-        let lacking = products.iter().position(|product| product.hs_code.is_none());
-        if let Some(path) = at(lacking, "hsCode") {
+        let missing = products.iter().position(|product| product.hs_code.is_none());
+        if let Some(path) = at(missing, "hsCode") {
             order.warn_at(&path, warnings::hs_code_missing());
         }
     }
 }
 
-/// Compares the declared value with the sum of the line items, when there are any.
+/// Compares the declared value with the sum of the line items, if there are any (spec: `products` are for checksum
+/// validation). Below the sum it is a fault, since it under-declares; above the sum only a warning, since freight
+/// or insurance may be included.
 pub(crate) fn check_sum(order: &Object<'_>, declared: Decimal, products: &[Product]) {
     let Some(sum) = products.iter().try_fold(Decimal::ZERO, add) else { return };
     let path = "parcelDetails.declaredValue";
     match declared - sum {
         _ if products.is_empty() => {}
-        difference if difference < -HUNDREDTH => order.fault_at(path, faults::under_declared(sum)),
-        difference if difference > HUNDREDTH => order.warn_at(path, warnings::over_declared()),
+        difference if difference < -MONEY_TOLERANCE => {
+            order.fault_at(path, faults::under_declared(sum));
+        }
+        difference if difference > MONEY_TOLERANCE => {
+            order.warn_at(path, warnings::over_declared());
+        }
         _ => {}
     }
 }

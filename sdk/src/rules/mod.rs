@@ -1,8 +1,9 @@
-//! The rules: from the bytes of a request to an order that keeps them, or every fault at once.
+//! The validator: from the bytes of a request to a valid order, or to every fault at once.
 //!
-//! One validator for the server, the client and the command line, so that all three give the same
-//! paths, codes and texts. It is pure: no clock, no randomness, no I/O. What the spec states and what
-//! is wrong in a value's structure refuses a request; what only looks unlikely is a warning.
+//! The server, the client and the command line share it, so that all three report the same paths, codes
+//! and texts. It is pure: no clock, no randomness, no I/O. A violated rule of the spec and a malformed value
+//! are faults and reject the request; what is only unlikely is a warning, because a heuristic
+//! would reject real people.
 //!
 //! ```
 //! use parcelo::rules::{Destinations, OrderContext, check_order, parse_body};
@@ -11,7 +12,7 @@
 //! let rejected = check_order(&body, &context).unwrap_err();
 //! assert_eq!(rejected.faults[0].field, "sender");
 //! let mut warnings = rejected.warnings.iter();
-//! assert!(warnings.any(|odd| odd.message.ends_with("did you mean `receiver`?")));
+//! assert!(warnings.any(|warning| warning.message.ends_with("did you mean `receiver`?")));
 //! # Ok::<(), parcelo::model::FieldFault>(())
 //! ```
 
@@ -21,32 +22,30 @@ mod body;
 mod builder;
 #[cfg(feature = "server")]
 pub(crate) mod carrier;
-mod colombia;
+mod contact;
+mod countries;
 mod destinations;
-mod ecuador;
+mod field_types;
 mod fields;
-mod folding;
 mod goods;
-mod key;
-mod kinds;
-#[cfg(feature = "openapi")]
-pub(crate) mod limits;
-mod mexico;
+mod idempotency_key;
+mod list_query;
 mod municipalities;
+mod normalize;
+#[cfg(feature = "openapi")]
+pub(crate) mod openapi_limits;
 mod order;
-mod outcome;
-mod parcels;
 mod path;
 mod phone;
-mod places;
 mod postal;
-mod printable;
 mod reader;
 mod receiver;
 mod regions;
 mod requests;
 mod sender;
+mod text;
 mod texts;
+mod validation;
 
 #[cfg(test)]
 mod tests;
@@ -54,10 +53,10 @@ mod tests;
 pub use body::parse_body;
 pub use builder::OrderBuilder;
 pub use destinations::Destinations;
-pub use key::{KeyReading, read_key};
+pub use idempotency_key::{KeyReading, read_key};
+pub use list_query::{ListQuery, check_list};
 pub use order::{OrderContext, check_order};
-pub use outcome::{Accepted, Rejected};
-pub use parcels::{ListQuery, check_list};
-pub use printable::{PRINTABLE, is_invisible, is_printable};
 pub use receiver::destination;
 pub use requests::{check_batch, check_manifest, check_reprint, check_void};
+pub use text::{PRINTABLE, is_invisible, is_printable};
+pub use validation::{Accepted, Rejected};

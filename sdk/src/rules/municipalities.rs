@@ -1,31 +1,32 @@
-//! The municipalities of Colombia by every name that people use for them (DIVIPOLA).
+//! The municipalities of Colombia (DIVIPOLA), found by the names in use (spec: city must be a valid Colombian city;
+//! data: sdk/data/README.md).
 
 use std::{collections::HashMap, sync::OnceLock};
 
 use super::{
-    folding::{fold, is_digits},
-    regions::{ALIKE, Region, Regions},
+    normalize::{fold, is_digits},
+    regions::{MIN_SIMILARITY, Region, Regions},
 };
 use crate::model::CountryCode;
 
 const DATA: &str = include_str!("../../data/co_municipalities.csv");
 const USUAL_NAMES: &str = include_str!("../../data/co_usual_names.csv");
 
-/// Old codes and the ones that replaced them.
+/// Former codes of DIVIPOLA and the ones that replaced them.
 const OLD_CODES: &[(&str, &str)] = &[("94663", "94343"), ("27086", "27493")];
 
-/// What people write behind Bogotá, folded.
-const CAPITAL: &[&str] = &[" d c", " dc", " distrito capital"];
+/// What is written after Bogotá, folded.
+const CAPITAL_SUFFIXES: &[&str] = &[" d c", " dc", " distrito capital"];
 const CAPITAL_DEPARTMENT: &str = "11";
 
-/// What may stand behind a city, or behind its department, folded.
+/// May follow a city or its department, folded.
 const COUNTRY: &str = "colombia";
-/// What people put between a city and its department.
-const BETWEEN: &[char] = &[',', '(', '/', ';', '-', '–', '—'];
-/// Of a department; nothing as short is one of its names.
-const LONGEST_CODE: usize = 3;
+/// Separates a city from its department.
+const SEPARATORS: &[char] = &[',', '(', '/', ';', '-', '–', '—'];
+/// The longest code of a department; every name of one is longer.
+const MAX_DEPARTMENT_CODE_LEN: usize = 3;
 
-/// Articles that people leave out or add, folded.
+/// Articles that are left out or added, folded.
 const ARTICLES: &[&str] = &["el ", "la ", "los ", "las "];
 
 struct Municipality {
@@ -43,21 +44,21 @@ impl Municipality {
 /// All municipalities.
 pub(crate) struct Municipalities {
     list: Vec<Municipality>,
-    /// Folded names and aliases, each also without its article; many names are used twice.
-    places: HashMap<String, Vec<usize>>,
+    /// Folded names and aliases, each also without its article; 70 names occur in several departments.
+    by_name: HashMap<String, Vec<usize>>,
 }
 
-/// What a city's name may mean.
+/// The municipalities that a city's name can mean.
 pub(crate) struct Found {
-    /// The official name of the first.
+    /// The official name of the first of them.
     pub(crate) name: &'static str,
-    /// The department that stood behind the city's name.
+    /// The department that followed the city's name.
     pub(crate) department: Option<&'static Region>,
     departments: Vec<&'static str>,
 }
 
 impl Found {
-    /// True when one of the cities is in the department of this code.
+    /// True if one of them is in the department with this code.
     pub(crate) fn is_in(&self, department: &str) -> bool {
         self.departments.contains(&department)
     }
@@ -72,49 +73,51 @@ impl Found {
 }
 
 impl Municipalities {
-    /// The whole list, read once.
+    /// The whole list, parsed on first use.
     pub(crate) fn all() -> &'static Self {
         static ALL: OnceLock<Municipalities> = OnceLock::new();
         ALL.get_or_init(Self::read)
     }
 
-    /// Every municipality that the text may mean: a code, a name, or a name with its department behind it,
-    /// after a comma, in brackets, or however they are kept apart.
+    /// Every municipality that the text can mean: a code, a name, or a name followed by its department after a comma,
+    /// in brackets, or with any other separator.
     pub(crate) fn find(&self, text: &str) -> Option<Found> {
         let text = text.trim();
         if is_digits(text) {
             return self.by_code(text);
         }
         let folded = fold(text);
-        let at_home = folded.strip_suffix(COUNTRY).unwrap_or(&folded).trim_end();
+        let domestic = folded.strip_suffix(COUNTRY).unwrap_or(&folded).trim_end();
         self.by_name(&folded)
-            .or_else(|| parts(text).find_map(|(city, region)| self.city_of(city, region)))
-            .or_else(|| self.by_name(at_home))
-            .or_else(|| words(at_home).find_map(|(city, region)| self.city_in(city, region)))
+            .or_else(|| parts(text).find_map(|(city, region)| self.city_then_region(city, region)))
+            .or_else(|| self.by_name(domestic))
+            .or_else(|| {
+                words(domestic).find_map(|(city, region)| self.city_in_department(city, region))
+            })
     }
 
-    /// A city with what follows it: its country, or its department, right or wrong.
-    fn city_of(&self, city: &str, region: &str) -> Option<Found> {
+    /// A city followed by its country or a department. A wrong department is reported later, as a mismatch.
+    fn city_then_region(&self, city: &str, region: &str) -> Option<Found> {
         if fold(region) == COUNTRY {
             return self.find(city);
         }
-        let department = Regions::of(CountryCode::CO).find(region)?;
+        let department = Regions::for_country(CountryCode::CO).find(region)?;
         Some(self.by_name(&fold(city))?.narrowed(department))
     }
 
-    /// The same of folded words with nothing between them: only a department that has the city is taken for
-    /// one, and no code.
-    fn city_in(&self, city: &str, region: &str) -> Option<Found> {
+    /// The same for folded words without a separator. Only a department that has the city counts, and no code: otherwise
+    /// the last word of many names would be taken for a department.
+    fn city_in_department(&self, city: &str, region: &str) -> Option<Found> {
         let found = self.by_name(city)?;
-        let department = Regions::of(CountryCode::CO).find(region)?;
-        let is_name = region.len() > LONGEST_CODE && found.is_in(department.code);
+        let department = Regions::for_country(CountryCode::CO).find(region)?;
+        let is_name = region.len() > MAX_DEPARTMENT_CODE_LEN && found.is_in(department.code);
         is_name.then(|| found.narrowed(department))
     }
 
-    /// The official name that was probably meant: in the department that is given, or stands behind the
-    /// city's name, and in no other.
+    /// The official name that the caller probably meant, in the department that is given or follows the city's name. No
+    /// other department is suggested: the parcel would go to the wrong end of the country.
     pub(crate) fn suggest(&self, text: &str, department: Option<&str>) -> Option<&'static str> {
-        let departments = Regions::of(CountryCode::CO);
+        let departments = Regions::for_country(CountryCode::CO);
         let (city, written) = parts(text)
             .find_map(|(city, region)| Some((city, Some(departments.find(region)?.code))))
             .unwrap_or((text, None));
@@ -123,11 +126,11 @@ impl Municipalities {
         let score = |known: &str| {
             strsim::jaro_winkler(known, &whole).max(strsim::jaro_winkler(known, &head))
         };
-        let alike = self.places.iter().map(|(known, places)| (score(known), places));
-        let alike = alike.filter(|(score, _)| *score >= ALIKE);
+        let alike = self.by_name.iter().map(|(known, indices)| (score(known), indices));
+        let alike = alike.filter(|(score, _)| *score >= MIN_SIMILARITY);
         let each =
-            alike.flat_map(|(score, places)| places.iter().map(move |place| (score, *place)));
-        let rated = each.filter_map(|(score, place)| Some((score, self.list.get(place)?)));
+            alike.flat_map(|(score, indices)| indices.iter().map(move |index| (score, *index)));
+        let rated = each.filter_map(|(score, index)| Some((score, self.list.get(index)?)));
         let here =
             rated.filter(|(_, city)| department.is_none_or(|code| code == city.department()));
         let best = here.max_by(|(one, city), (other, rival)| {
@@ -138,30 +141,31 @@ impl Municipalities {
 
     fn by_code(&self, code: &str) -> Option<Found> {
         let code = OLD_CODES.iter().find(|(old, _)| *old == code).map_or(code, |(_, new)| *new);
-        let place = self.list.binary_search_by(|city| city.code.cmp(code)).ok()?;
-        self.found([place].iter())
+        let index = self.list.binary_search_by(|city| city.code.cmp(code)).ok()?;
+        self.found([index].iter())
     }
 
     fn by_name(&self, name: &str) -> Option<Found> {
-        let exact = self.places.get(name);
-        let bare = without_article(name).and_then(|bare| self.places.get(bare));
+        let exact = self.by_name.get(name);
+        let bare = without_article(name).and_then(|bare| self.by_name.get(bare));
         self.found(exact.into_iter().chain(bare).flatten()).or_else(|| self.capital(name))
     }
 
+    /// Bogotá with its title.
     fn capital(&self, name: &str) -> Option<Found> {
-        let head = CAPITAL.iter().find_map(|tail| name.strip_suffix(tail))?;
-        self.found(self.places.get(head)?.iter()).filter(|found| found.is_in(CAPITAL_DEPARTMENT))
+        let head = CAPITAL_SUFFIXES.iter().find_map(|tail| name.strip_suffix(tail))?;
+        self.found(self.by_name.get(head)?.iter()).filter(|found| found.is_in(CAPITAL_DEPARTMENT))
     }
 
-    fn found<'a>(&self, places: impl Iterator<Item = &'a usize>) -> Option<Found> {
-        let cities: Vec<_> = places.filter_map(|place| self.list.get(*place)).collect();
+    fn found<'a>(&self, indices: impl Iterator<Item = &'a usize>) -> Option<Found> {
+        let cities: Vec<_> = indices.filter_map(|index| self.list.get(*index)).collect();
         let name = cities.first()?.name;
         let departments = cities.iter().map(|city| city.department()).collect();
         Some(Found { name, department: None, departments })
     }
 
     fn read() -> Self {
-        let mut all = Self { list: Vec::new(), places: HashMap::new() };
+        let mut all = Self { list: Vec::new(), by_name: HashMap::new() };
         for (code, name) in DATA.lines().skip(1).filter_map(|line| line.split_once(';')) {
             all.add(all.list.len(), name);
             all.list.push(Municipality { code, name });
@@ -169,35 +173,35 @@ impl Municipalities {
         for line in USUAL_NAMES.lines().skip(1) {
             let mut columns = line.split(';');
             let (code, names) = (columns.next().unwrap_or_default(), columns.nth(1));
-            let place = all.list.binary_search_by(|city| city.code.cmp(code));
-            // A test sees that every code is one.
-            let Ok(place) = place else { continue };
-            names.unwrap_or_default().split('|').for_each(|name| all.add(place, name));
+            let index = all.list.binary_search_by(|city| city.code.cmp(code));
+            // A test checks that every code exists.
+            let Ok(index) = index else { continue };
+            names.unwrap_or_default().split('|').for_each(|name| all.add(index, name));
         }
         all
     }
 
-    /// Gives a municipality a name.
-    fn add(&mut self, place: usize, name: &str) {
+    /// Adds a name of a municipality.
+    fn add(&mut self, index: usize, name: &str) {
         let name = fold(name);
         for known in std::iter::once(name.as_str()).chain(without_article(&name)) {
             if known.is_empty() {
                 continue;
             }
-            let places = self.places.entry(known.to_owned()).or_default();
-            if !places.contains(&place) {
-                places.push(place);
+            let indices = self.by_name.entry(known.to_owned()).or_default();
+            if !indices.contains(&index) {
+                indices.push(index);
             }
         }
     }
 }
 
-/// The text in two, at each sign that may stand between a city and its department.
+/// The text split in two at each separator.
 fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.match_indices(BETWEEN).filter_map(|(at, _)| text.split_at_checked(at))
+    text.match_indices(SEPARATORS).filter_map(|(at, _)| text.split_at_checked(at))
 }
 
-/// The same at each blank of folded words.
+/// Folded words split in two at each space.
 fn words(folded: &str) -> impl Iterator<Item = (&str, &str)> {
     folded.match_indices(' ').filter_map(|(at, _)| {
         let (city, region) = folded.split_at_checked(at)?;
@@ -218,7 +222,7 @@ mod tests {
         let all = Municipalities::all();
         assert_eq!(all.list.len(), 1122);
         assert!(all.list.is_sorted_by(|a, b| a.code < b.code));
-        let departments = Regions::of(CountryCode::CO);
+        let departments = Regions::for_country(CountryCode::CO);
         for city in &all.list {
             assert_eq!(city.code.len(), 5);
             assert!(departments.find(city.department()).is_some(), "{}", city.code);
@@ -277,7 +281,7 @@ mod tests {
         let all = Municipalities::all();
         assert!(all.find("Armenia").unwrap().is_in("05"));
         assert!(all.find("Armenia").unwrap().is_in("63"));
-        let shared = all.places.values().filter(|places| places.len() > 1).count();
+        let shared = all.by_name.values().filter(|places| places.len() > 1).count();
         assert!(shared >= 70, "{shared}");
     }
 

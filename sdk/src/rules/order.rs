@@ -1,25 +1,23 @@
-//! The validator of orders: the same for the server, the client before it sends, and the CLI
-//! (spec: Order request).
+//! The validator of orders (spec: Order request), shared by the server, the client before it sends, and the CLI.
 
 use serde_json::Value;
 
 use super::{
     Accepted, Destinations, Rejected,
+    field_types::Text,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    goods, key,
-    kinds::Text,
-    outcome,
-    reader::Object,
+    goods, idempotency_key,
+    reader::{Object, validate},
     receiver, sender,
-    texts::{Wrong, faults},
+    texts::{FaultText, faults},
 };
 use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber};
 
 const FIELDS: Fields = Fields(&[
-    (key::FIELD, Leaf),
+    (idempotency_key::FIELD, Leaf),
     ("trackingNumber", Leaf),
     ("externalOrderId", Leaf),
     ("customerReference", Leaf),
@@ -30,32 +28,32 @@ const FIELDS: Fields = Fields(&[
     ("products", Nested(&goods::PRODUCT)),
 ]);
 
-/// What an order is checked against besides itself.
+/// What an order is checked against.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct OrderContext<'a> {
-    /// Where the order will be created; `None` offline, when it is not known yet and the rule about
-    /// `SB` is left to the server.
+    /// The environment in which the order will be created; `None` if it is not known, as offline: then the rule
+    /// about the prefix `SB` is left to the server.
     pub environment: Option<Environment>,
-    /// Where parcels can go.
+    /// The countries that the service ships to.
     pub destinations: &'a Destinations,
-    /// The header `X-Idempotency-Key`.
+    /// The value of the header `X-Idempotency-Key`.
     pub header_key: Option<&'a str>,
 }
 
 impl<'a> OrderContext<'a> {
-    /// Checks offline: against these destinations only.
+    /// Checks offline, against these destinations only.
     pub fn new(destinations: &'a Destinations) -> Self {
         Self { environment: None, destinations, header_key: None }
     }
 
-    /// The same where the order will be created in this environment.
+    /// The same for an order that will be created in this environment.
     #[must_use]
     pub fn with_environment(self, environment: Environment) -> Self {
         Self { environment: Some(environment), ..self }
     }
 
-    /// The same with the header `X-Idempotency-Key`, when there is one.
+    /// The same with the value of the header `X-Idempotency-Key`, if there is one.
     #[must_use]
     pub fn with_header_key(self, header_key: Option<&'a str>) -> Self {
         Self { header_key, ..self }
@@ -65,7 +63,7 @@ impl<'a> OrderContext<'a> {
 /// Checks an order: all faults at once, or the order with its warnings (docs/api.md, Fields and their
 /// rules, Country rules, Warnings).
 ///
-/// Texts come out trimmed and blank ones absent; nothing else is changed.
+/// Texts are trimmed, and blank ones count as absent; nothing else is changed.
 ///
 /// ```
 /// use parcelo::rules::{Destinations, OrderContext, check_order};
@@ -78,16 +76,16 @@ pub fn check_order(
     body: &Value,
     context: &OrderContext<'_>,
 ) -> Result<Accepted<OrderRequest>, Rejected> {
-    outcome::of(body, &FIELDS, |order| {
+    validate(body, &FIELDS, |order| {
         order.warn_unknown(&FIELDS);
         read(order, context)
     })
 }
 
 fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> {
-    let idempotency_key = key::required(order, context.header_key);
+    let idempotency_key = idempotency_key::required(order, context.header_key);
     let number = |text: &str| tracking_number(text, context.environment);
-    let tracking_number = order.text("trackingNumber", Text::CODE).then(number).optional();
+    let tracking_number = order.text("trackingNumber", Text::CODE).and_then(number).optional();
     let external_order_id = order.text("externalOrderId", Text::REFERENCE).optional();
     let customer_reference = order.text("customerReference", Text::REFERENCE).optional();
     let sender = order.object("sender").required();
@@ -116,19 +114,24 @@ fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> 
 fn read_goods(order: &Object<'_>) -> (Option<CustomsInfo>, Option<Vec<Product>>) {
     let info = order.object("customsInfo");
     let customs = info.value().and_then(goods::customs);
-    let list = order.list("products", goods::PRODUCTS);
+    let list = order.list("products", goods::MAX_PRODUCTS);
     let products = match list.value() {
         Some(list) => goods::products(list),
         None => list.is_absent().then(Vec::new),
     };
-    let told = if info.is_absent() { Some(CustomsInfo::default()) } else { customs.clone() };
-    if let (Some(told), Some(products)) = (told, &products) {
-        goods::warn_missing(order, &told, products);
+    let given = if info.is_absent() { Some(CustomsInfo::default()) } else { customs.clone() };
+    if let (Some(given), Some(products)) = (given, &products) {
+        goods::warn_missing(order, &given, products);
     }
     (customs, products)
 }
 
-fn tracking_number(text: &str, environment: Option<Environment>) -> Result<TrackingNumber, Wrong> {
+/// A tracking number of the caller's own (spec: 10-30 characters; in the sandbox it starts with `SB`). In production
+/// that prefix is refused, so that a test parcel is never taken for a real one.
+fn tracking_number(
+    text: &str,
+    environment: Option<Environment>,
+) -> Result<TrackingNumber, FaultText> {
     let number = TrackingNumber::parse(text).map_err(|_| match text.chars().count() {
         0..TrackingNumber::MIN => faults::too_short(TrackingNumber::MIN),
         TrackingNumber::MIN..=TrackingNumber::MAX => faults::tracking_number(),
@@ -136,7 +139,7 @@ fn tracking_number(text: &str, environment: Option<Environment>) -> Result<Track
     })?;
     match (environment, number.is_sandbox()) {
         (Some(Environment::Production), true) => Err(faults::tracking_number_reserved()),
-        (Some(Environment::Sandbox), false) => Err(faults::tracking_number_of_production()),
+        (Some(Environment::Sandbox), false) => Err(faults::tracking_number_not_sandbox()),
         (Some(Environment::Production), false) | (Some(Environment::Sandbox), true) | (None, _) => {
             Ok(number)
         }

@@ -1,8 +1,9 @@
-//! Where a value stands in a body, in wire spelling: `receiver.address.zipCode`, `products[0].sku`.
+//! The path of a value in a body, in wire spelling: `receiver.address.zipCode`, `products[0].sku`.
 
 use std::fmt;
 
-/// A path, chained to its parent so that reading a field that is right costs no text.
+/// A path, linked to its parent: it is only written out for a fault or a warning, so that reading a valid field
+/// allocates nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -16,8 +17,8 @@ enum Step<'a> {
     Item(usize),
 }
 
-/// Longer names are cut where they are shown: only unknown fields have them.
-const NAME_SHOWN: usize = 64;
+/// Longer names are cut where they are shown: they are the caller's, and repeated in the answer.
+const MAX_SHOWN_NAME_CHARS: usize = 64;
 
 impl<'a> Path<'a> {
     /// The body itself.
@@ -29,8 +30,8 @@ impl<'a> Path<'a> {
     }
 
     /// An element of the list at this path.
-    pub(crate) fn item(&'a self, place: usize) -> Self {
-        Self { parent: Some(self), step: Step::Item(place) }
+    pub(crate) fn item(&'a self, index: usize) -> Self {
+        Self { parent: Some(self), step: Step::Item(index) }
     }
 }
 
@@ -42,7 +43,7 @@ impl fmt::Display for Path<'_> {
         }
         match self.step {
             Step::Body => f.write_str("body"),
-            Step::Item(place) => write!(f, "[{place}]"),
+            Step::Item(index) => write!(f, "[{index}]"),
             Step::Member(name) => {
                 if inside.is_some() {
                     f.write_str(".")?;
@@ -53,9 +54,12 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A member's name, cut to what is worth showing.
+/// A member's name, cut to a length that can be shown.
 pub(crate) fn shown(name: &str) -> &str {
-    name.char_indices().nth(NAME_SHOWN).and_then(|(end, _)| name.get(..end)).unwrap_or(name)
+    name.char_indices()
+        .nth(MAX_SHOWN_NAME_CHARS)
+        .and_then(|(end, _)| name.get(..end))
+        .unwrap_or(name)
 }
 
 #[cfg(test)]

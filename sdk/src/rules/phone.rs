@@ -1,32 +1,34 @@
-//! Telephone numbers: international, and of the address's country.
+//! Telephone numbers: the international form, and a country code that fits the address.
 
 use super::{
-    reader::Entry,
-    texts::{Wrong, faults, warnings},
+    reader::FieldValue,
+    texts::{FaultText, faults, warnings},
 };
 use crate::model::CountryCode;
 
-/// Digits of an international number, country code included (ITU-T E.164).
-const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
+/// Digits of an international number, country code included: at most 15 (ITU-T E.164). Fewer than 7 are taken for a
+/// local number without its country code.
+const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
-/// The same as [`check`], around which blanks are trimmed, for documents.
+/// The rule of [`check`] as a pattern for the OpenAPI document, with the white space that is trimmed before it.
 #[cfg(feature = "openapi")]
 pub(crate) fn pattern() -> String {
-    let (least, most) = (DIGITS.start() - 1, DIGITS.end() - 1);
-    format!(r"^\s*\+[ ().-]*[1-9]([ ().-]*[0-9]){{{least},{most}}}[ ().-]*\s*$")
+    let (min, max) = (E164_DIGITS.start() - 1, E164_DIGITS.end() - 1);
+    format!(r"^\s*\+[ ().-]*[1-9]([ ().-]*[0-9]){{{min},{max}}}[ ().-]*\s*$")
 }
 
-/// Accepts a number with `+`, a country code and the usual separators, and keeps it as written.
-pub(crate) fn check(phone: &str) -> Result<&str, Wrong> {
+/// Accepts a number with `+`, a country code and the usual separators (spec: with country code), and keeps it as
+/// written, for the driver reads it on the label.
+pub(crate) fn check(phone: &str) -> Result<&str, FaultText> {
     let fits = phone.starts_with('+')
         && digits(phone).all(|c| c.is_ascii_digit())
-        && DIGITS.contains(&digits(phone).count())
+        && E164_DIGITS.contains(&digits(phone).count())
         && digits(phone).next() != Some('0');
     if fits { Ok(phone) } else { Err(faults::phone()) }
 }
 
-/// Warns when the calling code is another country's.
-pub(crate) fn check_country(phone: &Entry<'_, &str>, country: CountryCode) {
+/// Warns if the calling code is another country's: people keep their number when they move.
+pub(crate) fn check_country(phone: &FieldValue<'_, &str>, country: CountryCode) {
     let belongs = |phone: &str| {
         let mut digits = digits(phone);
         country.calling_code().chars().all(|expected| digits.next() == Some(expected))

@@ -1,10 +1,11 @@
-//! The form of postal codes, country by country; a code that does not fit is odd, not wrong.
+//! The format of postal codes by country (data: sdk/data/README.md). A mismatch is only a warning, since the patterns
+//! are not the countries' own; EC, MX and CO, for which the spec states a format, have rules in `countries`.
 
 use std::sync::OnceLock;
 
 use regex_lite::Regex;
 
-use super::{reader::Entry, texts::warnings};
+use super::{reader::FieldValue, texts::warnings};
 use crate::model::CountryCode;
 
 const DATA: &str = include_str!("../../data/postal_patterns.tsv");
@@ -12,23 +13,23 @@ const DATA: &str = include_str!("../../data/postal_patterns.tsv");
 struct Pattern {
     country: &'static str,
     text: &'static str,
-    /// Compiled when the country first needs it.
+    /// Compiled on the country's first order: all 178 would slow down the first request.
     regex: OnceLock<Option<Regex>>,
 }
 
-/// Warns when the code does not have its country's form; a country without a form takes any.
-pub(crate) fn check_form(zip: &Entry<'_, &str>, country: CountryCode) {
+/// Warns if the code does not match its country's pattern; a country without a pattern takes any code.
+pub(crate) fn check_form(zip: &FieldValue<'_, &str>, country: CountryCode) {
     if zip.value().is_some_and(|zip| fits(zip, country) == Some(false)) {
         zip.warn(warnings::postal_code_format(country));
     }
 }
 
-/// Whether a code, in upper case, has its country's form; `None` when the country has none.
+/// Whether a code, in upper case, matches its country's pattern; `None` if the country has no pattern.
 fn fits(zip: &str, country: CountryCode) -> Option<bool> {
     static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
     let patterns = PATTERNS.get_or_init(read);
-    let place = patterns.binary_search_by(|row| row.country.cmp(country.as_str())).ok()?;
-    let pattern = patterns.get(place)?;
+    let index = patterns.binary_search_by(|row| row.country.cmp(country.as_str())).ok()?;
+    let pattern = patterns.get(index)?;
     let regex = pattern.regex.get_or_init(|| Regex::new(&format!("^(?:{})$", pattern.text)).ok());
     Some(regex.as_ref()?.is_match(&zip.to_uppercase()))
 }

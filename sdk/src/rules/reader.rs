@@ -1,8 +1,8 @@
 //! Reads a request from JSON and collects every fault on the way, never only the first.
 //!
-//! An [`Object`] gives [`Entry`]s; an entry knows where it stands and whether it was absent, faulty
-//! or a value, so that a rule can add to it and nothing is reported twice. What the fields mean is
-//! decided by those who ask for them.
+//! An [`Object`] returns [`FieldValue`]s. Each knows its path and whether the field was absent, invalid or
+//! valid, so that a rule can add a fault to it and no field is reported twice. What a field means is
+//! decided by the caller.
 
 use std::cell::RefCell;
 
@@ -10,124 +10,139 @@ use rust_decimal::{Decimal, prelude::ToPrimitive};
 use serde_json::{Map, Value};
 
 use super::{
+    Accepted, Rejected,
+    field_types::{self, Bounds, Text},
     fields::Fields,
-    kinds::{self, Bounds, Text},
     path::Path,
-    printable,
-    texts::{Odd, Wrong, faults, warnings},
+    text,
+    texts::{FaultText, WarningText, faults, warnings},
+    validation::Report,
 };
-use crate::model::{FieldFault, Warning, decimal};
+use crate::model::decimal;
 
-/// What was found wrong and odd so far.
-#[derive(Default)]
-pub(crate) struct Report {
-    pub(crate) faults: Vec<FieldFault>,
-    pub(crate) warnings: Vec<Warning>,
+/// Reads a body; the faults and warnings are returned in the order of `fields`.
+pub(crate) fn validate<T>(
+    body: &Value,
+    fields: &Fields,
+    read: impl FnOnce(&Object<'_>) -> Option<T>,
+) -> Result<Accepted<T>, Rejected> {
+    let report = RefCell::default();
+    let value = Object::from_body(body, &report).and_then(|object| read(&object));
+    let mut report = report.into_inner();
+    fields.sort(&mut report);
+    let Report { faults, warnings } = report;
+    match value {
+        Some(value) if faults.is_empty() => Ok(Accepted { value, warnings }),
+        Some(_) | None => Err(Rejected { faults, warnings }),
+    }
 }
 
-/// Where a field stands, and where to say what is wrong with it.
+/// A field's path, and the report that takes its faults and warnings.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct FieldRef<'a> {
     path: Path<'a>,
     report: &'a RefCell<Report>,
 }
 
-impl Place<'_> {
-    pub(crate) fn fault(&self, wrong: Wrong) {
-        self.report.borrow_mut().faults.push(wrong.at(&self.path));
+impl FieldRef<'_> {
+    pub(crate) fn fault(&self, fault: FaultText) {
+        self.report.borrow_mut().faults.push(fault.at(&self.path));
     }
 
-    pub(crate) fn warn(&self, odd: Odd) {
-        self.report.borrow_mut().warnings.push(odd.at(&self.path));
+    pub(crate) fn warn(&self, warning: WarningText) {
+        self.report.borrow_mut().warnings.push(warning.at(&self.path));
     }
 }
 
 /// What a field held.
-enum Read<T> {
+enum FieldState<T> {
     Absent,
-    Faulty,
-    Is(T),
+    /// Its fault is in the report.
+    Invalid,
+    Valid(T),
 }
 
-/// The field's fault is reported already.
-pub(crate) struct Faulty;
+/// The field is invalid, and its fault is in the report.
+pub(crate) struct AlreadyReported;
 
-/// A field that was read: where it stands and what it held.
-pub(crate) struct Entry<'a, T> {
-    place: Place<'a>,
-    read: Read<T>,
+/// A field that was read: its path and what it held.
+pub(crate) struct FieldValue<'a, T> {
+    field: FieldRef<'a>,
+    state: FieldState<T>,
 }
 
-impl<'a, T> Entry<'a, T> {
-    /// The value; absent and faulty fields have none.
+impl<'a, T> FieldValue<'a, T> {
+    /// The value, if the field is present and valid.
     pub(crate) fn optional(self) -> Option<T> {
-        match self.read {
-            Read::Is(value) => Some(value),
-            Read::Absent | Read::Faulty => None,
+        match self.state {
+            FieldState::Valid(value) => Some(value),
+            FieldState::Absent | FieldState::Invalid => None,
         }
     }
 
     /// The value; its absence is a fault.
     pub(crate) fn required(self) -> Option<T> {
-        self.demand(faults::required);
-        self.optional()
+        self.check_present().optional()
     }
 
-    /// The entry again; its absence is a fault.
-    pub(crate) fn needed(self) -> Self {
-        self.demand(faults::required);
+    /// Reports a fault if the field is absent, and returns it unchanged for further rules.
+    pub(crate) fn check_present(self) -> Self {
+        self.require_or(faults::required);
         self
     }
 
-    /// Makes absence a fault with a text of its own.
-    pub(crate) fn demand(&self, wrong: impl FnOnce() -> Wrong) {
+    /// Reports this fault if the field is absent.
+    pub(crate) fn require_or(&self, fault: impl FnOnce() -> FaultText) {
         if self.is_absent() {
-            self.place.fault(wrong());
+            self.field.fault(fault());
         }
     }
 
-    /// Turns the value into what it stands for.
-    pub(crate) fn then<U>(self, read: impl FnOnce(T) -> Result<U, Wrong>) -> Entry<'a, U> {
-        let read = match self.read {
-            Read::Absent => Read::Absent,
-            Read::Faulty => Read::Faulty,
-            Read::Is(value) => match read(value) {
-                Ok(value) => Read::Is(value),
-                Err(wrong) => {
-                    self.place.fault(wrong);
-                    Read::Faulty
+    /// Parses the value; an error becomes the field's fault.
+    pub(crate) fn and_then<U>(
+        self,
+        read: impl FnOnce(T) -> Result<U, FaultText>,
+    ) -> FieldValue<'a, U> {
+        let state = match self.state {
+            FieldState::Absent => FieldState::Absent,
+            FieldState::Invalid => FieldState::Invalid,
+            FieldState::Valid(value) => match read(value) {
+                Ok(value) => FieldState::Valid(value),
+                Err(fault) => {
+                    self.field.fault(fault);
+                    FieldState::Invalid
                 }
             },
         };
-        Entry { place: self.place, read }
+        FieldValue { field: self.field, state }
     }
 
-    /// The value or its absence; a faulty field is neither.
-    pub(crate) fn sound(self) -> Result<Option<T>, Faulty> {
-        match self.read {
-            Read::Is(value) => Ok(Some(value)),
-            Read::Absent => Ok(None),
-            Read::Faulty => Err(Faulty),
+    /// The value, or `None` if the field is absent; an error if it is invalid.
+    pub(crate) fn into_result(self) -> Result<Option<T>, AlreadyReported> {
+        match self.state {
+            FieldState::Valid(value) => Ok(Some(value)),
+            FieldState::Absent => Ok(None),
+            FieldState::Invalid => Err(AlreadyReported),
         }
     }
 
     pub(crate) fn value(&self) -> Option<&T> {
-        match &self.read {
-            Read::Is(value) => Some(value),
-            Read::Absent | Read::Faulty => None,
+        match &self.state {
+            FieldState::Valid(value) => Some(value),
+            FieldState::Absent | FieldState::Invalid => None,
         }
     }
 
     pub(crate) fn is_absent(&self) -> bool {
-        matches!(self.read, Read::Absent)
+        matches!(self.state, FieldState::Absent)
     }
 
-    pub(crate) fn fault(&self, wrong: Wrong) {
-        self.place.fault(wrong);
+    pub(crate) fn fault(&self, fault: FaultText) {
+        self.field.fault(fault);
     }
 
-    pub(crate) fn warn(&self, odd: Odd) {
-        self.place.warn(odd);
+    pub(crate) fn warn(&self, warning: WarningText) {
+        self.field.warn(warning);
     }
 }
 
@@ -140,122 +155,125 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The body of a request; any JSON but an object is a fault.
-    pub(crate) fn body(body: &'a Value, report: &'a RefCell<Report>) -> Option<Self> {
+    /// The body of a request, which must be an object.
+    pub(crate) fn from_body(body: &'a Value, report: &'a RefCell<Report>) -> Option<Self> {
         if let Some(members) = body.as_object() {
-            return Some(Self::of(members, report));
+            return Some(Self::from_members(members, report));
         }
-        report.borrow_mut().faults.push(faults::body_no_object().at(&Path::BODY));
+        report.borrow_mut().faults.push(faults::body_not_object().at(&Path::BODY));
         None
     }
 
     /// The body's members.
-    pub(crate) fn of(members: &'a Map<String, Value>, report: &'a RefCell<Report>) -> Self {
+    pub(crate) fn from_members(
+        members: &'a Map<String, Value>,
+        report: &'a RefCell<Report>,
+    ) -> Self {
         Self { members, path: Path::BODY, report }
     }
 
-    /// Warns of every member that no field reads, here and below.
+    /// Warns of every unknown member of this object and of the objects in it.
     pub(crate) fn warn_unknown(&self, fields: &Fields) {
         fields.warn_unknown(self.members, &mut self.report.borrow_mut());
     }
 
-    /// The members as they came.
+    /// The members as received.
     pub(crate) fn members(&self) -> &'a Map<String, Value> {
         self.members
     }
 
-    /// Where a member stands or would stand.
-    pub(crate) fn place(&'a self, name: &'a str) -> Place<'a> {
-        Place { path: self.path.member(name), report: self.report }
+    /// A member, present or not.
+    pub(crate) fn field(&'a self, name: &'a str) -> FieldRef<'a> {
+        FieldRef { path: self.path.member(name), report: self.report }
     }
 
     /// Reports a fault at a path from the body, for rules that look at several fields.
-    pub(crate) fn fault_at(&self, path: &str, wrong: Wrong) {
-        self.report.borrow_mut().faults.push(wrong.at(path));
+    pub(crate) fn fault_at(&self, path: &str, fault: FaultText) {
+        self.report.borrow_mut().faults.push(fault.at(path));
     }
 
     /// Reports a warning at a path from the body.
-    pub(crate) fn warn_at(&self, path: &str, odd: Odd) {
-        self.report.borrow_mut().warnings.push(odd.at(path));
+    pub(crate) fn warn_at(&self, path: &str, warning: WarningText) {
+        self.report.borrow_mut().warnings.push(warning.at(path));
     }
 
     /// A text field.
-    pub(crate) fn text(&'a self, name: &'a str, text: Text) -> Entry<'a, &'a str> {
-        self.respelled(name, name, text)
+    pub(crate) fn text(&'a self, name: &'a str, text: Text) -> FieldValue<'a, &'a str> {
+        self.text_alias(name, name, text)
     }
 
-    /// A text field whose name is another spelling of `name`, which its faults speak of.
-    pub(crate) fn respelled(
+    /// A text field that is received as `spelling`, a second name of `name`; its faults name `name`.
+    pub(crate) fn text_alias(
         &'a self,
         spelling: &str,
         name: &'a str,
         text: Text,
-    ) -> Entry<'a, &'a str> {
-        let place = self.place(name);
+    ) -> FieldValue<'a, &'a str> {
+        let field = self.field(name);
         match self.members.get(spelling) {
-            None | Some(Value::Null) => Entry { place, read: Read::Absent },
-            Some(value) => text_entry(place, value, text),
+            None | Some(Value::Null) => FieldValue { field, state: FieldState::Absent },
+            Some(value) => read_text(field, value, text),
         }
     }
 
-    /// A field that is not read here.
-    pub(crate) fn absent<T>(&'a self, name: &'a str) -> Entry<'a, T> {
-        Entry { place: self.place(name), read: Read::Absent }
+    /// A field that is not read here, and so counts as absent.
+    pub(crate) fn absent<T>(&'a self, name: &'a str) -> FieldValue<'a, T> {
+        FieldValue { field: self.field(name), state: FieldState::Absent }
     }
 
     /// A number inside its bounds.
-    pub(crate) fn number(&'a self, name: &'a str, bounds: Bounds) -> Entry<'a, Decimal> {
-        self.entry(name).then(|value| {
+    pub(crate) fn number(&'a self, name: &'a str, bounds: Bounds) -> FieldValue<'a, Decimal> {
+        self.any(name).and_then(|value| {
             let number = value.as_number().ok_or_else(faults::not_number)?;
-            bounds.hold(decimal::from_number(number).ok_or_else(|| bounds.broken())?)
+            bounds.check(decimal::from_number(number).ok_or_else(|| bounds.out_of_range())?)
         })
     }
 
-    /// A whole number from 1 to `most`; `2.0` is 2.
-    pub(crate) fn count(&'a self, name: &'a str, most: u32) -> Entry<'a, u32> {
-        let bounds = Bounds::Between(Decimal::ONE, Decimal::from(most));
-        self.entry(name).then(|value| {
+    /// A whole number from 1 to `max`; `2.0` is accepted as 2.
+    pub(crate) fn whole_number(&'a self, name: &'a str, max: u32) -> FieldValue<'a, u32> {
+        let bounds = Bounds::Between(Decimal::ONE, Decimal::from(max));
+        self.any(name).and_then(|value| {
             let number = value.as_number().ok_or_else(faults::not_number)?;
-            let number = decimal::from_number(number).ok_or_else(|| bounds.broken())?;
+            let number = decimal::from_number(number).ok_or_else(|| bounds.out_of_range())?;
             if !number.is_integer() {
                 return Err(faults::not_whole());
             }
-            bounds.hold(number)?.to_u32().ok_or_else(|| bounds.broken())
+            bounds.check(number)?.to_u32().ok_or_else(|| bounds.out_of_range())
         })
     }
 
-    /// True or false.
-    pub(crate) fn truth(&'a self, name: &'a str) -> Entry<'a, bool> {
-        self.entry(name).then(|value| value.as_bool().ok_or_else(faults::not_truth))
+    /// `true` or `false`.
+    pub(crate) fn boolean(&'a self, name: &'a str) -> FieldValue<'a, bool> {
+        self.any(name).and_then(|value| value.as_bool().ok_or_else(faults::not_boolean))
     }
 
     /// An object within this one.
-    pub(crate) fn object(&'a self, name: &'a str) -> Entry<'a, Object<'a>> {
+    pub(crate) fn object(&'a self, name: &'a str) -> FieldValue<'a, Object<'a>> {
         let (path, report) = (self.path.member(name), self.report);
-        self.entry(name).then(|value| {
+        self.any(name).and_then(|value| {
             let members = value.as_object().ok_or_else(faults::not_object)?;
             Ok(Object { members, path, report })
         })
     }
 
-    /// A list of at most `most` elements.
-    pub(crate) fn list(&'a self, name: &'a str, most: usize) -> Entry<'a, List<'a>> {
+    /// A list of at most `max` elements.
+    pub(crate) fn list(&'a self, name: &'a str, max: usize) -> FieldValue<'a, List<'a>> {
         let (path, report) = (self.path.member(name), self.report);
-        self.entry(name).then(|value| {
+        self.any(name).and_then(|value| {
             let items = value.as_array().ok_or_else(faults::not_list)?;
-            if items.len() > most {
-                return Err(faults::too_many(most));
+            if items.len() > max {
+                return Err(faults::too_many(max));
             }
             Ok(List { items, path, report })
         })
     }
 
-    fn entry(&'a self, name: &'a str) -> Entry<'a, &'a Value> {
-        let read = match self.members.get(name) {
-            None | Some(Value::Null) => Read::Absent,
-            Some(value) => Read::Is(value),
+    fn any(&'a self, name: &'a str) -> FieldValue<'a, &'a Value> {
+        let state = match self.members.get(name) {
+            None | Some(Value::Null) => FieldState::Absent,
+            Some(value) => FieldState::Valid(value),
         };
-        Entry { place: self.place(name), read }
+        FieldValue { field: self.field(name), state }
     }
 }
 
@@ -272,12 +290,12 @@ impl<'a> List<'a> {
         self.items.is_empty()
     }
 
-    /// The elements as objects; any other element is a fault of its own.
+    /// The elements as objects; an element that is not one is a fault.
     pub(crate) fn objects(&'a self) -> impl Iterator<Item = Option<Object<'a>>> {
         self.items.iter().enumerate().map(|(i, value)| {
             let path = self.path.item(i);
             let Some(members) = value.as_object() else {
-                Place { path, report: self.report }.fault(faults::not_object());
+                FieldRef { path, report: self.report }.fault(faults::not_object());
                 return None;
             };
             Some(Object { members, path, report: self.report })
@@ -285,28 +303,29 @@ impl<'a> List<'a> {
     }
 
     /// The elements as texts.
-    pub(crate) fn texts(&'a self, text: Text) -> impl Iterator<Item = Entry<'a, &'a str>> {
+    pub(crate) fn texts(&'a self, text: Text) -> impl Iterator<Item = FieldValue<'a, &'a str>> {
         self.items.iter().enumerate().map(move |(i, value)| {
-            let place = Place { path: self.path.item(i), report: self.report };
-            text_entry(place, value, text)
+            let field = FieldRef { path: self.path.item(i), report: self.report };
+            read_text(field, value, text)
         })
     }
 }
 
-fn text_entry<'a>(place: Place<'a>, value: &'a Value, text: Text) -> Entry<'a, &'a str> {
+fn read_text<'a>(field: FieldRef<'a>, value: &'a Value, text: Text) -> FieldValue<'a, &'a str> {
     let Value::String(given) = value else {
-        place.fault(if value.is_number() { faults::number_for_text() } else { faults::not_text() });
-        return Entry { place, read: Read::Faulty };
+        field.fault(if value.is_number() { faults::number_for_text() } else { faults::not_text() });
+        return FieldValue { field, state: FieldState::Invalid };
     };
-    if kinds::is_blank(given) {
-        return Entry { place, read: Read::Absent };
+    if field_types::is_blank(given) {
+        return FieldValue { field, state: FieldState::Absent };
     }
-    let entry = Entry { place, read: Read::Is(given.as_str()) }.then(|given| text.read(given));
-    if text.is_drawn() && entry.value().is_some_and(|given| !printable::is_all_printable(given)) {
-        entry.warn(warnings::not_printable());
+    let value = FieldValue { field, state: FieldState::Valid(given.as_str()) }
+        .and_then(|given| text.read(given));
+    if text.is_on_label() && value.value().is_some_and(|given| !text::is_all_printable(given)) {
+        value.warn(warnings::not_printable());
     }
-    if text.is_person() && entry.value().is_some_and(|given| given.contains(printable::is_hidden)) {
-        entry.warn(warnings::hidden_character());
+    if text.is_person() && value.value().is_some_and(|given| given.contains(text::is_hidden)) {
+        value.warn(warnings::hidden_character());
     }
-    entry
+    value
 }

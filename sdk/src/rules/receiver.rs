@@ -1,17 +1,18 @@
-//! The receiver's part of an order (spec: Receiver); what one country asks stands in its own file.
+//! The receiver of an order (spec: Receiver); the rules of single countries are in `countries`.
 
 use serde_json::Value;
 
 use super::{
-    Destinations, colombia, ecuador,
+    Destinations, contact,
+    countries::{self, ReceiverFields},
+    field_types::Text,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    kinds::Text,
-    mexico, phone, places, postal,
-    reader::{Entry, Object},
-    texts::{Wrong, faults, warnings},
+    phone,
+    reader::{FieldValue, Object},
+    texts::{FaultText, faults, warnings},
 };
 use crate::model::{CountryCode, IdType, Receiver, ReceiverAddress};
 
@@ -28,28 +29,18 @@ const ADDRESS: Fields = Fields(&[
     ("line1", Leaf),
     ("city", Leaf),
     ("province", Leaf),
-    // Mexico's second spelling of `province`; elsewhere it is unknown.
+    // Mexico's second name for `province`; for any other country it is an unknown field.
     ("state", Leaf),
     ("zipCode", Leaf),
     ("country", Leaf),
     ("deliveryInstructions", Leaf),
 ]);
 
-/// What the driver should know.
-pub(crate) const INSTRUCTIONS: Text = Text::NOTE.most(500);
+/// Notes for the driver (spec: Limits, 500 characters).
+pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 
-/// What a country's own rules look at.
-pub(crate) struct Destination<'a> {
-    pub(crate) national_id: Entry<'a, &'a str>,
-    pub(crate) id_type: Entry<'a, IdType>,
-    pub(crate) city: Entry<'a, &'a str>,
-    pub(crate) province: Entry<'a, &'a str>,
-    /// Read for Mexico only; it stands where `province` stands.
-    pub(crate) state: Entry<'a, &'a str>,
-    pub(crate) zip: Entry<'a, &'a str>,
-}
-
-/// The country that an order goes to, when it is an assigned code, whatever else is wrong.
+/// The country that an order goes to, if it is an assigned code, whatever faults the order has: the API key's
+/// countries are checked before the order is.
 ///
 /// ```
 /// use parcelo::CountryCode;
@@ -62,21 +53,22 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
     CountryCode::parse(code).ok()
 }
 
-/// Reads the receiver; `None` when a fault was found.
+/// Reads the receiver; `None` if there is a fault.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
-    let phone = receiver.text("phone", Text::DATA).then(phone::check).needed();
-    let email = receiver.text("email", places::EMAIL).then(places::email).optional();
+    let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
+    let email = receiver.text("email", contact::EMAIL).and_then(contact::email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);
-    let id_type = receiver.text("idType", Text::CODE).then(id_type);
+    let id_type = receiver.text("idType", Text::CODE).and_then(id_type);
     let address = receiver.object("address").required()?;
     let supported = |country| supported(country, destinations);
-    let country = address.text("country", Text::CODE).then(places::country).then(supported);
+    let country =
+        address.text("country", Text::CODE).and_then(contact::country).and_then(supported);
     let (country, state) = (country.required(), read_state(&address));
-    let to = Destination {
+    let to = ReceiverFields {
         national_id,
         id_type,
-        city: address.text("city", Text::LINE).needed(),
+        city: address.text("city", Text::LINE).check_present(),
         province: address.text("province", Text::LINE),
         state,
         zip: address.text("zipCode", Text::LINE),
@@ -84,7 +76,7 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
     let lines = read_lines(&address);
     let country = country?;
     phone::check_country(&phone, country);
-    check(&to, country);
+    countries::check(&to, country);
     Some(Receiver {
         full_name: full_name?.to_owned(),
         phone: phone.optional()?.to_owned(),
@@ -102,36 +94,28 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
     })
 }
 
-/// The street, and what the driver should know.
+/// The street, and the notes for the driver.
 fn read_lines<'a>(address: &'a Object<'a>) -> (Option<&'a str>, Option<&'a str>) {
     let instructions = address.text("deliveryInstructions", INSTRUCTIONS);
     (address.text("line1", Text::LINE).required(), instructions.optional())
 }
 
-/// The second spelling of `province`: Mexico's; anywhere else the field is not part of the API.
-fn read_state<'a>(address: &'a Object<'a>) -> Entry<'a, &'a str> {
+/// The second name of `province`: Mexicans call theirs a state, and so does the spec. For any other country the
+/// field is not part of the API.
+fn read_state<'a>(address: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let members = address.members();
     let in_mexico = members.get("country").and_then(Value::as_str) == Some("MX");
     if !in_mexico && members.get("state").is_some_and(|state| !state.is_null()) {
-        address.place("state").warn(warnings::unknown_field("state", Some("province")));
+        address.field("state").warn(warnings::unknown_field("state", Some("province")));
     }
     if in_mexico {
-        address.respelled("state", "province", Text::LINE)
+        address.text_alias("state", "province", Text::LINE)
     } else {
         address.absent("province")
     }
 }
 
-fn check(to: &Destination<'_>, country: CountryCode) {
-    match country {
-        CountryCode::EC => ecuador::check(to),
-        CountryCode::MX => mexico::check(to),
-        CountryCode::CO => colombia::check(to),
-        _ => postal::check_form(&to.zip, country),
-    }
-}
-
-fn supported(country: CountryCode, destinations: &Destinations) -> Result<CountryCode, Wrong> {
+fn supported(country: CountryCode, destinations: &Destinations) -> Result<CountryCode, FaultText> {
     if destinations.supports(country) {
         Ok(country)
     } else {
@@ -139,7 +123,7 @@ fn supported(country: CountryCode, destinations: &Destinations) -> Result<Countr
     }
 }
 
-fn id_type(word: &str) -> Result<IdType, Wrong> {
+fn id_type(word: &str) -> Result<IdType, FaultText> {
     match IdType::from(word) {
         IdType::Unknown(word) => {
             let word = word.trim().to_lowercase();

@@ -1,8 +1,8 @@
-//! Provinces, states and departments by every name that people use for them.
+//! Provinces, states and departments, found by the names and abbreviations in use (data: sdk/data/README.md).
 
 use std::{collections::HashMap, ops::RangeInclusive, sync::OnceLock};
 
-use super::folding::fold;
+use super::normalize::fold;
 use crate::model::CountryCode;
 
 const DATA: &str = include_str!("../../data/regions.csv");
@@ -14,12 +14,12 @@ pub(crate) struct Region {
     pub(crate) code: &'static str,
     /// The official name.
     pub(crate) name: &'static str,
-    /// The first two digits of its postal codes; `None` where the rules need none.
+    /// The first two digits of its postal codes; `None` where no rule needs them.
     postal: Option<RangeInclusive<u8>>,
 }
 
 impl Region {
-    /// True when postal codes with these first two digits are the region's.
+    /// True if postal codes with these first two digits belong to the region.
     pub(crate) fn has_postal(&self, first_two: u8) -> bool {
         self.postal.as_ref().is_some_and(|range| range.contains(&first_two))
     }
@@ -29,15 +29,15 @@ impl Region {
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     list: Vec<Region>,
-    places: HashMap<String, usize>,
+    by_name: HashMap<String, usize>,
 }
 
-/// The least likeness of a suggestion, Jaro-Winkler over folded names.
-pub(crate) const ALIKE: f64 = 0.9;
+/// The least Jaro-Winkler similarity of a suggestion, over folded names: `Bogta` finds `Bogotá, D.C.`
+pub(crate) const MIN_SIMILARITY: f64 = 0.9;
 
 impl Regions {
-    /// The regions of a country; only EC, MX, CO, US and CA have any here.
-    pub(crate) fn of(country: CountryCode) -> &'static Self {
+    /// The regions of a country; empty except for EC, MX, CO, US and CA, the countries whose rules name regions.
+    pub(crate) fn for_country(country: CountryCode) -> &'static Self {
         static ALL: OnceLock<HashMap<&'static str, Regions>> = OnceLock::new();
         static NONE: OnceLock<Regions> = OnceLock::new();
         let all = ALL.get_or_init(read);
@@ -46,30 +46,31 @@ impl Regions {
 
     /// The region of this name, code or alias.
     pub(crate) fn find(&self, name: &str) -> Option<&Region> {
-        let place = self.places.get(&fold(name));
-        self.list.get(*place.or_else(|| self.places.get(&fold(&name.replace('.', ""))))?)
+        // `D.F.` folds to `d f`, and without its dots to `df`: both are in use.
+        let index = self.by_name.get(&fold(name));
+        self.list.get(*index.or_else(|| self.by_name.get(&fold(&name.replace('.', ""))))?)
     }
 
     /// The region whose postal codes start with these two digits.
-    pub(crate) fn of_postal(&self, first_two: u8) -> Option<&Region> {
+    pub(crate) fn with_postal(&self, first_two: u8) -> Option<&Region> {
         self.list.iter().find(|region| region.has_postal(first_two))
     }
 
-    /// The name that was probably meant.
+    /// The official name that the caller probably meant.
     pub(crate) fn suggest(&self, name: &str) -> Option<&'static str> {
         let name = fold(name);
-        let (score, place) = self
-            .places
+        let (score, index) = self
+            .by_name
             .iter()
-            .map(|(known, place)| (strsim::jaro_winkler(known, &name), *place))
+            .map(|(known, index)| (strsim::jaro_winkler(known, &name), *index))
             .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
-        (score >= ALIKE).then(|| self.list.get(place).map(|region| region.name))?
+        (score >= MIN_SIMILARITY).then(|| self.list.get(index).map(|region| region.name))?
     }
 
     fn add(&mut self, region: Region, names: impl Iterator<Item = String>) {
         for name in names {
-            self.places.insert(fold(&name.replace('.', "")), self.list.len());
-            self.places.insert(fold(&name), self.list.len());
+            self.by_name.insert(fold(&name.replace('.', "")), self.list.len());
+            self.by_name.insert(fold(&name), self.list.len());
         }
         self.list.push(region);
     }
@@ -104,7 +105,7 @@ mod tests {
     fn every_country_has_all_its_regions_and_no_name_means_two() {
         let table = [("CO", 33), ("EC", 24), ("MX", 32), ("US", 62), ("CA", 13)];
         for (country, count) in table {
-            let regions = Regions::of(CountryCode::parse(country).unwrap());
+            let regions = Regions::for_country(CountryCode::parse(country).unwrap());
             assert_eq!(regions.list.len(), count, "{country}");
         }
         let mut owners: HashMap<(String, String), String> = HashMap::new();
@@ -129,7 +130,7 @@ mod tests {
     #[test]
     fn no_two_regions_share_a_postal_prefix() {
         for country in ["CO", "EC", "MX"] {
-            let regions = Regions::of(CountryCode::parse(country).unwrap());
+            let regions = Regions::for_country(CountryCode::parse(country).unwrap());
             for first_two in 0..100 {
                 let owners = regions.list.iter().filter(|region| region.has_postal(first_two));
                 assert!(owners.count() <= 1, "{country} {first_two}");
@@ -139,6 +140,6 @@ mod tests {
 
     #[test]
     fn a_country_without_rules_has_no_regions() {
-        assert!(Regions::of(CountryCode::parse("FR").unwrap()).find("Paris").is_none());
+        assert!(Regions::for_country(CountryCode::parse("FR").unwrap()).find("Paris").is_none());
     }
 }

@@ -1,8 +1,7 @@
-//! The smaller requests: void, manifest, reprint, tracking batch (api: 4). Their unknown fields are
-//! ignored.
+//! The smaller requests: void, manifest, reprint, tracking batch (docs/api.md). Their unknown fields are ignored.
 //!
-//! A tracking number in a list only has to be a text: whether there is such a parcel is answered for
-//! each of them.
+//! A tracking number in a list only has to be a string: whether the parcel exists is answered for each number.
+//! A request is rejected as a whole only for its form.
 
 use std::collections::HashSet;
 
@@ -11,29 +10,28 @@ use serde_json::Value;
 
 use super::{
     Rejected,
+    field_types::Text,
     fields::{Fields, Kind::Leaf},
-    key,
-    kinds::Text,
-    outcome,
-    reader::Object,
-    texts::{Wrong, faults},
+    idempotency_key,
+    reader::{Object, validate},
+    texts::{FaultText, faults},
 };
 use crate::model::{Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest};
 
 const NUMBERS: &str = "trackingNumbers";
-/// The most numbers of a void and of a batch.
-pub(crate) const MAX_NUMBERS: usize = 100;
-/// The most parcels of a manifest.
-pub(crate) const MAX_PARCELS: usize = 500;
+/// The most numbers of a void and of a tracking batch (docs/api.md; the spec has no limit).
+pub(crate) const MAX_TRACKING_NUMBERS: usize = 100;
+/// The most parcels of a manifest (docs/api.md; the spec has no limit). It is all or nothing, so one transaction.
+pub(crate) const MAX_MANIFEST_PARCELS: usize = 500;
 
-const VOID: Fields = Fields(&[(key::FIELD, Leaf), (NUMBERS, Leaf), ("reason", Leaf)]);
+const VOID: Fields = Fields(&[(idempotency_key::FIELD, Leaf), (NUMBERS, Leaf), ("reason", Leaf)]);
 
-const REPRINT: Fields = Fields(&[(key::FIELD, Leaf), ("reason", Leaf)]);
+const REPRINT: Fields = Fields(&[(idempotency_key::FIELD, Leaf), ("reason", Leaf)]);
 
 const BATCH: Fields = Fields(&[(NUMBERS, Leaf), ("includeHistory", Leaf)]);
 
 const MANIFEST: Fields = Fields(&[
-    (key::FIELD, Leaf),
+    (idempotency_key::FIELD, Leaf),
     ("awbNumber", Leaf),
     (NUMBERS, Leaf),
     ("flightNumber", Leaf),
@@ -53,9 +51,9 @@ const MANIFEST: Fields = Fields(&[
 /// assert_eq!(rejected.faults[0].field, "trackingNumbers[1]"); // the same number twice
 /// ```
 pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rejected> {
-    let checked = outcome::of(body, &VOID, |void| {
-        let idempotency_key = key::required(void, header);
-        let tracking_numbers = each_once(void, MAX_NUMBERS);
+    let checked = validate(body, &VOID, |void| {
+        let idempotency_key = idempotency_key::required(void, header);
+        let tracking_numbers = unique_numbers(void, MAX_TRACKING_NUMBERS);
         let reason = void.text("reason", Text::NOTE).optional().map(str::to_owned);
         Some(VoidRequest {
             idempotency_key: idempotency_key?,
@@ -77,14 +75,15 @@ pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rej
 /// assert_eq!(rejected.faults[0].field, "awbNumber"); // its last digit is wrong
 /// ```
 pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequest, Rejected> {
-    let checked = outcome::of(body, &MANIFEST, |manifest| {
-        let idempotency_key = key::optional(manifest, header);
-        let awb_number = manifest.text("awbNumber", Text::CODE).then(awb).required();
-        let tracking_numbers = each_once(manifest, MAX_PARCELS);
-        let flight = manifest.text("flightNumber", Text::DATA).then(flight_number).optional();
-        let departure = manifest.text("departureDate", Text::DATA).then(date).optional();
-        let origin = manifest.text("originAirport", Text::DATA).then(airport).optional();
-        let destination = manifest.text("destinationAirport", Text::DATA).then(airport).optional();
+    let checked = validate(body, &MANIFEST, |manifest| {
+        let idempotency_key = idempotency_key::optional(manifest, header);
+        let awb_number = manifest.text("awbNumber", Text::CODE).and_then(awb).required();
+        let tracking_numbers = unique_numbers(manifest, MAX_MANIFEST_PARCELS);
+        let flight = manifest.text("flightNumber", Text::DATA).and_then(flight_number).optional();
+        let departure = manifest.text("departureDate", Text::DATA).and_then(date).optional();
+        let origin = manifest.text("originAirport", Text::DATA).and_then(airport).optional();
+        let destination =
+            manifest.text("destinationAirport", Text::DATA).and_then(airport).optional();
         let reference = manifest.text("reference", Text::REFERENCE).optional();
         Some(ManifestRequest {
             idempotency_key: idempotency_key.ok()?,
@@ -109,15 +108,15 @@ pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequ
 /// # Ok::<(), parcelo::rules::Rejected>(())
 /// ```
 pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintRequest, Rejected> {
-    let checked = outcome::of(body, &REPRINT, |reprint| {
-        let idempotency_key = key::required(reprint, header);
+    let checked = validate(body, &REPRINT, |reprint| {
+        let idempotency_key = idempotency_key::required(reprint, header);
         let reason = reprint.text("reason", Text::NOTE).optional().map(str::to_owned);
         Some(ReprintRequest { idempotency_key: idempotency_key?, reason })
     });
     checked.map(|accepted| accepted.value)
 }
 
-/// Checks a request to track 1-100 parcels; the same number may stand twice (docs/api.md, Track many
+/// Checks a request to track 1-100 parcels; a number may be repeated (docs/api.md, Track many
 /// parcels).
 ///
 /// ```
@@ -126,17 +125,17 @@ pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintReques
 /// assert_eq!(rejected.to_string(), "the request breaks the rules: trackingNumbers TOO_SHORT");
 /// ```
 pub fn check_batch(body: &Value) -> Result<BatchTrackingRequest, Rejected> {
-    let checked = outcome::of(body, &BATCH, |batch| {
-        let tracking_numbers = numbers(batch, MAX_NUMBERS);
-        let include_history = batch.truth("includeHistory").optional().unwrap_or_default();
+    let checked = validate(body, &BATCH, |batch| {
+        let tracking_numbers = numbers(batch, MAX_TRACKING_NUMBERS);
+        let include_history = batch.boolean("includeHistory").optional().unwrap_or_default();
         Some(BatchTrackingRequest { tracking_numbers: tracking_numbers?, include_history })
     });
     checked.map(|accepted| accepted.value)
 }
 
-/// The tracking numbers; a second spelling of one in another case is the same number.
-fn each_once(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
-    let numbers = numbers(request, most)?;
+/// The tracking numbers without repetition; tracking numbers are compared without case.
+fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
+    let numbers = numbers(request, max)?;
     let mut seen = HashSet::new();
     for (i, number) in numbers.iter().enumerate() {
         let path = format!("{NUMBERS}[{i}]");
@@ -149,22 +148,24 @@ fn each_once(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
     Some(numbers)
 }
 
-/// The tracking numbers as given, a blank one empty; `None` when one of them is no text.
-fn numbers(request: &Object<'_>, most: usize) -> Option<Vec<String>> {
-    let list = request.list(NUMBERS, most).required()?;
+/// The tracking numbers as received, a blank one empty; `None` if one is not a string.
+fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
+    let list = request.list(NUMBERS, max).required()?;
     if list.is_empty() {
         request.fault_at(NUMBERS, faults::too_few());
         return None;
     }
-    let read: Vec<_> = list.texts(Text::SOUGHT_NUMBER).map(|number| number.sound().ok()).collect();
+    let read: Vec<_> =
+        list.texts(Text::LOOKUP_NUMBER).map(|number| number.into_result().ok()).collect();
     read.into_iter().map(|number| Some(number?.unwrap_or_default().to_owned())).collect()
 }
 
-fn awb(number: &str) -> Result<Awb, Wrong> {
+fn awb(number: &str) -> Result<Awb, FaultText> {
     Awb::parse(number).map_err(|_| faults::awb())
 }
 
-fn flight_number(number: &str) -> Result<&str, Wrong> {
+/// An airline's two characters (IATA) and 1-4 digits.
+fn flight_number(number: &str) -> Result<&str, FaultText> {
     let fits = number.split_at_checked(2).is_some_and(|(airline, flight)| {
         airline.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
             && (1..=4).contains(&flight.len())
@@ -173,12 +174,13 @@ fn flight_number(number: &str) -> Result<&str, Wrong> {
     if fits { Ok(number) } else { Err(faults::flight_number()) }
 }
 
-fn date(day: &str) -> Result<NaiveDate, Wrong> {
+/// A date in full form: chrono also reads `2026-1-1`, hence the length.
+fn date(day: &str) -> Result<NaiveDate, FaultText> {
     let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
     read.filter(|_| day.len() == 10).ok_or_else(faults::date)
 }
 
-fn airport(code: &str) -> Result<&str, Wrong> {
+fn airport(code: &str) -> Result<&str, FaultText> {
     let fits = code.len() == 3 && code.bytes().all(|b| b.is_ascii_alphabetic());
     if fits { Ok(code) } else { Err(faults::airport()) }
 }

@@ -1,13 +1,14 @@
-//! The sender's part of an order (spec: Sender).
+//! The sender of an order (spec: Sender).
 
 use super::{
+    contact,
+    field_types::Text,
     fields::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    kinds::Text,
-    phone, places, postal,
-    reader::{Entry, Object},
+    phone, postal,
+    reader::{FieldValue, Object},
     regions::Regions,
     texts::warnings,
 };
@@ -30,12 +31,12 @@ const ADDRESS: Fields = Fields(&[
     ("country", Leaf),
 ]);
 
-/// Reads the sender; `None` when a fault was found.
+/// Reads the sender; `None` if there is a fault.
 pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
     let full_name = sender.text("fullName", Text::PERSON).required();
     let company_name = sender.text("companyName", Text::PERSON).optional();
-    let phone = sender.text("phone", Text::DATA).then(phone::check).needed();
-    let email = sender.text("email", places::EMAIL).then(places::email).optional();
+    let phone = sender.text("phone", Text::DATA).and_then(phone::check).check_present();
+    let email = sender.text("email", contact::EMAIL).and_then(contact::email).optional();
     let address = sender.object("address").required();
     let address = address.as_ref().and_then(|at| read_address(at, &phone));
     Some(Sender {
@@ -47,13 +48,13 @@ pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
     })
 }
 
-fn read_address(address: &Object<'_>, phone: &Entry<'_, &str>) -> Option<SenderAddress> {
+fn read_address(address: &Object<'_>, phone: &FieldValue<'_, &str>) -> Option<SenderAddress> {
     let line1 = address.text("line1", Text::LINE).required();
     let line2 = address.text("line2", Text::LINE).optional();
     let city = address.text("city", Text::LINE).required();
     let state = address.text("state", Text::LINE);
     let zip = address.text("zipCode", Text::LINE);
-    let country = address.text("country", Text::CODE).then(places::country).required();
+    let country = address.text("country", Text::CODE).and_then(contact::country).required();
     if let Some(country) = country {
         phone::check_country(phone, country);
         postal::check_form(&zip, country);
@@ -69,11 +70,12 @@ fn read_address(address: &Object<'_>, phone: &Entry<'_, &str>) -> Option<SenderA
     })
 }
 
-fn check_state(state: &Entry<'_, &str>, country: CountryCode) {
+/// Warns of an unknown state (spec: state/province for US and CA; optional, so never a fault).
+fn check_state(state: &FieldValue<'_, &str>, country: CountryCode) {
     if !matches!(country.as_str(), "US" | "CA") {
         return;
     }
-    if state.value().is_some_and(|name| Regions::of(country).find(name).is_none()) {
+    if state.value().is_some_and(|name| Regions::for_country(country).find(name).is_none()) {
         state.warn(warnings::state_unknown(country));
     }
 }

@@ -97,7 +97,7 @@ impl Webhook {
     /// use parcelo_server::mock::MockServer;
     ///
     /// let server = MockServer::start().await; // its clock stands at 2026-01-05 08:00 UTC
-    /// let secret = server.webhook_inbox().elsewhere("http://127.0.0.1:3000/");
+    /// let secret = server.webhook_inbox().send_to("http://127.0.0.1:3000/");
     /// let webhook = Webhook::new([secret])?.clock(server.clock().reader());
     /// # Ok(())
     /// # }

@@ -86,7 +86,7 @@ async fn a_client_outlives_its_server_and_knows_the_time() {
 async fn a_receiver_of_one_s_own_believes_webhooks_in_the_server_s_time() {
     use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, WebhookError};
     let server = MockServer::builder().clock(Clock::frozen("2031-01-05T08:00:00Z")).start().await;
-    let secret = server.webhook_inbox().elsewhere("http://127.0.0.1:9/");
+    let secret = server.webhook_inbox().send_to("http://127.0.0.1:9/");
     let sent = server.clock().now().timestamp();
     let (body, time) = (br#"{"event":"webhook.test"}"#, sent.to_string());
     let signature = secret.sign("evt_1", sent, body);

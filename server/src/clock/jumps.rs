@@ -1,102 +1,97 @@
-//! Jumps of the machine's wall clock, found by comparing it with monotonic time: which moment may be
-//! believed when something would expire, and when anything may be deleted for its age.
+//! Detects jumps of the machine's wall clock by comparing it with monotonic time, and decides by which time something may
+//! expire, and when old data may be deleted. Pure: it is given both times.
 //!
-//! It decides, and is handed both times. What it cannot see: a jump while the process was not running,
-//! and drift that is slower than a minute between two looks.
+//! It cannot detect a jump while the process was not running, or drift of less than a minute between two looks.
 
 use std::time::Duration;
 
 use super::Millis;
 
-/// How far wall time may stray between two looks before that is a jump.
-const STRAY: i64 = Millis::MINUTE;
-/// For how long after a jump, and after the start, the wall clock is doubted: time for somebody to set
-/// it right.
-const DOUBT: Duration = Duration::from_secs(600);
+/// How far the wall clock may drift from monotonic time between two looks; more is a jump.
+const MAX_DRIFT_MILLIS: i64 = Millis::MINUTE;
+/// How long the wall clock is in doubt after a jump and after the start: time to correct it.
+const DOUBT_PERIOD: Duration = Duration::from_secs(600);
 
-/// What the machine's two clocks showed together.
+/// The times of the machine's two clocks, read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// The time of day, which can be set.
     pub wall: Millis,
-    /// The time since some moment, which only goes on.
+    /// The time since an arbitrary start, which cannot be set.
     pub monotonic: Duration,
 }
 
 impl Reading {
-    /// What the wall clock would show by now had nobody set it since.
-    fn carried_to(self, monotonic: Duration) -> Millis {
+    /// What the wall clock would show at a later monotonic time, had it not been set since.
+    fn wall_at(self, monotonic: Duration) -> Millis {
         let passed = monotonic.saturating_sub(self.monotonic).as_millis();
         self.wall.plus(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 
-    /// How far the later reading's wall clock is from that.
-    fn strayed(self, later: Self) -> i64 {
-        later.wall.0.saturating_sub(self.carried_to(later.monotonic).0)
+    /// How far the wall clock of a later reading is from that, in milliseconds.
+    fn drift_to(self, later: Self) -> i64 {
+        later.wall.0.saturating_sub(self.wall_at(later.monotonic).0)
     }
 }
 
-/// The wall clock as it is believed.
+/// Decides how far the wall clock can be trusted.
 #[derive(Debug)]
 pub(crate) struct JumpGuard {
     /// The latest look.
     last: Reading,
-    /// The earliest of the times that jumped while the clock is in doubt.
+    /// The reading before the jump that gives the earliest time, while the clock is in doubt.
     before: Option<Reading>,
-    /// Until when it is, in monotonic time.
+    /// The end of the doubt, in monotonic time.
     doubted_until: Duration,
 }
 
 impl JumpGuard {
-    /// A guard from the process's start on: a clock that was wrong before cannot be told from one that
-    /// is right, so it is in doubt like one that has jumped.
+    /// A guard at the start of the process. A clock that was wrong before cannot be told from a correct one, so it is in
+    /// doubt as after a jump.
     pub(crate) fn starting_at(first: Reading) -> Self {
-        Self { last: first, before: None, doubted_until: first.monotonic + DOUBT }
+        Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }
 
-    /// Looks at the clock; answers by how many milliseconds it has jumped since the last look, if it has.
+    /// Checks the clock; returns by how many milliseconds it has jumped since the last look, if it has.
     pub(crate) fn look(&mut self, reading: Reading) -> Option<i64> {
         if reading.monotonic < self.last.monotonic {
             return None;
         }
-        let strayed = self.last.strayed(reading);
-        let has_jumped = strayed.saturating_abs() > STRAY;
+        let drift = self.last.drift_to(reading);
+        let has_jumped = drift.saturating_abs() > MAX_DRIFT_MILLIS;
         if has_jumped {
             self.before = Some(self.earliest(reading.monotonic));
-            self.doubted_until = reading.monotonic + DOUBT;
+            self.doubted_until = reading.monotonic + DOUBT_PERIOD;
         }
         self.last = reading;
-        has_jumped.then_some(strayed)
+        has_jumped.then_some(drift)
     }
 
-    /// The moment by which something may be said to have expired: while the clock is in doubt the
-    /// earlier of what it shows and what it would show had it not jumped.
+    /// The time by which something may expire: while the clock is in doubt, the earlier of what it shows and what it would
+    /// show without the jump, because a late expiry loses nothing and an early one would.
     pub(crate) fn expiry(&self, reading: Reading) -> Millis {
-        let has_jumped = self.last.strayed(reading).saturating_abs() > STRAY;
+        let has_jumped = self.last.drift_to(reading).saturating_abs() > MAX_DRIFT_MILLIS;
         if has_jumped || self.is_doubted(reading.monotonic) {
-            reading.wall.min(self.earliest(reading.monotonic).carried_to(reading.monotonic))
+            reading.wall.min(self.earliest(reading.monotonic).wall_at(reading.monotonic))
         } else {
             reading.wall
         }
     }
 
-    /// Whether things may be deleted for their age.
+    /// Whether old data may be deleted: not while the clock is in doubt, since it cannot be brought back.
     pub(crate) fn may_purge(&self, reading: Reading) -> bool {
-        !self.is_doubted(reading.monotonic) && self.last.strayed(reading).saturating_abs() <= STRAY
+        !self.is_doubted(reading.monotonic)
+            && self.last.drift_to(reading).saturating_abs() <= MAX_DRIFT_MILLIS
     }
 
     fn is_doubted(&self, monotonic: Duration) -> bool {
         monotonic < self.doubted_until
     }
 
-    /// The earliest of the times that may be the true one.
+    /// The reading that gives the earliest of the possible times.
     fn earliest(&self, monotonic: Duration) -> Reading {
         let before = self.before.filter(|_| self.is_doubted(monotonic)).unwrap_or(self.last);
-        if before.carried_to(monotonic) < self.last.carried_to(monotonic) {
-            before
-        } else {
-            self.last
-        }
+        if before.wall_at(monotonic) < self.last.wall_at(monotonic) { before } else { self.last }
     }
 }
 

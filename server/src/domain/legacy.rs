@@ -264,7 +264,7 @@ mod tests {
             .with_header_key(Some("legacy-0001"));
         let table = [
             ("weight_kg", json!(null), json!(null), "weight_kg or weight_lb."),
-            ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg are more than"),
+            ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg differ by more than"),
             ("receiver_document", json!("1"), json!("cedula"), "use receiver_document_type ruc"),
             (
                 "receiver_document_type",

@@ -1,22 +1,22 @@
-//! The two address blocks. An address is never shortened while a line can be freed for it.
+//! The two address blocks. An address is only cut if no line can be freed for it.
 
 use parcelo::{CountryCode, Language, OrderRequest};
 
 use super::{
-    caption,
     element::Span,
-    page::{Page, TextSlot, bold, goes_into, regular, span},
+    label_text,
+    page::{Page, TextSlot, bold, fits_into, regular, span},
     text::{clean, join},
     text_fit::Style,
 };
 
-/// Right end of the lines beside the QR symbol.
+/// Right end of the lines beside the QR box, 1 mm from it.
 const BESIDE_QR: u32 = 494;
-/// Between two things that share a line.
+/// Between two parts of one line.
 const GAP: &str = "   ";
 
 const FROM_SIZES: &[u32] = &[26, 24, 22, 20];
-/// Rather these than an ellipsis.
+/// Tried before an ellipsis.
 const FINE_SIZES: &[u32] = &[18, 16];
 const TO_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
 const NAME_SIZES: &[u32] = &[44, 40, 36, 32, 28];
@@ -25,7 +25,7 @@ const LONG_NAME_SIZES: &[u32] = &[34, 32, 30, 28];
 /// FROM / REMITENTE.
 pub(super) fn from(page: &mut Page, order: &OrderRequest) {
     let across = span(32, 492);
-    page.line(caption::FROM, TextSlot::new(212, across, bold(&[20])));
+    page.line(label_text::FROM, TextSlot::new(212, across, bold(&[20])));
     let sender = &order.sender;
     let company = sender.company_name.as_deref().unwrap_or_default();
     let name = join([company, &sender.full_name], " — ");
@@ -46,7 +46,7 @@ pub(super) fn from(page: &mut Page, order: &OrderRequest) {
 /// TO / DESTINATARIO.
 pub(super) fn to(page: &mut Page, order: &OrderRequest) {
     let beside = span(32, BESIDE_QR);
-    page.line(caption::TO, TextSlot::new(410, beside, bold(&[20])));
+    page.line(label_text::TO, TextSlot::new(410, beside, bold(&[20])));
     let lines = [
         (490, beside),
         (528, span(32, 780)),
@@ -59,10 +59,10 @@ pub(super) fn to(page: &mut Page, order: &OrderRequest) {
     receiver(order).draw(page, lines.get(used..).unwrap_or_default());
 }
 
-/// Returns how many lines of the address a long name took.
+/// Returns how many lines of the address a long name has taken: one, or none.
 fn receiver_name(page: &mut Page, name: &str, beside: Span) -> usize {
     let first = TextSlot::new(452, beside, bold(NAME_SIZES));
-    if goes_into(name, first.style, &[first]) {
+    if fits_into(name, first.style, &[first]) {
         page.line(name, first);
         return 0;
     }
@@ -76,7 +76,7 @@ fn receiver(order: &OrderRequest) -> Block {
     let at = &receiver.address;
     let town = join([or_empty(at.zip_code.as_ref()), at.city.as_str()], " ");
     let id = clean(receiver.national_id.as_deref().unwrap_or_default());
-    let kind = caption::id_type(receiver.id_type.as_ref());
+    let kind = label_text::id_type(receiver.id_type.as_ref());
     let id = if id.is_empty() { id } else { format!("{kind} {id}") };
     Block {
         street: clean(&at.line1),
@@ -87,7 +87,7 @@ fn receiver(order: &OrderRequest) -> Block {
     }
 }
 
-/// What an address says below the name.
+/// The lines of an address below the name.
 struct Block {
     street: String,
     city: String,
@@ -97,37 +97,37 @@ struct Block {
 }
 
 impl Block {
-    /// Country and telephone share a line when the street needs one more.
-    fn draw(&self, page: &mut Page, places: &[TextSlot]) {
-        let Some(last) = places.last() else { return };
-        let (street, _) = places.split_at(places.len().saturating_sub(3));
-        let tail = if goes_into(&self.street, last.style, street) {
+    /// Country and telephone share a line if the street needs one more.
+    fn draw(&self, page: &mut Page, slots: &[TextSlot]) {
+        let Some(last) = slots.last() else { return };
+        let (street, _) = slots.split_at(slots.len().saturating_sub(3));
+        let tail = if fits_into(&self.street, last.style, street) {
             self.two_lines(last)
         } else {
             vec![self.one_line(last)]
         };
-        let (street, _) = places.split_at(places.len().saturating_sub(tail.len() + 1));
+        let (street, _) = slots.split_at(slots.len().saturating_sub(tail.len() + 1));
         let used = page.lines(&self.street, smaller(&self.street, last.style, street), street);
         let tail = std::iter::once(&self.city).chain(&tail);
-        for (text, place) in tail.zip(places.get(used..).unwrap_or_default()) {
-            page.line(text, TextSlot { style: smaller(text, last.style, &[*place]), ..*place });
+        for (text, slot) in tail.zip(slots.get(used..).unwrap_or_default()) {
+            page.line(text, TextSlot { style: smaller(text, last.style, &[*slot]), ..*slot });
         }
     }
 
-    /// Country and id, telephone; an id that is too long beside the country stands alone.
-    fn two_lines(&self, place: &TextSlot) -> Vec<String> {
+    /// Country and ID, telephone; an ID that does not fit beside the country gets its own line.
+    fn two_lines(&self, slot: &TextSlot) -> Vec<String> {
         let country = beside(&self.country, &self.id);
-        if is_whole(&country, place) {
+        if is_whole(&country, slot) {
             vec![country, self.phone.clone()]
         } else {
             vec![beside(&self.country, &self.phone), self.id.clone()]
         }
     }
 
-    /// Country, id and telephone; an id that is too long is what is cut.
-    fn one_line(&self, place: &TextSlot) -> String {
+    /// Country, ID and telephone; if that is too long, the ID is cut.
+    fn one_line(&self, slot: &TextSlot) -> String {
         let line = beside(&beside(&self.country, &self.id), &self.phone);
-        if is_whole(&line, place) {
+        if is_whole(&line, slot) {
             line
         } else {
             beside(&beside(&self.country, &self.phone), &self.id)
@@ -135,20 +135,20 @@ impl Block {
     }
 }
 
-/// Two things on one line.
+/// Two parts on one line.
 fn beside(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}{GAP}{right}") }
 }
 
-/// Rather small than cut short.
-fn smaller(text: &str, style: Style, places: &[TextSlot]) -> Style {
+/// The style in which a text fits, smaller rather than cut.
+fn smaller(text: &str, style: Style, slots: &[TextSlot]) -> Style {
     let styles = [style, regular(FROM_SIZES), regular(FINE_SIZES)];
-    let whole = styles.into_iter().find(|style| goes_into(text, *style, places));
+    let whole = styles.into_iter().find(|style| fits_into(text, *style, slots));
     whole.unwrap_or(regular(FROM_SIZES))
 }
 
-fn is_whole(text: &str, place: &TextSlot) -> bool {
-    goes_into(text, regular(FINE_SIZES), &[*place])
+fn is_whole(text: &str, slot: &TextSlot) -> bool {
+    fits_into(text, regular(FINE_SIZES), &[*slot])
 }
 
 fn country(code: CountryCode) -> String {

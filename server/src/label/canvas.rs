@@ -1,4 +1,4 @@
-//! A picture of one bit for each dot, and the one way in which we draw text.
+//! A bitmap of one bit for each dot, and how text is drawn on it.
 
 use super::{
     element::{Colour, Rect, Text},
@@ -8,7 +8,7 @@ use super::{
 /// Dots in one word of a row.
 const WORD: u32 = 64;
 
-/// Dots, white at first. Whatever falls outside is not drawn.
+/// A bitmap, white at first. What is outside of it is not drawn.
 #[derive(Debug)]
 pub(super) struct Canvas {
     width: u32,
@@ -60,8 +60,8 @@ impl Canvas {
         }
     }
 
-    /// Draws a line as it was laid out. Each glyph starts on the dot nearest to its place, so
-    /// that the same letter looks the same everywhere.
+    /// Draws a line of text. Each glyph starts at a whole dot, so that its bitmap can be cached and the same letter always
+    /// looks the same.
     pub(super) fn text(&mut self, text: &Text) {
         let mut pen = 0;
         for character in text.line.chars() {

@@ -1,12 +1,12 @@
-//! Code 128, subset B throughout: the one form on which every interpreter of ZPL agrees.
+//! Code 128 in subset B throughout, the only form on which all ZPL interpreters agree.
 //!
-//! Subset C would pack pairs of digits, but then our symbol and a printer's own would differ.
+//! Subset C would pack pairs of digits, but printers switch to it differently, and their symbol would differ from ours.
 
 /// Bars and spaces in turn, in modules, from the first bar to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bars(Vec<u8>);
 
-/// The symbol of `data`; `None` when a character is not printable ASCII.
+/// The symbol of `data`; `None` if a character is not printable ASCII.
 pub(super) fn encode(data: &str) -> Option<Bars> {
     let values: Vec<usize> = data.bytes().map(value).collect::<Option<_>>()?;
     let weighted: usize = values.iter().zip(1..).map(|(value, place)| value * place).sum();

@@ -4,28 +4,30 @@ use parcelo::{CountryCode, OrderRequest, Product};
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::{
-    caption,
     element::Span,
+    label_text,
     page::{Page, TextSlot, bold, regular, span},
     text::clean,
     text_fit::Style,
 };
 
-/// Columns of the table: description, quantity, HS code, origin, value.
+/// Columns of the table. Descriptions get about half of the width, since they are the longest.
 const DESCRIPTION: Span = span(32, 412);
 const QUANTITY: Span = span(416, 464);
-/// Its heading may stand above the end of the description.
+/// The quantity's heading is wider than its column, and may reach over the description's.
 const QUANTITY_HEADING: Span = span(380, 464);
 const HS_CODE: Span = span(480, 592);
 const ORIGIN: Span = span(600, 652);
 const VALUE: Span = span(660, 784);
 
+/// Baselines of the rows, 28 dots apart for text of 24. Four fill the box; of more items the last row counts the rest.
 const ROWS: [u32; 4] = [1032, 1060, 1088, 1116];
-const WORDS: Style = regular(&[24, 22, 20]);
-const FIGURES: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
-const HEADING: Style = bold(&[18, 16, 14]);
+const DESCRIPTION_STYLE: Style = regular(&[24, 22, 20]);
+/// Figures shrink further than words, since a cut figure is a wrong one.
+const FIGURE_STYLE: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
+const HEADING_STYLE: Style = bold(&[18, 16, 14]);
 
-/// Caption, items and total.
+/// Headings, items and total.
 pub(super) fn customs(page: &mut Page, order: &OrderRequest) {
     headings(page);
     let items = items(order);
@@ -34,8 +36,8 @@ pub(super) fn customs(page: &mut Page, order: &OrderRequest) {
         row(page, item, y);
     }
     if let (true, Some(y)) = (shown < items.len(), ROWS.last()) {
-        let more = format!("+ {} {}", items.len() - shown, caption::MORE);
-        page.line(&more, TextSlot::new(*y, DESCRIPTION, WORDS));
+        let more = format!("+ {} {}", items.len() - shown, label_text::MORE);
+        page.line(&more, TextSlot::new(*y, DESCRIPTION, DESCRIPTION_STYLE));
     }
     let across = span(DESCRIPTION.left, VALUE.right);
     page.line(&total(order), TextSlot::new(1146, across, bold(&[24, 22, 20])));
@@ -43,11 +45,11 @@ pub(super) fn customs(page: &mut Page, order: &OrderRequest) {
 
 fn headings(page: &mut Page) {
     let caption = span(DESCRIPTION.left, QUANTITY_HEADING.left);
-    page.line(caption::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
-    page.line(caption::QUANTITY, TextSlot::new(1004, QUANTITY_HEADING, HEADING).right());
-    page.line(caption::HS_CODE, TextSlot::new(1004, HS_CODE, HEADING));
-    page.line(caption::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING));
-    page.line(caption::VALUE, TextSlot::new(1004, VALUE, HEADING).right());
+    page.line(label_text::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
+    page.line(label_text::QUANTITY, TextSlot::new(1004, QUANTITY_HEADING, HEADING_STYLE).right());
+    page.line(label_text::HS_CODE, TextSlot::new(1004, HS_CODE, HEADING_STYLE));
+    page.line(label_text::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING_STYLE));
+    page.line(label_text::VALUE, TextSlot::new(1004, VALUE, HEADING_STYLE).right());
 }
 
 struct Item {
@@ -58,7 +60,7 @@ struct Item {
     value: String,
 }
 
-/// The products; without any, the goods as a whole if customs is told what they are.
+/// The products; without any, the goods as a whole if `customsInfo` describes them.
 fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();
@@ -73,20 +75,20 @@ fn items(order: &OrderRequest) -> Vec<Item> {
     if order.products.is_empty() && order.customs_info.is_some() {
         return vec![item(None, None, 1, order.parcel_details.declared_value)];
     }
-    let of = |product: &Product| {
+    let of_product = |product: &Product| {
         let name = product.description.as_deref().or(product.sku.as_deref());
         item(name, product.hs_code.as_deref(), product.quantity, line_value(product))
     };
-    order.products.iter().map(of).collect()
+    order.products.iter().map(of_product).collect()
 }
 
 fn row(page: &mut Page, item: &Item, y: u32) {
-    let hs_code = if item.hs_code.is_empty() { caption::NOTHING } else { &item.hs_code };
-    page.line(&item.description, TextSlot::new(y, DESCRIPTION, WORDS));
-    page.line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURES).right());
-    page.line(hs_code, TextSlot::new(y, HS_CODE, FIGURES));
-    page.line(item.origin.as_str(), TextSlot::new(y, ORIGIN, FIGURES));
-    page.line(&item.value, TextSlot::new(y, VALUE, FIGURES).right());
+    let hs_code = if item.hs_code.is_empty() { label_text::NOTHING } else { &item.hs_code };
+    page.line(&item.description, TextSlot::new(y, DESCRIPTION, DESCRIPTION_STYLE));
+    page.line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURE_STYLE).right());
+    page.line(hs_code, TextSlot::new(y, HS_CODE, FIGURE_STYLE));
+    page.line(item.origin.as_str(), TextSlot::new(y, ORIGIN, FIGURE_STYLE));
+    page.line(&item.value, TextSlot::new(y, VALUE, FIGURE_STYLE).right());
 }
 
 fn line_value(product: &Product) -> Decimal {
@@ -94,20 +96,20 @@ fn line_value(product: &Product) -> Decimal {
     product.unit_fob_value.checked_mul(quantity).unwrap_or(product.unit_fob_value)
 }
 
-/// What is declared for the whole parcel, which need not be the sum of the items.
+/// The totals of the parcel: the declared value need not be the sum of the items.
 fn total(order: &OrderRequest) -> String {
     let pieces: u64 = order.products.iter().map(|product| u64::from(product.quantity)).sum();
     let declared = money(order, order.parcel_details.declared_value);
     let weight = weight(order);
-    let items = if pieces > 1 { caption::ITEMS } else { caption::ITEM };
-    let count = format!("{} {} {items}", caption::TOTAL, pieces.max(1));
+    let items = if pieces > 1 { label_text::ITEMS } else { label_text::ITEM };
+    let count = format!("{} {} {items}", label_text::TOTAL, pieces.max(1));
     format!("{count}   {weight}   {declared}")
 }
 
-/// The weight in kilograms; no parcel weighs less than a gram.
+/// The weight in kilograms, at least a gram.
 pub(super) fn weight(order: &OrderRequest) -> String {
     let kilograms = order.parcel_details.kilograms().map(|kg| kg.max(Decimal::new(1, 3)));
-    kilograms.map_or(caption::NOTHING.to_owned(), |kg| format!("{} kg", kg.normalize()))
+    kilograms.map_or(label_text::NOTHING.to_owned(), |kg| format!("{} kg", kg.normalize()))
 }
 
 fn money(order: &OrderRequest, amount: Decimal) -> String {

@@ -1,6 +1,6 @@
-//! What a label is made of: elements in whole dots, origin at the top left, y downward.
+//! The elements of a label, in whole dots, with the origin at the top left and y downward.
 //!
-//! The layout decides every position; PNG, PDF and ZPL draw these elements and choose none.
+//! The layout chooses every position; the writers of PNG, PDF and ZPL only draw the elements.
 
 use super::{code128::Bars, font::Weight};
 
@@ -8,7 +8,7 @@ use super::{code128::Bars, font::Weight};
 pub(super) const WIDTH: u32 = 812;
 pub(super) const HEIGHT: u32 = 1218;
 
-/// One thing that is printed.
+/// One printed element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Element {
     Rect(Rect),
@@ -31,12 +31,12 @@ pub(super) struct Rect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outline {
     pub outer: Rect,
-    /// Of its rules.
+    /// The thickness of its rules.
     pub thickness: u32,
 }
 
 impl Outline {
-    /// The rules: above, below, left, right.
+    /// The rules: top, bottom, left, right.
     pub(super) fn rects(&self) -> [Rect; 4] {
         let Rect { x, y, w, h } = self.outer;
         let t = self.thickness;
@@ -63,7 +63,7 @@ pub(super) enum Align {
     Right,
 }
 
-/// The columns that a line of text may fill: `left` up to, not including, `right`.
+/// The columns that a line of text may fill, from `left` up to but not including `right`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub left: u32,
@@ -81,12 +81,12 @@ impl Span {
 pub(super) struct Text {
     pub x: u32,
     pub baseline: u32,
-    /// The em in dots.
+    /// The font size: the em in dots.
     pub size: u32,
     pub weight: Weight,
     pub colour: Colour,
     pub line: String,
-    /// Width as drawn in our own font.
+    /// Its width in our own font.
     pub width: u32,
     pub span: Span,
     pub align: Align,
@@ -122,10 +122,10 @@ pub(super) struct Qr {
     pub x: u32,
     pub y: u32,
     pub module: u32,
-    /// On each side.
+    /// Modules on each side.
     pub modules: u32,
     pub data: String,
-    /// Where a printer draws it with its own encoder, which may choose one version more.
+    /// The position for printers with an encoder of their own, which may choose one version more.
     pub native: Spot,
 }
 

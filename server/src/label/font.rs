@@ -13,7 +13,7 @@ use ab_glyph::{Font, FontRef, GlyphId};
 /// Font units in one em, in both faces.
 pub(super) const UNITS_PER_EM: u32 = 2048;
 
-/// The number of the glyph that stands for a character the font lacks: a box.
+/// The number of the glyph for a character that the font lacks: a box.
 pub(super) const BOX: u16 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Where the ink of a line is, glyph by glyph: lines stand so close that a letter with two accents
-//! would run into a `g` above it.
+//! The area that a line's ink covers, glyph by glyph: lines are so close that a letter with two accents could touch a `g`
+//! above it.
 
 use super::{
     element::Text,
@@ -16,16 +16,16 @@ pub(super) struct InkBounds {
 }
 
 impl InkBounds {
-    pub(super) fn of(text: &Text) -> Self {
+    pub(super) fn new(text: &Text) -> Self {
         let glyphs: Vec<Area> = boxes(text).collect();
-        let whole = glyphs.iter().copied().reduce(around).unwrap_or_default();
+        let whole = glyphs.iter().copied().reduce(union).unwrap_or_default();
         Self { glyphs, whole }
     }
 
-    /// Whether any glyph touches one of another line.
+    /// True if any glyph touches one of another line.
     pub(super) fn touches(&self, other: &Self) -> bool {
-        let theirs = |glyph: &Area| other.glyphs.iter().any(|their| meet(*glyph, *their));
-        meet(self.whole, other.whole) && self.glyphs.iter().any(theirs)
+        let theirs = |glyph: &Area| other.glyphs.iter().any(|their| overlap(*glyph, *their));
+        overlap(self.whole, other.whole) && self.glyphs.iter().any(theirs)
     }
 }
 
@@ -46,8 +46,8 @@ fn boxes(text: &Text) -> impl Iterator<Item = Area> {
     })
 }
 
-/// The box of two boxes.
-fn around(one: Area, other: Area) -> Area {
+/// The union of two rectangles.
+fn union(one: Area, other: Area) -> Area {
     Area {
         left: one.left.min(other.left),
         top: one.top.min(other.top),
@@ -56,7 +56,7 @@ fn around(one: Area, other: Area) -> Area {
     }
 }
 
-/// Whether two boxes share a dot.
-pub(super) fn meet(a: Area, b: Area) -> bool {
+/// True if two rectangles share a dot.
+pub(super) fn overlap(a: Area, b: Area) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }

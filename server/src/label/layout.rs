@@ -1,27 +1,35 @@
-//! Where everything stands on a label: the one drawing of which PNG, PDF and ZPL are copies.
+//! The positions of everything on a label. PNG, PDF and ZPL copy them, so that all three look the same.
 //!
-//! A label is a pure function of the order, its number, its version and its tracking URL.
-//!
-//! All positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218. From top to bottom, between the rules:
-//! header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR symbol,
-//! receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
-//! instructions 1154-1202. The receiver has the largest text, since drivers read it. The bar code has the
-//! whole width: its modules are then 4 dots for up to 13 characters, 3 for up to 19, 2 for up to 30.
+//! Positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218; a text's `y` is its baseline. From top to bottom,
+//! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR
+//! symbol, receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
+//! instructions 1154-1202. The receiver has the largest text, since drivers read it.
 
 use super::{
-    LabelData, LabelError, address, caption, code128, customs,
+    LabelData, LabelError, address, code128, customs,
     element::{Code128, Element, Qr, Span, Spot, WIDTH},
+    label_text,
     page::{Page, RULE, TextSlot, bold, regular, span},
     qr, route,
     text::{clean, join},
 };
 
+/// The frame, 2 mm inside the media, of which the outer 4 dots must stay white.
 const FRAME: Span = span(16, 796);
-const INNER: Span = span(32, 780);
-const TOP: u32 = 16;
-const BOTTOM: u32 = 1202;
-/// Without side borders, which would stand in the bar code's quiet zone.
-const BARE: (u32, u32) = (733, 980);
+const FRAME_TOP: u32 = 16;
+const FRAME_BOTTOM: u32 = 1202;
+/// The columns of text, 2 mm inside the frame.
+const TEXT: Span = span(32, 780);
+/// The rules below header, band, receiver and customs.
+const BAND_TOP: u32 = 124;
+const BAND_BOTTOM: u32 = 183;
+const CELLS_TOP: u32 = 660;
+const CUSTOMS_BOTTOM: u32 = 1154;
+/// The rule between sender and receiver; it ends at the QR box.
+const RECEIVER_TOP: u32 = 380;
+/// The band of the bar code has no side borders: within 10 modules of a Code 128, up to the edge of the media, nothing may be
+/// printed, and the widest symbols need all of that.
+const BARCODE_BAND: (u32, u32) = (733, 980);
 
 /// The elements of a label.
 pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
@@ -31,7 +39,7 @@ pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
     band(&mut page, data);
     address::from(&mut page, data.order);
     address::to(&mut page, data.order);
-    page.push(Element::Qr(symbol(data.tracking_url)?));
+    page.push(Element::Qr(qr(data.tracking_url)?));
     cells(&mut page, data);
     barcode(&mut page, data)?;
     customs::customs(&mut page, data.order);
@@ -40,26 +48,27 @@ pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
 }
 
 fn frame(page: &mut Page) {
-    page.outline(FRAME, (TOP, BARE.0));
-    page.outline(FRAME, (BARE.1, BOTTOM));
-    for y in [124, 183, 660, 1154] {
+    page.outline(FRAME, (FRAME_TOP, BARCODE_BAND.0));
+    page.outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
+    for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP, CUSTOMS_BOTTOM] {
         page.rule(y, FRAME);
     }
-    page.rule(380, span(FRAME.left, QR_LEFT + RULE));
-    page.post(QR_LEFT, (183, QR_BOTTOM + RULE));
+    page.rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
+    page.post(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
     page.rule(QR_BOTTOM, span(QR_LEFT, FRAME.right));
 }
 
 fn header(page: &mut Page, data: &LabelData<'_>) {
-    let left = span(INNER.left, 448);
-    page.line(caption::BRAND, TextSlot::new(76, left, bold(&[52])));
+    // The route has the largest text of the header: parcels are sorted by it.
+    let left = span(TEXT.left, 448);
+    page.line(label_text::BRAND, TextSlot::new(76, left, bold(&[52])));
     page.line(service(data), TextSlot::new(112, left, regular(&[26])));
     let route = route::code(&data.order.receiver.address);
     page.line(&route, TextSlot::new(104, span(456, 784), bold(&[84, 72, 60])).right());
 }
 
 fn service(data: &LabelData<'_>) -> &'static str {
-    if crosses_a_border(data) { caption::CROSS_BORDER } else { caption::DOMESTIC }
+    if crosses_a_border(data) { label_text::CROSS_BORDER } else { label_text::DOMESTIC }
 }
 
 fn crosses_a_border(data: &LabelData<'_>) -> bool {
@@ -68,51 +77,55 @@ fn crosses_a_border(data: &LabelData<'_>) -> bool {
 
 fn band(page: &mut Page, data: &LabelData<'_>) {
     if data.sandbox {
-        page.rect((FRAME.left + RULE, 127), (FRAME.width() - 2 * RULE, 56));
-        page.line(caption::SANDBOX, TextSlot::new(169, INNER, bold(&[40])).centre().white());
+        // All of the band black, between its rules: a sandbox label must not be taken for a real one.
+        let height = BAND_BOTTOM - BAND_TOP - RULE;
+        page.rect((FRAME.left + RULE, BAND_TOP + RULE), (FRAME.width() - 2 * RULE, height));
+        page.line(label_text::SANDBOX, TextSlot::new(169, TEXT, bold(&[40])).centre().white());
     } else {
-        let text = if crosses_a_border(data) { caption::EXPORT } else { caption::DOMESTIC };
-        page.line(text, TextSlot::new(164, INNER, bold(&[28])));
+        let text = if crosses_a_border(data) { label_text::EXPORT } else { label_text::DOMESTIC };
+        page.line(text, TextSlot::new(164, TEXT, bold(&[28])));
     }
 }
 
+/// The QR box, right of the sender and of the receiver's name: 36 mm are enough for the quiet zone and for one version
+/// more than ours.
 const QR_LEFT: u32 = 502;
 const QR_BOTTOM: u32 = 483;
-/// The white inside of the QR box: left, top, width, height.
+/// The inside of the QR box, between its rules: left, top, width, height.
 const QR_INSIDE: (u32, u32, u32, u32) = (505, 186, 288, 297);
-/// Light modules around a QR symbol (ISO/IEC 18004).
-const QR_QUIET: u32 = 4;
-/// Dots a module; 3 are 0.375 mm.
-const QR_MODULES: std::ops::RangeInclusive<u32> = 3..=7;
+/// The quiet zone around a QR symbol, in modules (ISO/IEC 18004).
+const QR_QUIET_MODULES: u32 = 4;
+/// The size of a QR module: 7 dots where the URL is short enough, and at least 3 (0.375 mm).
+const QR_MODULE_DOTS: std::ops::RangeInclusive<u32> = 3..=7;
 
-fn symbol(url: &str) -> Result<Qr, LabelError> {
+fn qr(url: &str) -> Result<Qr, LabelError> {
     let modules = qr::modules(url).ok_or(LabelError::Qr)?;
     let own = qr_spot(modules)?;
-    // A ZPL printer makes the symbol itself, and may need one size (4 modules) more for the same text.
+    // A ZPL printer encodes the symbol itself, and may choose one version (4 modules) more for the same text.
     let native = qr_spot(modules + 4)?;
     let (x, y, module, data) = (own.x, own.y, own.module, url.to_owned());
     Ok(Qr { x, y, module, modules, data, native })
 }
 
-/// The largest symbol of `modules` on a side that leaves its quiet zone inside the box.
+/// The largest symbol with so many modules on a side whose quiet zone is inside the box.
 fn qr_spot(modules: u32) -> Result<Spot, LabelError> {
     let (left, top, width, height) = QR_INSIDE;
-    let module = (width / (modules + 2 * QR_QUIET)).min(*QR_MODULES.end());
+    let module = (width / (modules + 2 * QR_QUIET_MODULES)).min(*QR_MODULE_DOTS.end());
     let side = modules * module;
-    let fits = QR_MODULES.contains(&module);
+    let fits = QR_MODULE_DOTS.contains(&module);
     let spot = Spot { x: left + (width - side) / 2, y: top + (height - side) / 2, module };
     fits.then_some(spot).ok_or(LabelError::Qr)
 }
 
 fn cells(page: &mut Page, data: &LabelData<'_>) {
     for x in [196, 316, 496] {
-        page.post(x, (660, 733));
+        page.post(x, (CELLS_TOP, BARCODE_BAND.0));
     }
     let (caption, reference) = reference(data);
     let cells = [
-        (caption::WEIGHT, customs::weight(data.order), span(32, 192)),
-        (caption::PIECES, caption::ONE_PIECE.to_owned(), span(212, 312)),
-        (caption::DATE, data.created_on.to_string(), span(332, 492)),
+        (label_text::WEIGHT, customs::weight(data.order), span(32, 192)),
+        (label_text::PIECES, label_text::ONE_PIECE.to_owned(), span(212, 312)),
+        (label_text::DATE, data.created_on.to_string(), span(332, 492)),
         (caption, reference, span(512, 784)),
     ];
     for (caption, value, across) in cells {
@@ -121,32 +134,44 @@ fn cells(page: &mut Page, data: &LabelData<'_>) {
     }
 }
 
-/// The air waybill once there is one; before, what the sender calls the order.
+/// The air waybill once there is one, and the sender's reference before.
 fn reference(data: &LabelData<'_>) -> (&'static str, String) {
     if let Some(awb) = data.awb {
-        return (caption::AWB, clean(awb));
+        return (label_text::AWB, clean(awb));
     }
     let order = data.order;
     let given = order.customer_reference.as_deref().or(order.external_order_id.as_deref());
-    (caption::REFERENCE, clean(given.unwrap_or(caption::NOTHING)))
+    (label_text::REFERENCE, clean(given.unwrap_or(label_text::NOTHING)))
 }
 
-/// Light modules on each side of a Code 128 (ISO/IEC 15417).
-const BAR_QUIET: u32 = 10;
-/// Dots a module, at most (0.5 mm): short numbers get no wider bars.
-const WIDEST_MODULE: u32 = 4;
+/// The quiet zone on each side of a Code 128, in modules (ISO/IEC 15417).
+const BAR_QUIET_MODULES: u32 = 10;
+/// The widest module (0.5 mm). A symbol has 11 modules for each character and 35 more, so the label's width gives 4 dots up
+/// to 13 characters, 3 up to 19, and 2 up to the longest, 30.
+const MAX_BAR_MODULE_DOTS: u32 = 4;
+/// 22 mm of bars, 2 mm below the rule.
+const BARS_TOP: u32 = 748;
+const BARS_HEIGHT: u32 = 176;
 
 fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
     let number = data.tracking_number.as_str();
     let bars = code128::encode(number).ok_or(LabelError::Barcode)?;
     let modules = bars.modules();
-    let module = (WIDTH / (modules + 2 * BAR_QUIET)).min(WIDEST_MODULE);
+    let module = (WIDTH / (modules + 2 * BAR_QUIET_MODULES)).min(MAX_BAR_MODULE_DOTS);
     if module == 0 {
         return Err(LabelError::Barcode);
     }
     let x = (WIDTH - modules * module) / 2;
     let data_text = number.to_owned();
-    page.push(Element::Code128(Code128 { x, y: 748, module, height: 176, data: data_text, bars }));
+    page.push(Element::Code128(Code128 {
+        x,
+        y: BARS_TOP,
+        module,
+        height: BARS_HEIGHT,
+        data: data_text,
+        bars,
+    }));
+    // The number in figures, for when the bars cannot be read; a reprint is marked beside it.
     let sizes = bold(&[42, 38, 34, 30, 26, 22]);
     page.line(number, TextSlot::new(966, span(96, 716), sizes).centre());
     if data.version > 1 {
@@ -162,5 +187,5 @@ fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
 fn instructions(page: &mut Page, data: &LabelData<'_>) {
     let text = data.order.receiver.address.delivery_instructions.as_deref();
     let text = join(text, " ");
-    page.line(&text, TextSlot::new(1184, INNER, regular(&[24, 22, 20])));
+    page.line(&text, TextSlot::new(1184, TEXT, regular(&[24, 22, 20])));
 }

@@ -13,12 +13,12 @@
 
 mod address;
 mod canvas;
-mod caption;
 mod code128;
 mod customs;
 mod element;
 mod font;
 mod ink_bounds;
+mod label_text;
 mod layout;
 mod page;
 mod pdf;

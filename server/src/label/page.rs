@@ -1,4 +1,4 @@
-//! The page that a layout fills: lines of text fitted to their places, rules and boxes.
+//! Collects the elements of a label: lines of text fitted into their slots, rules and boxes.
 
 use super::{
     element::{Align, Colour, Element, Outline, Rect, Span, Text},
@@ -10,10 +10,10 @@ use super::{
 /// Thickness of the frame and of the rules.
 pub(super) const RULE: u32 = 3;
 
-/// Sizes for a line between two others that leave it little height.
+/// Sizes for a line whose accents would otherwise touch the line above.
 const CRAMPED: &[u32] = &[18, 16, 14, 12, 10];
 
-/// Where one line of text stands and how it is set.
+/// The position and the style of one line of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextSlot {
     pub baseline: u32,
@@ -24,7 +24,7 @@ pub(super) struct TextSlot {
 }
 
 impl TextSlot {
-    /// Black, from the left, from the first of `style`'s sizes that fits.
+    /// A line in black, aligned left, in the first of `style`'s sizes that fits.
     pub(super) const fn new(baseline: u32, span: Span, style: Style) -> Self {
         Self { baseline, span, style, align: Align::Left, colour: Colour::Black }
     }
@@ -54,17 +54,17 @@ impl TextSlot {
     }
 }
 
-/// A weight and the sizes to try, largest first.
+/// Bold, in the first of these sizes that fits.
 pub(super) const fn bold(sizes: &'static [u32]) -> Style {
     Style { weight: Weight::Bold, sizes }
 }
 
-/// A weight and the sizes to try, largest first.
+/// Regular, in the first of these sizes that fits.
 pub(super) const fn regular(sizes: &'static [u32]) -> Style {
     Style { weight: Weight::Regular, sizes }
 }
 
-/// The columns from `left` up to `right`.
+/// The columns from `left` up to but not including `right`.
 pub(super) const fn span(left: u32, right: u32) -> Span {
     Span { left, right }
 }
@@ -73,7 +73,7 @@ pub(super) const fn span(left: u32, right: u32) -> Span {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     elements: Vec<Element>,
-    /// Of the texts among them.
+    /// The ink of the texts among them.
     inks: Vec<InkBounds>,
 }
 
@@ -106,44 +106,44 @@ impl Page {
         self.push(Element::Outline(Outline { outer, thickness: RULE }));
     }
 
-    /// One line, shrunk and cut to its place.
-    pub(super) fn line(&mut self, text: &str, place: TextSlot) {
-        self.lines(text, place.style, &[place]);
+    /// One line, shrunk or cut to fit its slot.
+    pub(super) fn line(&mut self, text: &str, slot: TextSlot) {
+        self.lines(text, slot.style, &[slot]);
     }
 
-    /// As many of `places` as `text` needs; returns how many.
-    pub(super) fn lines(&mut self, text: &str, style: Style, places: &[TextSlot]) -> usize {
-        let widths: Vec<u32> = places.iter().map(|place| place.span.width()).collect();
+    /// A text over as many slots as it needs; returns how many.
+    pub(super) fn lines(&mut self, text: &str, style: Style, slots: &[TextSlot]) -> usize {
+        let widths: Vec<u32> = slots.iter().map(|slot| slot.span.width()).collect();
         let fitted = fit(text, style, &widths);
         let used = fitted.lines.len();
-        for (line, place) in fitted.lines.into_iter().zip(places) {
-            self.set(line, fitted.size, place);
+        for (line, slot) in fitted.lines.into_iter().zip(slots) {
+            self.set(line, fitted.size, slot);
         }
         used
     }
 
-    /// In a smaller size when the line would touch another.
-    fn set(&mut self, line: String, size: u32, place: &TextSlot) {
+    /// Adds a line, in a smaller size if it would touch another.
+    fn set(&mut self, line: String, size: u32, slot: &TextSlot) {
         if line.is_empty() {
             return;
         }
-        let mut text = place.text(line, size);
-        let mut ink_bounds = InkBounds::of(&text);
+        let mut text = slot.text(line, size);
+        let mut ink_bounds = InkBounds::new(&text);
         let mut smaller =
-            place.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
+            slot.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
         while self.inks.iter().any(|other| ink_bounds.touches(other))
             && let Some(size) = smaller.next()
         {
-            text = place.text(text.line, size);
-            ink_bounds = InkBounds::of(&text);
+            text = slot.text(text.line, size);
+            ink_bounds = InkBounds::new(&text);
         }
         self.inks.push(ink_bounds);
         self.push(Element::Text(text));
     }
 }
 
-/// Whether `text` goes whole into `places`.
-pub(super) fn goes_into(text: &str, style: Style, places: &[TextSlot]) -> bool {
-    let widths: Vec<u32> = places.iter().map(|place| place.span.width()).collect();
+/// True if all of `text` fits into the slots.
+pub(super) fn fits_into(text: &str, style: Style, slots: &[TextSlot]) -> bool {
+    let widths: Vec<u32> = slots.iter().map(|slot| slot.span.width()).collect();
     fit(text, style, &widths).whole
 }

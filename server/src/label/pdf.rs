@@ -1,7 +1,7 @@
 //! The label as PDF: one page of exactly 288 × 432 points, text as text, fonts embedded.
 //!
-//! Every rectangle is drawn a little smaller than its dots. Exactly on the edges of dots it
-//! prints one dot too wide in poppler and mupdf, and bars no longer read.
+//! Every rectangle is drawn a little smaller than its dots. Exactly on the edges of dots, poppler and mupdf print it one
+//! dot too wide, and bars can no longer be decoded.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ use super::{
 
 const PAGE: Box = Box { x1: 0.0, y1: 0.0, x2: 288.0, y2: 432.0 };
 const POINTS_PER_DOT: f32 = 72.0 / 203.0;
-/// How much smaller a rectangle is on each side, in dots.
-const INSET: f32 = 0.15;
+/// How much smaller each rectangle is drawn on each side.
+const INSET_DOTS: f32 = 0.15;
 /// At 6 files are three percent smaller and take half as long again.
 const DEFLATE_LEVEL: u8 = 3;
 
@@ -50,7 +50,7 @@ pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
 fn document(pdf: &mut Pdf, fonts: &[Used]) {
     let mut catalog = pdf.catalog(CATALOG);
     catalog.pages(PAGES);
-    // "Fit to page" would make the bars narrower than they must be.
+    // Fit to page would scale the bars off the printer's dots.
     catalog.viewer_preferences().pair(Name(b"PrintScaling"), Name(b"None"));
     catalog.finish();
     pdf.pages(PAGES).kids([LABEL]).count(1);
@@ -85,8 +85,8 @@ fn draw(elements: &[Element], fonts: &mut [Used]) -> Result<Vec<u8>, LabelError>
 fn fill(content: &mut Content, rects: impl IntoIterator<Item = Rect>) {
     for Rect { x, y, w, h } in rects {
         let bottom = HEIGHT - y - h;
-        let (x, y) = (x as f32 + INSET, bottom as f32 + INSET);
-        content.rect(x, y, w as f32 - 2.0 * INSET, h as f32 - 2.0 * INSET);
+        let (x, y) = (x as f32 + INSET_DOTS, bottom as f32 + INSET_DOTS);
+        content.rect(x, y, w as f32 - 2.0 * INSET_DOTS, h as f32 - 2.0 * INSET_DOTS);
     }
     content.fill_nonzero();
 }

@@ -1,4 +1,4 @@
-//! The label as a picture: one bit for each dot, pure black and white.
+//! The label as PNG: one bit for each dot, pure black and white.
 
 use png::{BitDepth, ColorType, Compression, PixelDimensions, Unit};
 
@@ -12,14 +12,14 @@ use super::{
 /// 203 dots per inch in dots per metre.
 const DOTS_PER_METRE: u32 = 7992;
 
-/// A file above this is worth compressing in a way that takes six times as long.
-const LARGEST: usize = 24 * 1024;
+/// Files above this are compressed again, in a way that takes six times as long.
+const MAX_FAST_BYTES: usize = 24 * 1024;
 
 /// Writes a PNG file.
 pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     let pixels = pixels(elements)?;
     let file = encode(&pixels, Compression::Fast).map_err(|_| LabelError::Png)?;
-    if file.len() <= LARGEST {
+    if file.len() <= MAX_FAST_BYTES {
         return Ok(file);
     }
     encode(&pixels, Compression::Balanced).map_err(|_| LabelError::Png)

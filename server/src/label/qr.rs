@@ -1,5 +1,4 @@
-//! The QR symbol: how large it will be, for the layout; its modules, for who draws it. A printer
-//! draws its own.
+//! The QR symbol: its size for the layout, and its modules for the writers of PNG and PDF. A ZPL printer encodes its own.
 
 use fast_qr::{ECL, Mode, QRBuilder};
 
@@ -8,18 +7,18 @@ use super::{
     element::{Qr, Rect},
 };
 
-/// Bytes that versions 1 to 16 hold at level Q (ISO/IEC 18004, table 7), which a printer is told
-/// too. No larger version fits the label.
-const CAPACITY: [usize; 16] =
+/// Bytes that versions 1 to 16 hold at error correction level Q (ISO/IEC 18004, table 7), the level that ZPL asks the
+/// printer for too. No larger version fits the label.
+const CAPACITY_BYTES: [usize; 16] =
     [11, 20, 32, 46, 60, 74, 86, 108, 130, 151, 177, 203, 241, 258, 292, 322];
 
 /// Modules on each side of the symbol of `data`.
 pub(super) fn modules(data: &str) -> Option<u32> {
-    let version = CAPACITY.iter().position(|bytes| data.len() <= *bytes)? + 1;
+    let version = CAPACITY_BYTES.iter().position(|bytes| data.len() <= *bytes)? + 1;
     Some(17 + 4 * version as u32)
 }
 
-/// The dark modules of a symbol and where they stand.
+/// A symbol's dark modules and its position.
 #[derive(Debug)]
 pub(super) struct Drawn<'a> {
     qr: &'a Qr,

@@ -1,20 +1,20 @@
-//! The one rule by which text fits its place: shrink through the sizes, wrap, then an ellipsis.
+//! Fits text into lines: tries each size, wraps at words, and only then cuts with an ellipsis.
 
 use super::font::{self, UNITS_PER_EM, Weight};
 
-/// How a text may be set: its weight, and the sizes to try, largest first.
+/// A font weight and the sizes to try, largest first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     pub weight: Weight,
     pub sizes: &'static [u32],
 }
 
-/// Lines that keep to their widths.
+/// Lines that fit their widths.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fitted {
     pub size: u32,
     pub lines: Vec<String>,
-    /// Whether every character is there.
+    /// False if text was cut.
     pub whole: bool,
 }
 

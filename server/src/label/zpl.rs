@@ -11,11 +11,10 @@ use super::{
     font,
 };
 
-/// Printers set the same text wider or narrower than we do: so much room, in percent, each line
-/// has more than it needs.
-const SLACK: u32 = 112;
-/// Printers draw a QR symbol this far below the place they are given.
-const QR_DROP: u32 = 10;
+/// The room that each line gets, in percent of its width in our font: printers differ in how wide they set the same text.
+const WIDTH_PERCENT: u32 = 112;
+/// `^BQ` draws a symbol this many dots below its `^FO`.
+const QR_OFFSET_DOTS: u32 = 10;
 
 /// Writes a ZPL file.
 pub(super) fn write(elements: &[Element]) -> Vec<u8> {
@@ -46,17 +45,18 @@ fn bars(code: &Code128) -> String {
 }
 
 fn qr_symbol(qr: &Qr) -> String {
-    let (x, y, module) = (qr.native.x, qr.native.y.saturating_sub(QR_DROP), qr.native.module);
+    let (x, y, module) =
+        (qr.native.x, qr.native.y.saturating_sub(QR_OFFSET_DOTS), qr.native.module);
     format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
 }
 
-/// Whether a printer's own font has all of a line. `\&` is a new line in a block of text, and to some
+/// True if a printer's own font has all characters of a line. `\&` is a new line in a block of text, and to some
 /// interpreters everywhere.
 pub(super) fn is_native_line(text: &Text) -> bool {
     text.line.chars().all(is_native) && !text.line.contains("\\&")
 }
 
-/// What the scalable font of every printer draws: Latin. (`…` goes as three full stops.)
+/// The characters of every printer's scalable font: Latin. (`…` goes as three full stops.)
 fn is_native(character: char) -> bool {
     matches!(character, ' '..='~' | '\u{A1}'..='\u{17F}' | '–' | '—' | '‘' | '’' | '“' | '”' | '€' | '…')
 }
@@ -65,7 +65,7 @@ fn native_text(text: &Text) -> String {
     let Text { baseline, size, span, .. } = text;
     // Many printers draw a hyphen as wide as a dash.
     let widest = font::width(&text.line.replace('-', "–"), text.weight, *size);
-    let wanted = widest * SLACK / 100;
+    let wanted = widest * WIDTH_PERCENT / 100;
     let glyph_width = if wanted > span.width() { size * span.width() / wanted } else { *size };
     let reverse = if text.colour == Colour::White { "^FR" } else { "" };
     let (x, block) = match text.align {

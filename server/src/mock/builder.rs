@@ -1,4 +1,4 @@
-//! Starting a mock server: what can be chosen, and what it is made of.
+//! Configures and starts a mock server.
 
 use std::{
     net::SocketAddr,
@@ -12,7 +12,7 @@ use axum::{
 };
 use parcelo::{Environment, rules::Destinations};
 
-use super::{Clock, MockServer, control, exchange::Desk, pace::MovableClock};
+use super::{Clock, MockServer, control, fault_layer::Recorder, movable_clock::MovableClock};
 use crate::{
     domain::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
     http::{Stop, host_from_headers},
@@ -22,24 +22,31 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How many requests are remembered.
-const LOG: usize = 10_000;
+/// How many requests the log keeps by default.
+const DEFAULT_LOG_RECORDS: usize = 10_000;
 
-/// How a [`MockServer`] is to be started.
+/// Configures a [`MockServer`]; [`Builder::start`] starts it.
 #[derive(Debug, Clone)]
 pub struct Builder {
     clock: Clock,
     seed: u64,
-    log: usize,
+    log_records: usize,
     base_url: Option<String>,
     limits: Option<bool>,
-    verifies: bool,
+    verifies_on_drop: bool,
 }
 
 impl Builder {
     pub(super) fn new() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
-        Self { clock, seed: 0, log: LOG, base_url: None, limits: None, verifies: false }
+        Self {
+            clock,
+            seed: 0,
+            log_records: DEFAULT_LOG_RECORDS,
+            base_url: None,
+            limits: None,
+            verifies_on_drop: false,
+        }
     }
 
     /// Sets the clock.
@@ -48,43 +55,43 @@ impl Builder {
         Self { clock, ..self }
     }
 
-    /// Sets the seed, from which ids, tracking numbers and keys follow.
+    /// Sets the seed of ids, tracking numbers and keys.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// Sets how many requests are remembered, the newest; 0 is none. 10,000 unless set.
+    /// Sets how many requests the log keeps, the newest; 0 for none, 10,000 by default.
     #[must_use]
-    pub fn request_log(self, most: usize) -> Self {
-        Self { log: most, ..self }
+    pub fn request_log(self, max: usize) -> Self {
+        Self { log_records: max, ..self }
     }
 
-    /// Sets the address that stands in answers and on labels, in the place of the server's own with
-    /// its changing port: with it, answers are the same in every run, byte by byte.
+    /// Sets the base URL used in answers and on labels. The server's own has a different port in every run; with this one
+    /// answers are the same in every run, byte by byte.
     #[must_use]
     pub fn base_url(self, address: &str) -> Self {
         Self { base_url: Some(address.trim_end_matches('/').to_owned()), ..self }
     }
 
-    /// Sets whether keys and addresses are held to the service's limits of requests a second; unless
-    /// set, they are where the clock runs. A limit of a key's own always holds.
+    /// Sets whether the service's rate limits of keys and addresses apply; by default they do if the clock runs. The rate
+    /// limit of a single key always applies.
     #[must_use]
     pub fn rate_limits(self, enforced: bool) -> Self {
         Self { limits: Some(enforced), ..self }
     }
 
-    /// Calls [`MockServer::verify`] when the server is dropped, unless the test fails already.
+    /// Calls [`MockServer::verify`] when the server is dropped, unless the test is failing already.
     #[must_use]
     pub fn verify_on_drop(self) -> Self {
-        Self { verifies: true, ..self }
+        Self { verifies_on_drop: true, ..self }
     }
 
     /// Starts the server.
     ///
     /// # Panics
     ///
-    /// When no port of `127.0.0.1` can be listened on.
+    /// If no port of `127.0.0.1` can be bound.
     pub async fn start(self) -> MockServer {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
@@ -92,30 +99,29 @@ impl Builder {
             tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
-        let server = self.on(url);
+        let server = self.build(url);
         let routes = server.routes();
         server.run(socket, routes);
         server
     }
 
-    /// Starts the server on an address of the caller's choice, with controls under `/__mock/` for
-    /// programs in any language. It stops with the process. Unless [`Builder::base_url`] was set, the
-    /// links in an answer lead to the host that its request named.
+    /// Starts the server on this address, with controls under `/__mock/` for programs in any language. It stops with the
+    /// process. Unless [`Builder::base_url`] was set, links in an answer use the host of its request.
     ///
-    /// Errors when the address cannot be listened on.
+    /// Errors if the address cannot be bound.
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
         let socket = tokio::net::TcpListener::bind(address).await?;
-        let is_named = self.base_url.is_some();
-        let server = Arc::new(self.on(local_url(socket.local_addr()?)));
-        let routes = control::beside(server.routes(), Arc::clone(&server));
-        let routes = if is_named { routes } else { routes.layer(from_fn(as_called)) };
+        let has_base_url = self.base_url.is_some();
+        let server = Arc::new(self.build(local_url(socket.local_addr()?)));
+        let routes = control::add_to(server.routes(), Arc::clone(&server));
+        let routes = if has_base_url { routes } else { routes.layer(from_fn(link_to_called_host)) };
         server.run(socket, routes);
         Ok(server)
     }
 
-    fn on(self, url: String) -> MockServer {
+    fn build(self, url: String) -> MockServer {
         let ids = Arc::new(Ids::seeded(self.seed));
-        let clock = Arc::new(MovableClock::from(&self.clock));
+        let clock = Arc::new(MovableClock::new(&self.clock));
         let base_url = self.base_url.as_ref().unwrap_or(&url);
         let site = |environment| Site {
             environment,
@@ -135,17 +141,29 @@ impl Builder {
             legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
-        let desk = Arc::new(Desk::new(self.seed, self.log, clock.clone()));
+        let recorder = Arc::new(Recorder::new(self.seed, self.log_records, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
-        // One message at a time: the inbox gets them in the same order in every run.
+        // One message at a time, so that an inbox receives them in the same order in every run.
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
-        let (stop, sends, verifies) = (Stop::default(), AtomicBool::default(), self.verifies);
-        MockServer { service, dispatcher, ids, clock, desk, url, stop, sends, verifies }
+        let (stop, sends_webhooks) = (Stop::default(), AtomicBool::default());
+        let verifies_on_drop = self.verifies_on_drop;
+        MockServer {
+            service,
+            dispatcher,
+            ids,
+            clock,
+            recorder,
+            url,
+            stop,
+            sends_webhooks,
+            verifies_on_drop,
+        }
     }
 }
 
-/// Lets links lead to the host that was called: nobody but the caller knows what this server's is.
-async fn as_called(request: Request, next: Next) -> Response {
+/// Makes links use the host that was called: in a container, only the caller knows the address at which it reaches the
+/// server.
+async fn link_to_called_host(request: Request, next: Next) -> Response {
     match host_from_headers(request.headers()) {
         Some(host) => called_at(format!("http://{host}"), next.run(request)).await,
         None => next.run(request).await,

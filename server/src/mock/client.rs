@@ -1,15 +1,24 @@
-//! The SDK's client for an embedded server, in the server's time.
+//! The SDK's client for an embedded server, over HTTP or in memory, in the server's time.
 
-use parcelo::{ApiKey, Client, ClientBuilder};
+use axum::{Router, body::Body};
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use parcelo::{
+    ApiKey, Client, ClientBuilder,
+    transport::{BodyStream, Phase, Transport, TransportError},
+};
+use tower::ServiceExt;
 
-use super::MockServer;
+use super::{
+    MockServer,
+    fault_plan::{Disconnect, InjectedFaults},
+};
 
 impl MockServer {
-    /// The SDK over HTTP, with this key.
+    /// The SDK's client over HTTP, with this key.
     ///
-    /// It lives in the server's time: how old an idempotency key is follows the server's clock, and nothing
-    /// else. So a key expires when the clock is moved, and never because a test takes long; what the client
-    /// waits for, sleeps and time-outs, is tokio's time, and moves no clock that is frozen.
+    /// It uses the server's clock for the age of idempotency keys: a key expires when the test moves the clock, and never
+    /// because the test takes long. Sleeps and timeouts of the client are tokio's time, and do not move a frozen clock.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -32,20 +41,87 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// Never: the server's own address is one that the client takes.
+    /// Never: the server's own address is valid.
     pub fn client(&self, key: &ApiKey) -> Client {
         #[expect(clippy::expect_used, reason = "the server's own address is valid")]
         self.client_builder(key).build().expect("a client")
     }
 
-    /// The same, for a client whose time-outs or retries are to be set.
+    /// The same, for a client with other timeouts or retries.
     ///
     /// # Panics
     ///
-    /// Never: the server's own address is one that the client takes.
+    /// Never: the server's own address is valid.
     pub fn client_builder(&self, key: &ApiKey) -> ClientBuilder {
         #[expect(clippy::expect_used, reason = "the server's own address is valid")]
         let builder = Client::builder(key.clone()).base_url(self.url()).expect("a valid address");
         builder.service_clock(self.clock().reader())
     }
+
+    /// The SDK's client without a socket: requests go straight to the service, and get the same planned faults. It uses
+    /// the server's clock as [`MockServer::client`] does. On a runtime whose time is paused, its waits take no time.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), parcelo::Error> {
+    /// use parcelo::{ErrorCode, Operation};
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// server.faults().on(Operation::Health).nth(1).error(ErrorCode::ServiceUnavailable);
+    /// let client = server.in_memory_client(&server.key().issue());
+    /// assert_eq!(client.health().await?.meta().attempts, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Never: the server's own address is valid.
+    pub fn in_memory_client(&self, key: &ApiKey) -> Client {
+        #[expect(clippy::expect_used, reason = "the server's own address is valid")]
+        self.in_memory_builder(key).build().expect("a client")
+    }
+
+    /// The same, for a client with other timeouts or retries.
+    ///
+    /// # Panics
+    ///
+    /// Never: the server's own address is valid.
+    pub fn in_memory_builder(&self, key: &ApiKey) -> ClientBuilder {
+        self.client_builder(key).transport(InMemory(self.routes()))
+    }
+}
+
+/// A transport that calls the service's router.
+#[derive(Debug)]
+struct InMemory(Router);
+
+impl Transport for InMemory {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        async {
+            let Ok(answer) = self.0.clone().oneshot(request.map(Body::from)).await;
+            match answer.extensions().get().and_then(InjectedFaults::disconnect) {
+                Some(disconnect) => Err(transport_error(disconnect)),
+                None => Ok(answer.map(body_stream)),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The errors that the transport over HTTP reports in these cases.
+fn transport_error(disconnect: Disconnect) -> TransportError {
+    match disconnect {
+        Disconnect::Close => TransportError::new(Phase::Stale, "the connection was closed"),
+        Disconnect::Reset => TransportError::new(Phase::MaybeSent, "the connection was reset"),
+    }
+}
+
+fn body_stream(body: Body) -> BodyStream {
+    let failed = |error| TransportError::new(Phase::MaybeSent, error);
+    body.into_data_stream().map_err(failed).boxed()
 }

@@ -1,31 +1,31 @@
-//! Exactly once, looked up: every parcel is the one that its idempotency key made, and no order has two.
+//! Checks that everything was done exactly once: every parcel is the one that its idempotency key created, and no order
+//! has two.
 //!
-//! The record of a key holds the answer it was given, and so the one parcel it made. A parcel whose
-//! key's record names another one, or that has no record, was made by something that went wrong,
-//! unless its key was used anew after its 24 hours. A key counts for one API key only, so the same key
-//! sent with two of them makes two parcels, each with a record: right for the service, and wrong for the
-//! program that sent it. So are two parcels of one order, told by its id in the caller's system. A parcel that was
-//! voided since is not counted there: it is not shipped.
+//! A key's record holds the answer to its first request, and so the one parcel that it created. A parcel whose key's
+//! record names another parcel, or that has no record, must not exist, unless the key was reused after its 24 hours. A key
+//! is scoped to one API key, so the same key sent with two API keys creates two parcels, each with a record: correct for
+//! the service, and a bug of the program that sent it. The same is true of two parcels with one external order id. Voided
+//! parcels do not count there: they are not shipped.
 
 use std::collections::{BTreeMap, HashMap};
 
 use parcelo::{IdempotencyKey, Operation};
 use serde_json::Value;
 
-use super::{MockServer, at_once::at_once};
+use super::{MockServer, sync::resolve_now};
 use crate::{
     domain::{IdempotencyRecord, KeyRecord, RecordKey, State, idempotency},
     ids::named,
     store::{CreationRecord, Store, StoreError},
 };
 
-/// The parcels of each key that something is wrong with, by tenant and key.
+/// The parcels of each key that created several, or that has no record of its parcel, by tenant and key.
 type Suspects = BTreeMap<(i64, String), Vec<String>>;
 
-/// What is wrong, in words; it names keys, orders and parcels.
+/// Descriptions of what was not done exactly once, with keys, orders and parcels.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    at_once(found(server.service.store())).expect("the store is there")
+    resolve_now(found(server.service.store())).expect("the store is there")
 }
 
 async fn found(store: &Store) -> Result<Vec<String>, StoreError> {
@@ -34,37 +34,37 @@ async fn found(store: &Store) -> Result<Vec<String>, StoreError> {
     let known: Vec<_> = suspects.keys().cloned().collect();
     let wrong = suspects.into_iter().map(|((_, key), parcels)| offence(&key, &parcels));
     let shipped: Vec<_> = creations.iter().filter(|one| one.state != State::Voided).collect();
-    let by_keys = twice(&shipped, |parcel| Some(parcel.idempotency_key.as_str()));
+    let by_keys = duplicates(&shipped, |parcel| Some(parcel.idempotency_key.as_str()));
     let by_keys =
-        by_keys.filter(|twice| !known.contains(&twice.name) && twice.is_within_a_key_s_life());
-    let by_orders = twice(&shipped, |parcel| parcel.external_order_id.as_deref());
+        by_keys.filter(|found| !known.contains(&found.name) && found.is_within_key_lifetime());
+    let by_orders = duplicates(&shipped, |parcel| parcel.external_order_id.as_deref());
     Ok(wrong
-        .chain(by_keys.map(|twice| twice.by_key()))
-        .chain(by_orders.map(|twice| twice.by_order()))
+        .chain(by_keys.map(|found| found.describe_key()))
+        .chain(by_orders.map(|found| found.describe_order()))
         .collect())
 }
 
 fn offence(key: &str, parcels: &[String]) -> String {
     match parcels {
-        [parcel] => format!("no idempotency key made the parcel {parcel}"),
+        [parcel] => format!("no idempotency key created the parcel {parcel}"),
         parcels => {
             let (count, parcels) = (parcels.len(), parcels.join(", "));
-            format!("the idempotency key {key} made {count} parcels: {parcels}")
+            format!("the idempotency key {key} created {count} parcels: {parcels}")
         }
     }
 }
 
-/// Several parcels of one tenant under one name, oldest first.
-struct Twice<'a> {
+/// Several parcels of one tenant with one name, oldest first.
+struct Duplicates<'a> {
     name: (i64, String),
     parcels: Vec<&'a CreationRecord>,
 }
 
 /// The parcels that share a name with others.
-fn twice<'a>(
+fn duplicates<'a>(
     parcels: &[&'a CreationRecord],
     name: impl Fn(&'a CreationRecord) -> Option<&'a str>,
-) -> impl Iterator<Item = Twice<'a>> {
+) -> impl Iterator<Item = Duplicates<'a>> {
     let mut named: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for parcel in parcels {
         if let Some(name) = name(parcel) {
@@ -72,27 +72,27 @@ fn twice<'a>(
         }
     }
     let several = named.into_iter().filter(|(_, parcels)| parcels.len() > 1);
-    several.map(|(name, parcels)| Twice { name, parcels })
+    several.map(|(name, parcels)| Duplicates { name, parcels })
 }
 
-impl Twice<'_> {
-    /// Later the same text is a new key, also for one API key.
-    fn is_within_a_key_s_life(&self) -> bool {
+impl Duplicates<'_> {
+    /// True if two parcels were created within a key's lifetime: later the same text is a new key.
+    fn is_within_key_lifetime(&self) -> bool {
         let pairs = self.parcels.iter().zip(self.parcels.iter().skip(1));
         let mut pairs = pairs.map(|(one, next)| (one.created_at, next.created_at));
         pairs.any(|(first, second)| idempotency::is_alive(first, second))
     }
 
-    fn by_key(&self) -> String {
+    fn describe_key(&self) -> String {
         let (Self { name: (_, key), parcels }, numbers) = (self, self.numbers());
         let count = parcels.len();
         format!(
-            "the idempotency key {key} made {count} parcels with several API keys, for each of which it is \
-             another key: {numbers}"
+            "the idempotency key {key} created {count} parcels with several API keys, each of which has its own \
+             keys: {numbers}"
         )
     }
 
-    fn by_order(&self) -> String {
+    fn describe_order(&self) -> String {
         let (Self { name: (_, order), parcels }, numbers) = (self, self.numbers());
         format!("the order {order} (externalOrderId) has {} parcels: {numbers}", parcels.len())
     }
@@ -174,7 +174,7 @@ mod tests {
         service::Caller,
     };
 
-    /// What a service that has forgotten about keys would write.
+    /// Creates a parcel as a service without idempotency would.
     async fn create_without_a_record(
         server: &MockServer,
         caller: &Caller,
@@ -216,11 +216,11 @@ mod tests {
     }
 
     fn caller(server: &MockServer) -> Caller {
-        Caller { key: Arc::new(server.key().make().1) }
+        Caller { key: Arc::new(server.key().issue_with_record().1) }
     }
 
     fn stranger(server: &MockServer) -> Caller {
-        Caller { key: Arc::new(server.key().account("other").make().1) }
+        Caller { key: Arc::new(server.key().account("other").issue_with_record().1) }
     }
 
     async fn void(server: &MockServer, number: &str) {
@@ -235,7 +235,7 @@ mod tests {
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &other, ("order-0001", "SB-A-000002")).await;
-        server.clock.show(server.clock.now().plus(Millis::DAY));
+        server.clock.set(server.clock.now().plus(Millis::DAY));
         create(&server, &one, ("order-0001", "SB-A-000003")).await;
         server.assert_exactly_once();
     }
@@ -246,8 +246,8 @@ mod tests {
         let (one, other) = (caller(&server), caller(&server));
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &other, ("order-0001", "SB-A-000002")).await;
-        let said = "the idempotency key order-0001 made 2 parcels with several API keys, for each of which \
-                    it is another key: SB-A-000001, SB-A-000002";
+        let said = "the idempotency key order-0001 created 2 parcels with several API keys, each of which has its \
+                    own keys: SB-A-000001, SB-A-000002";
         assert_eq!(offences(&server), [said]);
         void(&server, "SB-A-000001").await;
         server.assert_exactly_once();
@@ -262,7 +262,7 @@ mod tests {
         create_of(&server, &other, ("order-0001", "SB-A-000003", Some("A-17"))).await;
         server.assert_exactly_once();
         // Another key, or the same one when the service has forgotten it.
-        server.clock.show(server.clock.now().plus(Millis::DAY));
+        server.clock.set(server.clock.now().plus(Millis::DAY));
         create_of(&server, &one, ("order-0001", "SB-A-000004", Some("A-17"))).await;
         let said = "the order A-17 (externalOrderId) has 2 parcels: SB-A-000001, SB-A-000004";
         assert_eq!(offences(&server), [said]);
@@ -281,8 +281,8 @@ mod tests {
         assert_eq!(
             offences(&server),
             [
-                "the idempotency key order-0001 made 2 parcels: SB-A-000001, SB-A-000003",
-                "no idempotency key made the parcel SB-A-000004",
+                "the idempotency key order-0001 created 2 parcels: SB-A-000001, SB-A-000003",
+                "no idempotency key created the parcel SB-A-000004",
             ]
         );
     }

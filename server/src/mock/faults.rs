@@ -1,4 +1,4 @@
-//! Planning faults: what a test says, one line for each fault.
+//! Plans faults: the API that tests use, one line for each fault.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use parcelo::{ApiKey, ErrorCode, Operation};
 
 use super::{
     MockServer, Reply, Times,
-    exchange::Desk,
-    plan::{Action, Cut, End, Moment, Plan, Spoilt, When},
+    fault_layer::Recorder,
+    fault_plan::{Action, Corruption, Disconnect, FaultPlan, Replacement, Timing, Trigger},
 };
 
 /// The faults of a server.
 ///
-/// Plans are asked in the order in which they were added. Latencies of several plans add up; of the
-/// other faults a request meets one, from the first plan that is due, and the later plans stay for
-/// other requests. Only requests of an [`Operation`] meet faults. One that is turned away before it
-/// reaches its operation (a bad key, a window that is used up) is counted, and answered so.
+/// Plans are consulted in the order in which they were added. Latencies of several plans add up; of the other faults a
+/// request gets one, from the first plan that is due, and later plans wait for other requests. Only requests of an
+/// [`Operation`] get faults. A request that is refused before it reaches its operation (a bad key, an exhausted rate
+/// limit) counts, and gets that refusal as its answer.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -33,26 +33,26 @@ use super::{
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Faults<'a>(&'a Desk);
+pub struct Faults<'a>(&'a Recorder);
 
-/// A fault that is being planned: which requests, and before the operation is carried out, unless
-/// said otherwise. A method that names a fault adds it.
+/// A fault that is being planned. By default it hits every request, before the operation is executed. The method that
+/// names the fault adds it.
 #[derive(Debug)]
-#[must_use = "nothing is planned before the fault is named"]
+#[must_use = "the method that names the fault plans it"]
 pub struct Fault<'a> {
-    desk: &'a Desk,
-    plan: Plan,
+    recorder: &'a Recorder,
+    plan: FaultPlan,
 }
 
 impl MockServer {
-    /// The faults that requests meet; none at first.
+    /// The planned faults; none at first.
     pub fn faults(&self) -> Faults<'_> {
-        Faults(&self.desk)
+        Faults(&self.recorder)
     }
 }
 
 impl<'a> Faults<'a> {
-    /// A fault of one operation.
+    /// A fault of this operation.
     pub fn on(&self, operation: Operation) -> Fault<'a> {
         self.select(Some(operation))
     }
@@ -62,72 +62,70 @@ impl<'a> Faults<'a> {
         self.select(None)
     }
 
-    /// Forgets all plans.
+    /// Deletes all plans.
     pub fn clear(&self) {
         self.0.plans().clear();
     }
 
-    /// The plans that no request has met yet, in words: a test that plans a fault wants it to
-    /// happen.
+    /// Descriptions of the plans that have hit no request yet.
     pub fn unused(&self) -> Vec<String> {
         self.0.plans().unused()
     }
 
     fn select(&self, operation: Option<Operation>) -> Fault<'a> {
-        let plan = Plan {
+        let plan = FaultPlan {
             operation,
             key: None,
             order: None,
-            when: When::Always,
-            moment: Moment::Before,
+            trigger: Trigger::Always,
+            timing: Timing::Before,
             action: Action::Latency(Duration::ZERO),
             expected: None,
         };
-        Fault { desk: self.0, plan }
+        Fault { recorder: self.0, plan }
     }
 }
 
-/// Which requests: all of them, unless one of these says otherwise. Of `nth`, `first` and `probability`
-/// a fault has one at most.
+/// Selects the requests; by default all. A fault has at most one of `nth`, `first` and `probability`.
 impl Fault<'_> {
-    /// Only the `n`th request, counted from 1 when the fault is planned.
+    /// Only the `n`th request from now on, counted from 1.
     ///
     /// # Panics
     ///
-    /// When `n` is 0, or the requests were chosen already.
+    /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
     pub fn nth(self, n: u64) -> Self {
         assert!(n > 0, "nth counts from 1");
-        self.when(When::Nth(n))
+        self.trigger(Trigger::Nth(n))
     }
 
     /// Only the first `n` requests.
     ///
     /// # Panics
     ///
-    /// When `n` is 0, or the requests were chosen already.
+    /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
     pub fn first(self, n: u64) -> Self {
         assert!(n > 0, "first counts from 1");
-        self.when(When::First(n))
+        self.trigger(Trigger::First(n))
     }
 
-    /// Each request with this probability, above 0 and up to 1; the server's seed decides which.
+    /// Each request with this probability, above 0 and at most 1; which ones follows from the server's seed.
     ///
     /// # Panics
     ///
-    /// When it is another number, or the requests were chosen already.
+    /// If it is another number, or the fault has `nth`, `first` or `probability` already.
     pub fn probability(self, probability: f64) -> Self {
-        assert!(probability > 0.0 && probability <= 1.0, "a probability is above 0 and up to 1");
-        self.when(When::Sometimes(probability))
+        assert!(probability > 0.0 && probability <= 1.0, "a probability is above 0 and at most 1");
+        self.trigger(Trigger::Probability(probability))
     }
 
-    /// Only requests with this key; only they are counted.
+    /// Only requests with this API key; others are not counted.
     pub fn key(self, key: &ApiKey) -> Self {
-        let plan = Plan { key: Some(key.clone()), ..self.plan };
+        let plan = FaultPlan { key: Some(key.clone()), ..self.plan };
         Self { plan, ..self }
     }
 
-    /// Only requests about an order, by any of its names, as [`Requests::for_order`](super::Requests::for_order)
-    /// knows them; only they are counted.
+    /// Only requests about an order, by any of the names that [`Requests::for_order`](super::Requests::for_order)
+    /// describes; others are not counted.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -148,61 +146,59 @@ impl Fault<'_> {
     /// # fn main() {}
     /// ```
     pub fn for_order(self, name: &str) -> Self {
-        let plan = Plan { order: Some(name.to_owned()), ..self.plan };
+        let plan = FaultPlan { order: Some(name.to_owned()), ..self.plan };
         Self { plan, ..self }
     }
 
-    /// Expects that so many requests meet the fault: `2`, `1..`, `..=3`. Checked when the server is dropped,
-    /// unless the test fails already, and by [`MockServer::verify`]; without it, that wants at least one.
+    /// Expects the fault to hit this many requests: `2`, `1..`, `..=3`. Checked when the server is dropped, unless the test
+    /// is failing already, and by [`MockServer::verify`], which otherwise expects at least one.
     ///
     /// # Panics
     ///
-    /// When no number is in the range.
+    /// If the range is empty.
     pub fn expect(self, times: impl Into<Times>) -> Self {
-        let plan = Plan { expected: Some(times.into()), ..self.plan };
+        let plan = FaultPlan { expected: Some(times.into()), ..self.plan };
         Self { plan, ..self }
     }
 
-    /// The operation is carried out, and then the fault happens: the caller does not learn what
-    /// was done.
+    /// Executes the operation before the fault: the caller does not learn its result.
     pub fn after_commit(self) -> Self {
-        Self { plan: Plan { moment: Moment::AfterCommit, ..self.plan }, ..self }
+        Self { plan: FaultPlan { timing: Timing::AfterCommit, ..self.plan }, ..self }
     }
 
-    fn when(self, when: When) -> Self {
-        let is_free = self.plan.when == When::Always;
-        assert!(is_free, "of nth, first and probability a fault has one: plan two faults");
-        Self { plan: Plan { when, ..self.plan }, ..self }
+    fn trigger(self, trigger: Trigger) -> Self {
+        let is_unset = self.plan.trigger == Trigger::Always;
+        assert!(is_unset, "a fault has only one of nth, first and probability: plan two faults");
+        Self { plan: FaultPlan { trigger, ..self.plan }, ..self }
     }
 }
 
-/// What happens.
+/// Names the fault.
 impl Fault<'_> {
-    /// It takes longer, in real time: not the server's clock passes, but the runtime's.
+    /// Delays the answer, in the runtime's time: the server's clock does not move.
     ///
     /// # Panics
     ///
-    /// When it takes no longer.
+    /// If the latency is 0.
     pub fn latency(self, latency: Duration) {
         assert!(!latency.is_zero(), "a latency of 0 does nothing");
-        self.act(Action::Latency(latency));
+        self.add(Action::Latency(latency));
     }
 
-    /// The service answers with this error.
+    /// Answers with this error of the service.
     pub fn error(self, code: ErrorCode) {
-        self.end(End::Error(code));
+        self.replace(Replacement::Error(code));
     }
 
-    /// The service answers that the window is used up, and for how long: in whole seconds, at
-    /// least one.
+    /// Answers 429 with this time to wait, in whole seconds and at least one.
     pub fn rate_limited(self, wait: Duration) {
         let seconds = u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX);
-        self.end(End::RateLimited(seconds.max(1)));
+        self.replace(Replacement::RateLimited(seconds.max(1)));
     }
 
-    /// An answer of the test's own choice, with any status, headers and body, as a proxy in front of the
-    /// service might give it: nothing of the service's is in it, and before the commit the service does not see the
-    /// request, whatever its key. A number is a status.
+    /// Answers with any status, headers and body, as a proxy in front of the service might. Nothing of the service is in
+    /// the answer, and unless [`after_commit`](Self::after_commit) was called the request does not reach the service, even
+    /// with a bad key. A number stands for a status.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -222,47 +218,46 @@ impl Fault<'_> {
     /// # fn main() {}
     /// ```
     pub fn reply(self, reply: impl Into<Reply>) {
-        self.end(End::Reply(reply.into()));
+        self.replace(Replacement::Reply(reply.into()));
     }
 
-    /// The connection is closed without an answer.
+    /// Closes the connection without an answer.
     pub fn close(self) {
-        self.end(End::Cut(Cut::Closed));
+        self.replace(Replacement::Disconnect(Disconnect::Close));
     }
 
-    /// The connection is reset (TCP RST) without an answer.
+    /// Resets the connection (TCP RST) without an answer.
     pub fn reset_connection(self) {
-        self.end(End::Cut(Cut::Reset));
+        self.replace(Replacement::Disconnect(Disconnect::Reset));
     }
 
-    /// The connection is closed in the middle of the answer's body. There is a body only when the
-    /// operation is carried out, so it is.
+    /// Closes the connection in the middle of the answer's body. The operation is executed, since only then is there a
+    /// body.
     pub fn truncated_body(self) {
-        self.end(End::Spoilt(Spoilt::Truncated));
+        self.replace(Replacement::Corrupted(Corruption::Truncated));
     }
 
-    /// The answer's body comes in pieces of 1 KiB, and each piece takes this long, in real time.
-    /// The operation is carried out.
+    /// Sends the answer's body in chunks of 1 KiB, each after this long, in the runtime's time. The operation is executed.
     ///
     /// # Panics
     ///
-    /// When a piece takes no time.
+    /// If it is 0.
     pub fn slow_body(self, each: Duration) {
-        assert!(!each.is_zero(), "a body that takes 0 for each piece is not slow");
-        self.end(End::Spoilt(Spoilt::Slow(each)));
+        assert!(!each.is_zero(), "a delay of 0 for each chunk does nothing");
+        self.replace(Replacement::Corrupted(Corruption::Slow(each)));
     }
 
-    /// The answer's body is broken JSON of a right length. The operation is carried out.
+    /// Answers with malformed JSON and a correct `content-length`. The operation is executed.
     pub fn malformed_json(self) {
-        self.end(End::Spoilt(Spoilt::Malformed));
+        self.replace(Replacement::Corrupted(Corruption::Malformed));
     }
 
-    fn end(self, end: End) {
-        self.act(Action::End(end));
+    fn replace(self, replacement: Replacement) {
+        self.add(Action::Replace(replacement));
     }
 
-    fn act(self, action: Action) {
-        self.desk.plans().add(Plan { action, ..self.plan });
+    fn add(self, action: Action) {
+        self.recorder.plans().add(FaultPlan { action, ..self.plan });
     }
 }
 

@@ -1,4 +1,4 @@
-//! A receiver of webhooks for tests: on `127.0.0.1`, with replies to choose, verified by the SDK.
+//! A receiver of webhooks for tests: on `127.0.0.1`, with replies of the test's choice, verified by the SDK.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -21,7 +21,7 @@ use parcelo::{
 };
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{MockServer, Reply, journey, pace::MovableClock};
+use super::{MockServer, Reply, journey, movable_clock::MovableClock};
 use crate::{
     clock::Clock as _,
     domain::{
@@ -34,37 +34,37 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How long a test waits, in real time, for what never comes.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How many deliveries are remembered, the newest.
-const MOST: usize = 10_000;
-/// The most bytes of a delivery that are read: 256 KiB, and no webhook is as long.
-const LONGEST: usize = 256 * 1024;
+/// How long a test waits, in real time, for an event that never arrives.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many deliveries are kept, the newest.
+const MAX_DELIVERIES: usize = 10_000;
+/// The longest body that is read: 256 KiB, far above any webhook of the service.
+const MAX_DELIVERY_BYTES: usize = 256 * 1024;
 
-/// One delivery as it arrived, whatever it was answered.
+/// One delivery as it arrived, whatever the answer was.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// `webhook-id`: the same at every attempt.
     pub id: String,
-    /// What the server's clock showed.
+    /// When it arrived, by the server's clock.
     pub at: DateTime<Utc>,
-    /// What it tells, when its signature and time are right.
+    /// Its event, if its signature and timestamp are valid.
     pub event: Result<WebhookEvent, WebhookError>,
-    /// The body as it came.
+    /// The body as received.
     pub body: Vec<u8>,
-    /// The status of the answer; 0 for none.
+    /// The status of the answer; 0 if there was none.
     pub status: u16,
 }
 
-/// No such event came in 5 s. The text says so too when a parcel could not have moved: its tracking number
-/// chooses no simulated journey, or the clock was not moved.
+/// No such event arrived within 5 s. The message also says if a parcel could not have moved: because its tracking number
+/// selects no simulated journey, or because the clock was not moved.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("no such event came within 5 s of real time; these did: {events:?}{}", listed(hints))]
+#[error("no such event arrived within 5 s of real time; received: {events:?}{}", listed(hints))]
 #[non_exhaustive]
-pub struct NotReceived {
-    /// The events that came.
+pub struct InboxTimeout {
+    /// The events that arrived.
     pub events: Vec<WebhookEvent>,
-    /// Why an event that was waited for may never come, in words.
+    /// Explanations why the event may never arrive.
     pub hints: Vec<String>,
 }
 
@@ -72,9 +72,9 @@ fn listed(hints: &[String]) -> String {
     hints.iter().flat_map(|hint| ["\n- ", hint.as_str()]).collect()
 }
 
-/// A receiver that is to be set up; [`InboxBuilder::start`] starts it.
+/// Configures a receiver; [`InboxBuilder::start`] starts it.
 #[derive(Debug)]
-#[must_use = "nothing is received before `start`"]
+#[must_use = "`start` starts the receiver"]
 pub struct InboxBuilder<'a> {
     server: &'a MockServer,
     replies: VecDeque<Reply>,
@@ -92,7 +92,7 @@ impl<'a> InboxBuilder<'a> {
     ///
     /// # Panics
     ///
-    /// When a number is no status of a final answer: 200 to 999.
+    /// If a number is not the status of a final answer, 200 to 999.
     pub fn reply<R: Into<Reply>>(mut self, replies: impl IntoIterator<Item = R>) -> Self {
         self.replies = replies.into_iter().map(Into::into).collect();
         self
@@ -102,10 +102,10 @@ impl<'a> InboxBuilder<'a> {
     ///
     /// # Panics
     ///
-    /// When one is no kind.
+    /// If one is not a kind of event.
     pub fn events<'k>(mut self, kinds: impl IntoIterator<Item = &'k str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let named = Kinds::named(kinds).expect("kinds of events");
+        let named = Kinds::named(kinds).expect("known kinds of events");
         self.kinds = named;
         self
     }
@@ -120,7 +120,7 @@ impl<'a> InboxBuilder<'a> {
     ///
     /// # Panics
     ///
-    /// When no port of `127.0.0.1` can be listened on.
+    /// If no port of `127.0.0.1` can be bound.
     pub async fn start(self) -> Inbox {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
@@ -133,20 +133,20 @@ impl<'a> InboxBuilder<'a> {
         #[expect(clippy::expect_used, reason = "the server's own secret is one")]
         let webhook = Webhook::new([secret]).expect("a secret");
         let clock = Arc::clone(&server.clock);
-        let (received, _) = watch::channel(VecDeque::new());
-        let desk = Arc::new(Desk { webhook, clock, replies, received });
+        let (deliveries, _) = watch::channel(VecDeque::new());
+        let receiver = Arc::new(Receiver { webhook, clock, replies, deliveries });
         let routes = Router::new().fallback({
-            let desk = Arc::clone(&desk);
-            move |request| async move { desk.take(request).await }
+            let receiver = Arc::clone(&receiver);
+            move |request| async move { receiver.take(request).await }
         });
         let listener = Listener::start(socket, routes, server.stop.clone());
         server.send_webhooks();
-        Inbox { desk, url, listener, service: Arc::clone(&server.service) }
+        Inbox { receiver, url, listener, service: Arc::clone(&server.service) }
     }
 
-    /// Makes a receiver of your own the account's endpoint instead, and tells the secret that its
-    /// webhooks are signed with. Its timestamps are those of the server's clock: let that be
-    /// [`Clock::system`](super::Clock::system) if the receiver verifies them by the machine's.
+    /// Makes a receiver of your own the account's endpoint instead, and returns the secret that its webhooks are signed
+    /// with. Their timestamps are the server's clock's: use [`Clock::system`](super::Clock::system) if the receiver compares
+    /// them with the machine's.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -155,12 +155,12 @@ impl<'a> InboxBuilder<'a> {
     /// use parcelo_server::mock::{Clock, MockServer};
     ///
     /// let server = MockServer::builder().clock(Clock::system()).start().await;
-    /// let secret = server.webhook_inbox().elsewhere("http://127.0.0.1:3000/");
+    /// let secret = server.webhook_inbox().send_to("http://127.0.0.1:3000/");
     /// let webhook = Webhook::new([secret])?; // what your receiver verifies with
     /// # Ok(())
     /// # }
     /// ```
-    pub fn elsewhere(self, url: &str) -> Secret {
+    pub fn send_to(self, url: &str) -> Secret {
         let server = self.server;
         let secret = self.set_endpoint(url.to_owned());
         server.send_webhooks();
@@ -186,54 +186,54 @@ impl<'a> InboxBuilder<'a> {
     }
 }
 
-/// What makes a mock server send: news in the outbox, and time if it passes by itself.
-pub(super) struct Pulse {
+/// What makes a mock server send: a change of the outbox, and a tick of its clock.
+pub(super) struct SendTriggers {
     service: Arc<Service>,
     clock: Arc<MovableClock>,
     stop: Stop,
 }
 
 impl MockServer {
-    /// Sends webhooks from now on; once is enough, however many inboxes there are.
+    /// Starts the task that sends webhooks, once for all inboxes.
     fn send_webhooks(&self) {
         let dispatcher = Arc::clone(&self.dispatcher);
-        if self.sends.swap(true, Ordering::Relaxed) {
-            // What waits already is for the new receiver. A store in memory does not fail.
+        if self.sends_webhooks.swap(true, Ordering::Relaxed) {
+            // Events that are waiting go to the new receiver. A store in memory does not fail.
             tokio::spawn(async move { dispatcher.deliver_due().await.is_ok() });
             return;
         }
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        let pulse = Pulse { service, clock, stop: self.stop.clone() };
-        tokio::spawn(send(dispatcher, pulse));
+        let triggers = SendTriggers { service, clock, stop: self.stop.clone() };
+        tokio::spawn(send(dispatcher, triggers));
     }
 }
 
-async fn send(dispatcher: Arc<Dispatcher>, pulse: Pulse) {
+async fn send(dispatcher: Arc<Dispatcher>, triggers: SendTriggers) {
     loop {
         // A store in memory does not fail.
         let _ = dispatcher.deliver_due().await;
         tokio::select! {
-            () = pulse.service.outbox_changed() => {}
-            () = pulse.clock.beat() => {}
-            () = pulse.stop.requested() => return,
+            () = triggers.service.outbox_changed() => {}
+            () = triggers.clock.tick() => {}
+            () = triggers.stop.requested() => return,
         }
     }
 }
 
-/// Where deliveries are taken in.
+/// Receives the deliveries.
 #[derive(Debug)]
-struct Desk {
+struct Receiver {
     webhook: Webhook,
     clock: Arc<MovableClock>,
     replies: Mutex<VecDeque<Reply>>,
-    received: watch::Sender<VecDeque<Received>>,
+    deliveries: watch::Sender<VecDeque<Received>>,
 }
 
-impl Desk {
+impl Receiver {
     async fn take(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        // A body that breaks off, or is too long, has no right signature.
-        let body = read_body(body, LONGEST).await.unwrap_or_default();
+        // A body that ends early or is too long is taken as empty, so that its signature is wrong.
+        let body = read_body(body, MAX_DELIVERY_BYTES).await.unwrap_or_default();
         let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let reply = next.unwrap_or(Reply::status(StatusCode::OK.as_u16()));
         let at = self.clock.now().to_utc();
@@ -242,25 +242,25 @@ impl Desk {
         let id =
             head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
         let status = reply.status_code();
-        self.received.send_modify(|all| keep(all, Received { id, at, event, body, status }));
+        self.deliveries.send_modify(|all| keep(all, Received { id, at, event, body, status }));
         let mut response = reply.response().await;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
     }
 }
 
-/// Remembers a delivery, and forgets the oldest when there are too many.
+/// Adds a delivery, and removes the oldest if there are too many.
 fn keep(all: &mut VecDeque<Received>, one: Received) {
-    if all.len() == MOST {
+    if all.len() == MAX_DELIVERIES {
         all.pop_front();
     }
     all.push_back(one);
 }
 
-/// A receiver of webhooks. It remembers the newest 10,000 deliveries.
+/// A receiver of webhooks. It keeps the newest 10,000 deliveries.
 #[derive(Debug)]
 pub struct Inbox {
-    desk: Arc<Desk>,
+    receiver: Arc<Receiver>,
     url: String,
     listener: Listener,
     service: Arc<Service>,
@@ -272,30 +272,28 @@ impl Inbox {
         &self.url
     }
 
-    /// Closes its socket: another receiver has taken its place.
+    /// Closes its socket: another receiver has replaced it.
     pub(super) fn end(self) {
         self.listener.end();
     }
 
-    /// Every delivery that is remembered, in the order in which they came, whatever they were
-    /// answered.
+    /// Every kept delivery in the order of arrival, whatever the answer was.
     pub fn deliveries(&self) -> Vec<Received> {
-        self.desk.received.borrow().iter().cloned().collect()
+        self.receiver.deliveries.borrow().iter().cloned().collect()
     }
 
-    /// Every event that was verified and answered with a 2xx status, each once.
+    /// Every event that was verified and answered with a 2xx status, without repetition.
     pub fn events(&self) -> Vec<WebhookEvent> {
-        events(&self.desk.received.borrow())
+        events(&self.receiver.deliveries.borrow())
     }
 
-    /// The first change of a status that is as wanted; waits up to 5 s of real time for it. Times
-    /// of the server's own are not waited for: move its clock.
+    /// The first status change that matches; waits up to 5 s of real time for it. It does not move the server's clock.
     pub async fn wait_for(
         &self,
-        wanted: impl Fn(&StatusChange) -> bool,
-    ) -> Result<StatusChange, NotReceived> {
+        matches: impl Fn(&StatusChange) -> bool,
+    ) -> Result<StatusChange, InboxTimeout> {
         let of_change = |event: &WebhookEvent| match &event.data {
-            EventData::StatusChanged(change) => wanted(change).then(|| change.clone()),
+            EventData::StatusChanged(change) => matches(change).then(|| change.clone()),
             _ => None,
         };
         self.wait(of_change).await
@@ -304,20 +302,23 @@ impl Inbox {
     /// As [`wait_for`](Self::wait_for), for any kind of event.
     pub async fn wait_for_event(
         &self,
-        wanted: impl Fn(&WebhookEvent) -> bool,
-    ) -> Result<WebhookEvent, NotReceived> {
-        self.wait(|event| wanted(event).then(|| event.clone())).await
+        matches: impl Fn(&WebhookEvent) -> bool,
+    ) -> Result<WebhookEvent, InboxTimeout> {
+        self.wait(|event| matches(event).then(|| event.clone())).await
     }
 
-    async fn wait<T>(&self, choose: impl Fn(&WebhookEvent) -> Option<T>) -> Result<T, NotReceived> {
-        let mut received = self.desk.received.subscribe();
+    async fn wait<T>(
+        &self,
+        choose: impl Fn(&WebhookEvent) -> Option<T>,
+    ) -> Result<T, InboxTimeout> {
+        let mut received = self.receiver.deliveries.subscribe();
         let mut found = None;
         let seen = received.wait_for(|all| {
             found = events(all).iter().find_map(&choose);
             found.is_some()
         });
-        let _ = tokio::time::timeout(PATIENCE, seen).await.map(drop);
-        found.ok_or_else(|| NotReceived {
+        let _ = tokio::time::timeout(WAIT_TIMEOUT, seen).await.map(drop);
+        found.ok_or_else(|| InboxTimeout {
             events: self.events(),
             hints: journey::hints(&self.service),
         })
@@ -336,15 +337,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inbox_forgets_the_oldest_of_too_many() {
+    fn an_inbox_removes_the_oldest_of_too_many() {
         let (mut all, event) = (VecDeque::new(), Err(WebhookError::Signature));
-        for id in 0..MOST + 2 {
+        for id in 0..MAX_DELIVERIES + 2 {
             let (id, at, event) = (id.to_string(), DateTime::UNIX_EPOCH, event.clone());
             keep(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
         }
         assert_eq!(
-            (all.len(), all[0].id.as_str(), all[MOST - 1].id.as_str()),
-            (MOST, "2", "10001")
+            (all.len(), all[0].id.as_str(), all[MAX_DELIVERIES - 1].id.as_str()),
+            (MAX_DELIVERIES, "2", "10001")
         );
     }
 }

@@ -1,10 +1,10 @@
-//! Going on until a parcel has got somewhere; and, when a test waits in vain, why nothing moved.
+//! Moves the clock until a parcel has a status; and, when a test waits for nothing, explains why no parcel moved.
 
 use std::fmt;
 
 use parcelo::{Environment, ParcelStatus, TrackingNumber};
 
-use super::{ClockControl, at_once::at_once};
+use super::{ClockControl, sync::resolve_now};
 use crate::{
     clock::Millis,
     domain::{ParcelRow, State, scenario::SCENARIOS},
@@ -12,34 +12,34 @@ use crate::{
     store::{CreationRecord, Store, StoreError},
 };
 
-/// How many parcels a hint names.
-const NAMED: usize = 5;
+/// How many parcels a hint names: the message of a failed test should fit a screen.
+const MAX_NAMED_PARCELS: usize = 5;
 
-/// Why a parcel did not come to a status by the clock alone.
+/// Why moving the clock cannot bring a parcel to a status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotReached {
+pub enum AdvanceError {
     /// There is no such parcel.
     #[error("there is no parcel {0}")]
-    NoParcel(TrackingNumber),
-    /// Nothing more happens to it, however far the clock is moved.
+    ParcelNotFound(TrackingNumber),
+    /// It has no further simulated step, however far the clock is moved.
     #[error("{number} is {status} and moves no further by itself: {why}")]
-    Ended {
+    NoFurtherStep {
         /// The parcel.
         number: TrackingNumber,
         /// Its status.
         status: ParcelStatus,
-        /// Why, and what else moves it.
+        /// The reason, and what to do instead.
         why: String,
     },
 }
 
 impl ClockControl<'_> {
-    /// Moves the clock ahead, from step to step of a parcel's simulated journey, until the parcel is in a
-    /// status; answers with what happened to parcels meanwhile, as [`ClockControl::advance`] does. If it is
-    /// there, the clock stays.
+    /// Moves the clock ahead, from step to step of a parcel's simulated journey, until the parcel has this status. Returns
+    /// what happened to parcels meanwhile, as [`ClockControl::advance`] does. If the parcel has the status already, the
+    /// clock does not move.
     ///
-    /// Errors: [`NotReached`], when the journey has no further step; its text says what else to do.
+    /// Errors: [`AdvanceError`] if the journey has no further step; the message says what to do instead.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -68,17 +68,17 @@ impl ClockControl<'_> {
         &self,
         number: &TrackingNumber,
         status: ParcelStatus,
-    ) -> Result<Vec<Fired>, NotReached> {
+    ) -> Result<Vec<Fired>, AdvanceError> {
         let mut fired = Vec::new();
         loop {
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
             let found = parcel(self.service().store(), number).await.expect("the store is there");
-            let parcel = found.ok_or_else(|| NotReached::NoParcel(number.clone()))?;
+            let parcel = found.ok_or_else(|| AdvanceError::ParcelNotFound(number.clone()))?;
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);
             }
             let Some(step) = parcel.step else { return Err(ended(&parcel)) };
-            fired.extend(self.reach(step.due).await);
+            fired.extend(self.advance_to(step.due).await);
         }
     }
 }
@@ -87,65 +87,65 @@ async fn parcel(store: &Store, number: &TrackingNumber) -> Result<Option<ParcelR
     store.parcel(Environment::Sandbox, number).await
 }
 
-fn ended(parcel: &ParcelRow) -> NotReached {
+fn ended(parcel: &ParcelRow) -> AdvanceError {
     let number = parcel.tracking_number.clone();
     let why = match journey(number.as_str()) {
-        Some(prefix) => format!("the journey {prefix} is over; put_status moves it"),
+        Some(prefix) => format!("the journey {prefix} is over; change the status with put_status"),
         None => NO_JOURNEY.to_owned(),
     };
-    NotReached::Ended { number, status: parcel.state.into(), why }
+    AdvanceError::NoFurtherStep { number, status: parcel.state.into(), why }
 }
 
-const NO_JOURNEY: &str = "its number chooses no simulated journey. Give the order one that begins with \
+const NO_JOURNEY: &str = "its tracking number has no prefix of a simulated journey. Use one that starts with \
                           SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order makes such an \
-                          order), or move the parcel with put_status";
+                          order), or change the status with put_status";
 
-/// The prefix of the journey that a number chooses.
+/// The prefix of the journey that a tracking number selects.
 fn journey(number: &str) -> Option<&'static str> {
     let number = TrackingNumber::parse(number).ok()?;
     SCENARIOS.iter().map(|scenario| scenario.prefix).find(|prefix| number.starts_with(prefix))
 }
 
-/// Why what a test waits for may never come, in words; nothing when all parcels have arrived.
+/// Explains why an event that a test waits for may never arrive; empty if no parcel waits for anything.
 pub(super) fn hints(service: &Service) -> Vec<String> {
-    // A hint that cannot be given is left out: the test has failed already.
-    at_once(resting(service)).map(|resting| resting.hints(service.now())).unwrap_or_default()
+    // An error here only drops the hints: the test has failed already.
+    resolve_now(stalled(service)).map(|stalled| stalled.hints(service.now())).unwrap_or_default()
 }
 
-/// Parcels on their way that did not move.
+/// Parcels that do not move while the clock stays.
 #[derive(Default)]
-struct Resting {
+struct Stalled {
     without_journey: Vec<TrackingNumber>,
     /// With the time of their next step.
-    ahead: Vec<(TrackingNumber, Millis)>,
+    waiting: Vec<(TrackingNumber, Millis)>,
 }
 
-async fn resting(service: &Service) -> Result<Resting, StoreError> {
-    let (store, mut resting) = (service.store(), Resting::default());
+async fn stalled(service: &Service) -> Result<Stalled, StoreError> {
+    let (store, mut stalled) = (service.store(), Stalled::default());
     for CreationRecord { number, .. } in store.creations().await? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
         let Some(parcel) = parcel(store, &number).await? else { continue };
         match parcel.step {
-            Some(step) => resting.ahead.push((number, step.due)),
-            None if parcel.state == State::LabelGenerated => resting.without_journey.push(number),
+            Some(step) => stalled.waiting.push((number, step.due)),
+            None if parcel.state == State::LabelGenerated => stalled.without_journey.push(number),
             None => {}
         }
     }
-    Ok(resting)
+    Ok(stalled)
 }
 
-impl Resting {
+impl Stalled {
     fn hints(&self, now: Millis) -> Vec<String> {
-        let still = (!self.without_journey.is_empty()).then(|| {
-            let numbers = several(&self.without_journey);
+        let without_journey = (!self.without_journey.is_empty()).then(|| {
+            let numbers = list_some(&self.without_journey);
             format!("{numbers} will not move: {NO_JOURNEY}")
         });
-        let ahead = (!self.ahead.is_empty()).then(|| {
-            let steps: Vec<_> = self.ahead.iter().map(|(number, due)| at(number, *due)).collect();
-            let (steps, now) = (several(&steps), now.to_utc().to_rfc3339());
-            format!("the clock shows {now}: advance it. Next step of {steps}")
+        let waiting = (!self.waiting.is_empty()).then(|| {
+            let steps: Vec<_> = self.waiting.iter().map(|(number, due)| at(number, *due)).collect();
+            let (steps, now) = (list_some(&steps), now.to_utc().to_rfc3339());
+            format!("the clock shows {now}: advance it. Next steps: {steps}")
         });
-        still.into_iter().chain(ahead).collect()
+        without_journey.into_iter().chain(waiting).collect()
     }
 }
 
@@ -153,11 +153,11 @@ fn at(number: &TrackingNumber, due: Millis) -> String {
     format!("{number} at {}", due.to_utc().to_rfc3339())
 }
 
-/// The first of them, with commas, and how many more there are.
-fn several(all: &[impl fmt::Display]) -> String {
-    let mut named: Vec<_> = all.iter().take(NAMED).map(ToString::to_string).collect();
-    if all.len() > NAMED {
-        named.push(format!("{} more", all.len() - NAMED));
+/// The first few, separated by commas, and how many more there are.
+fn list_some(all: &[impl fmt::Display]) -> String {
+    let mut named: Vec<_> = all.iter().take(MAX_NAMED_PARCELS).map(ToString::to_string).collect();
+    if all.len() > MAX_NAMED_PARCELS {
+        named.push(format!("{} more", all.len() - MAX_NAMED_PARCELS));
     }
     named.join(", ")
 }
@@ -171,7 +171,7 @@ mod tests {
 
     async fn with_parcels(numbers: &[&str]) -> MockServer {
         let server = MockServer::start().await;
-        let caller = Caller { key: Arc::new(server.key().make().1) };
+        let caller = Caller { key: Arc::new(server.key().issue_with_record().1) };
         for number in numbers {
             let order = serde_json::to_value(MockServer::order(number)).unwrap();
             server.service.create_order(&caller, &order, None).await.unwrap();
@@ -200,7 +200,10 @@ mod tests {
             assert_eq!(server.clock().advance_until(&number, end).await.unwrap(), []);
             let never =
                 server.clock().advance_until(&number, ParcelStatus::Voided).await.unwrap_err();
-            assert!(never.to_string().contains(" is over; put_status moves it"), "{never}");
+            assert!(
+                never.to_string().contains(" is over; change the status with put_status"),
+                "{never}"
+            );
         }
     }
 
@@ -219,15 +222,18 @@ mod tests {
         assert!(error.to_string().contains("SB-SUCCESS-"), "{error}");
         let nobody =
             server.clock().advance_until(&number("SB-NOBODY-0001"), status).await.unwrap_err();
-        assert_eq!(nobody, NotReached::NoParcel(number("SB-NOBODY-0001")));
+        assert_eq!(nobody, AdvanceError::ParcelNotFound(number("SB-NOBODY-0001")));
         let said = hints(&server.service).join("; ");
-        assert!(said.starts_with("SB-NORMAL-0001 will not move: its number chooses no"), "{said}");
+        assert!(
+            said.starts_with("SB-NORMAL-0001 will not move: its tracking number has no prefix"),
+            "{said}"
+        );
     }
 
     #[tokio::test]
     async fn a_clock_that_nobody_moves_is_named_and_what_has_arrived_is_not() {
         let server = with_parcels(&["SB-SUCCESS-0001"]).await;
-        let ahead = "the clock shows 2026-01-05T08:00:00+00:00: advance it. Next step of \
+        let ahead = "the clock shows 2026-01-05T08:00:00+00:00: advance it. Next steps: \
                      SB-SUCCESS-0001 at 2026-01-05T08:05:00+00:00";
         assert_eq!(hints(&server.service), [ahead]);
         let arrived = number("SB-SUCCESS-0001");

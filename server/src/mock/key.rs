@@ -1,25 +1,25 @@
-//! API keys for tests.
+//! API keys and carrier keys for tests.
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, CountryCode, Environment};
+use parcelo::{ApiKey, CountryCode, Environment, admin::CarrierKey};
 
-use super::{MockServer, at_once::at_once};
+use super::{MockServer, sync::resolve_now};
 use crate::{
     clock::Clock as _,
     domain::{
-        access,
+        CarrierKeyRecord, access,
         credentials::{Countries, KeyRecord},
     },
     service::{CredentialIssuer, NewKeyRequest, Rotation, Visitor},
 };
 
-/// What a key is called that is given no name.
+/// The name of a key without one.
 pub(super) const DEFAULT_NAME: &str = "Test";
 
-/// A key that is to be made; [`KeyBuilder::issue`] makes it.
+/// Configures a key; [`KeyBuilder::issue`] creates it.
 #[derive(Debug)]
-#[must_use = "nothing is made before `issue`"]
+#[must_use = "`issue` creates the key"]
 pub struct KeyBuilder<'a> {
     server: &'a MockServer,
     request: NewKeyRequest,
@@ -55,76 +55,96 @@ impl<'a> KeyBuilder<'a> {
     ///
     /// # Panics
     ///
-    /// When one is no country.
+    /// If one is not a country code.
     pub fn countries<'c>(mut self, countries: impl IntoIterator<Item = &'c str>) -> Self {
-        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let read = |code: &str| CountryCode::parse(code.trim()).expect("a country code");
+        #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
+        let read = |code: &str| match CountryCode::parse(code.trim()) {
+            Ok(country) => country,
+            Err(error) => panic!("{code:?} is {error}"),
+        };
         let codes = countries.into_iter().flat_map(|codes| codes.split(','));
         self.request.countries = Countries::Only(codes.map(read).collect());
         self
     }
 
-    /// The countries it may ship to, checked already.
+    /// The countries it may ship to, already checked.
     pub(super) fn allowed(mut self, countries: Countries) -> Self {
         self.request.countries = countries;
         self
     }
 
-    /// The only addresses it may be used from, as addresses or networks; several in one text have
-    /// commas between them.
+    /// The only IP addresses and networks it may be used from; a text may list several with commas.
     ///
     /// # Panics
     ///
-    /// When one is neither.
+    /// If one is neither an address nor a network.
     pub fn ip_list<'c>(mut self, list: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
         let read = |text: &str| {
-            access::network(text.trim()).expect("an address, or a network as 10.0.0.0/8")
+            access::network(text.trim()).expect("an address, or a network such as 10.0.0.0/8")
         };
         let networks = list.into_iter().flat_map(|networks| networks.split(','));
         self.request.ip_list = networks.map(read).collect();
         self
     }
 
-    /// Requests a second; holds also where the clock is frozen.
+    /// Its limit of requests a second, which also applies while the clock is frozen.
     pub fn rate_limit(mut self, requests: u32) -> Self {
         self.request.rate_limit = Some(requests);
         self
     }
 
-    /// Revoked as soon as it is made: every request with it is refused.
+    /// Revokes it as soon as it is created: every request with it is refused.
     pub fn revoked(mut self) -> Self {
         self.revoked = true;
         self
     }
 
-    /// Makes the key.
+    /// Creates the key.
     ///
     /// # Panics
     ///
-    /// Never: a store in memory answers at once and does not fail.
+    /// Never: a store in memory completes at once and does not fail.
     pub fn issue(self) -> ApiKey {
-        self.make().0
+        self.issue_with_record().0
     }
 
-    /// Makes the key, with its record.
-    pub(super) fn make(self) -> (ApiKey, KeyRecord) {
+    /// Creates the key, and returns its record too.
+    pub(super) fn issue_with_record(self) -> (ApiKey, KeyRecord) {
         let Self { server, request, revoked } = self;
         let issuer = server.issuer();
         let made = issuer.issue(request, server.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let (key, record) = at_once(made).expect("a key");
+        let (key, record) = resolve_now(made).expect("a key");
         if revoked {
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-            at_once(server.service.revoke_key(&record.id)).expect("the store is there");
+            resolve_now(server.service.revoke_key(&record.id)).expect("the store is there");
         }
         (key, record)
     }
 }
 
 impl MockServer {
-    /// Gives a key a new secret, as an operator does: it stays the same key, which knows what it has
-    /// shipped. The old secret keeps working for `overlap`, at most 7 days.
+    /// The key of a new carrier, which can report events of every parcel of this server; each call creates another
+    /// carrier.
+    ///
+    /// # Panics
+    ///
+    /// Never: a store in memory answers at once and does not fail.
+    pub fn carrier_key(&self) -> CarrierKey {
+        self.carrier_named(format!("Carrier {}", self.ids.ulid(self.clock.now()))).0
+    }
+
+    /// Another key of the carrier with this name.
+    pub(super) fn carrier_named(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
+        let issuer = self.issuer();
+        let made = issuer.issue_for_carrier(Environment::Sandbox, name, self.clock.now());
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        resolve_now(made).expect("a key")
+    }
+
+    /// Gives a key a new secret, as an operator does. It is still the same key, so that idempotency keys used with the
+    /// old secret are replayed. The old secret keeps working for `overlap`, at most 7 days.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -149,18 +169,18 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// When it is no key of this server that works now.
+    /// If the server has no such key, or the key is revoked or expired.
     pub fn rotate_key(&self, key: &ApiKey, overlap: Duration) -> ApiKey {
         #[expect(clippy::expect_used, reason = "a test's own key is wrong; documented")]
         self.rotated(key, overlap).expect("a key of this server that works")
     }
 
-    /// The same, or none for what is no key that works now.
+    /// The same; `None` if the key does not work.
     pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
         let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-        let caller = at_once(self.service.authenticate(visitor)).ok()?;
+        let caller = resolve_now(self.service.authenticate(visitor)).ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
-        match at_once(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
+        match resolve_now(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
             Rotation::Done(key, _) => Some(key),
             Rotation::Revoked | Rotation::Unknown => None,
         }

@@ -1,41 +1,39 @@
-//! The real service in a test: in memory, on a free port, with a clock to move.
+//! The real service in a test: in memory, on a free port, with a clock that the test moves.
 //!
-//! Not an imitation: the same rules, the same store, the same HTTP. It stops when it is dropped.
+//! It is not an imitation: validation, store and HTTP are the service's own. It stops when it is dropped.
 
-mod at_once;
+mod breakable_stream;
 mod builder;
-mod carrier;
 #[cfg(feature = "sdk")]
 mod client;
 mod clock;
+mod clock_control;
 mod control;
+mod corrupt;
 #[cfg(test)]
 mod determinism;
 mod exactly_once;
-mod exchange;
 mod expect;
+mod fault_layer;
+mod fault_plan;
 mod faults;
-#[cfg(feature = "sdk")]
-mod in_memory;
 mod inbox;
 mod journey;
 mod key;
-mod line;
 mod log;
-mod order;
+mod movable_clock;
 mod order_names;
-mod pace;
-mod plan;
-mod record;
+mod recorded_request;
 mod reply;
+mod request_capture;
 mod requests;
 #[cfg(feature = "wiremock")]
 mod responder;
-mod seed;
+mod sample_orders;
 mod selection;
 mod snapshot;
-mod spoil;
 mod status;
+mod sync;
 mod times;
 mod verify;
 
@@ -45,23 +43,24 @@ use axum::Router;
 use parcelo::Environment;
 
 pub use builder::Builder;
+pub use clock::Clock;
 #[cfg(feature = "server")]
 pub(crate) use clock::read_time;
-pub use clock::{Clock, ClockControl};
+pub use clock_control::ClockControl;
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use control::document as controls;
 pub use faults::{Fault, Faults};
-pub use inbox::{Inbox, InboxBuilder, NotReceived, Received};
-pub use journey::NotReached;
+pub use inbox::{Inbox, InboxBuilder, InboxTimeout, Received};
+pub use journey::AdvanceError;
 pub use key::KeyBuilder;
-pub use log::{Body, Recorded};
+pub use recorded_request::{Body, RecordedRequest};
 pub use reply::Reply;
 pub use requests::Requests;
 #[cfg(feature = "wiremock")]
 pub use responder::Responder;
 pub use snapshot::Snapshot;
-pub use status::NotPut;
+pub use status::SetStatusError;
 pub use times::Times;
 
 pub use crate::{domain::sample, service::Fired};
@@ -90,56 +89,59 @@ pub struct MockServer {
     service: Arc<Service>,
     dispatcher: Arc<Dispatcher>,
     ids: Arc<Ids>,
-    clock: Arc<pace::MovableClock>,
-    desk: Arc<exchange::Desk>,
+    clock: Arc<movable_clock::MovableClock>,
+    recorder: Arc<fault_layer::Recorder>,
     url: String,
     stop: Stop,
-    /// Whether webhooks are being sent.
-    sends: AtomicBool,
-    verifies: bool,
+    /// Whether the task that sends webhooks was started.
+    sends_webhooks: AtomicBool,
+    verifies_on_drop: bool,
 }
 
 impl MockServer {
-    /// A server to be set up: its clock is frozen at 2026-01-05 08:00 UTC and its seed is 0
-    /// unless said otherwise.
+    /// Configures a server. By default its clock is frozen at 2026-01-05 08:00 UTC, and its seed is 0.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// Starts a server as [`MockServer::builder`] sets it up.
+    /// Starts a server with the defaults of [`MockServer::builder`].
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// What the HTTP shell serves.
+    /// The API that the routes serve.
     pub(crate) fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
     }
 
-    /// The service without a socket, for `tower`'s `oneshot` or to be nested in another router;
-    /// requests are logged and meet planned faults.
+    /// The service as a router, for `tower`'s `oneshot` or to be nested in another router; requests are logged and get
+    /// planned faults.
     pub fn routes(&self) -> Router {
-        exchange::routes(self.api(), Arc::clone(&self.desk))
+        fault_layer::routes(self.api(), Arc::clone(&self.recorder))
     }
 
     fn run(&self, socket: tokio::net::TcpListener, routes: Router) {
-        drop(Listener::start_on::<line::BreakableLine>(socket, routes, self.stop.clone()));
+        drop(Listener::start_on::<breakable_stream::BreakableStream>(
+            socket,
+            routes,
+            self.stop.clone(),
+        ));
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
         tokio::spawn(tick(service, clock, self.stop.clone()));
     }
 
-    /// The address of its API.
+    /// The base URL of its API.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A new API key: for every country unless said otherwise.
+    /// A new API key; by default for every country.
     pub fn key(&self) -> KeyBuilder<'_> {
         KeyBuilder::new(self)
     }
 
-    /// A receiver of this server's webhooks, to be set up.
+    /// Configures a receiver of this server's webhooks.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -151,11 +153,11 @@ impl MockServer {
     /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
     /// let inbox = server.webhook_inbox().reply([503, 503, 200]).start().await;
     /// let client = server.client(&server.key().issue());
-    /// client.orders().create(&order).await?; // a parcel of the journey SB-SUCCESS-
+    /// client.orders().create(&order).await?; // its number selects the journey SB-SUCCESS-
     /// server.clock().advance(Duration::from_secs(25 * 60)).await;
     /// let arrived = inbox.wait_for(|e| e.new_status == ParcelStatus::Delivered).await?;
     /// assert_eq!(arrived.sequence, Some(6));
-    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two were refused, and came again
+    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two were answered 503, and sent again
     /// # Ok(())
     /// # }
     /// # #[cfg(not(feature = "sdk"))]
@@ -165,7 +167,7 @@ impl MockServer {
         InboxBuilder::new(self)
     }
 
-    /// The clock, to be moved.
+    /// Moves the clock.
     pub fn clock(&self) -> ClockControl<'_> {
         ClockControl::new(self)
     }
@@ -174,8 +176,8 @@ impl MockServer {
 impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop.now();
-        // A test that fails already has its reason, and a second panic would end the process.
-        match self.verifies {
+        // A test that is failing already reports its own reason; a second panic would abort the process.
+        match self.verifies_on_drop {
             _ if std::thread::panicking() => {}
             true => self.verify(),
             false => verify::verify_expectations(self),
@@ -183,16 +185,16 @@ impl Drop for MockServer {
     }
 }
 
-/// Does what falls due while the clock runs.
-async fn tick(service: Arc<Service>, clock: Arc<pace::MovableClock>, stop: Stop) {
+/// Executes what falls due while the clock runs.
+async fn tick(service: Arc<Service>, clock: Arc<movable_clock::MovableClock>, stop: Stop) {
     loop {
         tokio::select! {
-            () = clock.beat() => {}
+            () = clock.tick() => {}
             () = stop.requested() => return,
         }
         let _turn = clock.turn().await;
         if clock.runs() {
-            // A failure is logged where it happened, and the next tick tries again.
+            // A failure is logged where it happens, and the next tick tries again.
             let _ = service.take_due_steps().await;
             let _ = service.purge_sandboxes().await;
         }

@@ -1,13 +1,12 @@
-//! Which orders a request is about: by tracking number, by the order's id in the caller's system, by
-//! idempotency key, wherever in a request they stand.
+//! The orders that a request is about: their tracking numbers, external order ids and idempotency keys, from the
+//! request's path, query, headers and body.
 
 use std::fmt;
 
-use parcelo::Operation;
 use serde::Deserialize;
 use url::form_urlencoded;
 
-/// The names of orders. `Debug` shows how many, for an order's id may be somebody's.
+/// The names of orders. `Debug` shows only how many, since an external order id may be personal data.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct OrderNames {
     /// Tracking numbers, compared without case.
@@ -16,7 +15,7 @@ pub(super) struct OrderNames {
     ids: Vec<String>,
 }
 
-/// What names orders in the bodies of all requests, and in the answer to a creation.
+/// The members that name orders in the requests' bodies, and in the answer to a creation.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Members {
@@ -34,32 +33,32 @@ struct Parcel {
 }
 
 impl OrderNames {
-    pub(super) const NONE: Self = Self { numbers: Vec::new(), ids: Vec::new() };
+    pub(super) const EMPTY: Self = Self { numbers: Vec::new(), ids: Vec::new() };
 
-    /// A name, of whatever kind.
-    pub(super) fn of(name: &str) -> Self {
+    /// A name of any kind.
+    pub(super) fn from_name(name: &str) -> Self {
         Self { numbers: vec![name.to_owned()], ids: vec![name.to_owned()] }
     }
 
-    /// Those in a path's parameter, as a number or as a label's file name.
+    /// Adds a path's parameter: a tracking number, or a label's file name that starts with one.
     pub(super) fn add_parameter(&mut self, parameter: Option<&str>) {
         let number = parameter.map(|text| text.split_once('.').map_or(text, |(number, _)| number));
         self.numbers.extend(number.map(str::to_owned));
     }
 
-    /// Those in a query.
+    /// Adds the external order ids of a query.
     pub(super) fn add_query(&mut self, query: Option<&str>) {
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let ids = pairs.filter(|(name, _)| name == "externalOrderId");
         self.ids.extend(ids.map(|(_, id)| id.into_owned()));
     }
 
-    /// An idempotency key in a header.
+    /// Adds an idempotency key.
     pub(super) fn add_key(&mut self, key: Option<&str>) {
         self.ids.extend(key.map(str::to_owned));
     }
 
-    /// Those in a body of JSON; what is none names none. Answers with the idempotency key in it.
+    /// Adds the names in a body, if it is JSON, and returns its idempotency key.
     pub(super) fn add_body(&mut self, body: &[u8]) -> Option<String> {
         let members: Members = serde_json::from_slice(body).unwrap_or_default();
         self.add_key(members.idempotency_key.as_deref());
@@ -70,14 +69,14 @@ impl OrderNames {
         members.idempotency_key
     }
 
-    /// Whether this is one of them.
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// True if this is one of the names.
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.ids.iter().any(|id| id == name)
             || self.numbers.iter().any(|number| number.eq_ignore_ascii_case(name))
     }
 
-    /// Whether both name one order.
-    pub(super) fn meet(&self, other: &Self) -> bool {
+    /// True if both have an order in common.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
         let same = |one: &String| other.numbers.iter().any(|two| one.eq_ignore_ascii_case(two));
         self.ids.iter().any(|id| other.ids.contains(id)) || self.numbers.iter().any(same)
     }
@@ -85,18 +84,6 @@ impl OrderNames {
     pub(super) fn extend(&mut self, other: &Self) {
         self.ids.extend(other.ids.iter().cloned());
         self.numbers.extend(other.numbers.iter().cloned());
-    }
-
-    /// With all other names of its orders, which the requests that created them say.
-    pub(super) fn completed<'r>(
-        mut self,
-        requests: impl IntoIterator<Item = &'r super::Recorded>,
-    ) -> Self {
-        let creations = requests.into_iter();
-        let creations = creations.filter(|one| one.operation == Some(Operation::CreateOrder));
-        let known = self.clone();
-        creations.filter(|one| one.orders.meet(&known)).for_each(|one| self.extend(&one.orders));
-        self
     }
 }
 
@@ -112,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_order_is_named_in_paths_queries_headers_and_bodies() {
-        let mut names = OrderNames::NONE;
+        let mut names = OrderNames::EMPTY;
         names.add_parameter(Some("SB-SUCCESS-0001.pdf"));
         names.add_query(Some("page=1&externalOrderId=A%2017"));
         names.add_key(Some("order-0001"));
@@ -123,16 +110,19 @@ mod tests {
         names.add_body(b"%PDF");
         for name in ["SB-SUCCESS-0001", "sb-fail-0002", "A 17", "order-0001", "B-1", "SB-RTS-0001"]
         {
-            assert!(names.has(name), "{name}");
+            assert!(names.contains(name), "{name}");
         }
         for name in ["a 17", "SB-SUCCESS-0001.pdf", "", "1", "ORDER-0001"] {
-            assert!(!names.has(name), "{name}");
+            assert!(!names.contains(name), "{name}");
         }
-        assert!(names.meet(&OrderNames::of("B-1")) && !names.meet(&OrderNames::of("B-2")));
+        assert!(
+            names.overlaps(&OrderNames::from_name("B-1"))
+                && !names.overlaps(&OrderNames::from_name("B-2"))
+        );
     }
 
     #[test]
     fn names_show_nothing_by_themselves() {
-        assert_eq!(format!("{:?}", OrderNames::of("Luis Paredes")), "OrderNames(2)");
+        assert_eq!(format!("{:?}", OrderNames::from_name("Luis Paredes")), "OrderNames(2)");
     }
 }

@@ -1,16 +1,16 @@
-//! An answer that a test chooses: of the inbox to a webhook, or of a planned fault to a request.
+//! An answer of the test's choice: the inbox's to a webhook, or a planned fault's to a request.
 
 use axum::{
     body::{Body, Bytes},
     http::{HeaderName, HeaderValue, Response, StatusCode},
 };
 
-/// The statuses of answers that end an exchange.
-pub(super) const STATUSES: (u16, u16) = (200, 999);
+/// The statuses of final answers: 1xx would be followed by another.
+pub(super) const FINAL_STATUSES: (u16, u16) = (200, 999);
 
-/// An answer of a test's choice; a number is a status, as in [`Reply::status`].
+/// An answer of the test's choice; a number stands for [`Reply::status`].
 ///
-/// Nothing is added to it but what HTTP itself needs.
+/// Only what HTTP itself requires is added to it.
 ///
 /// ```
 /// use parcelo_server::mock::Reply;
@@ -20,7 +20,7 @@ pub(super) const STATUSES: (u16, u16) = (200, 999);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// None for no answer at all.
+    /// `None` for no answer at all.
     status: Option<u16>,
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,
@@ -31,38 +31,38 @@ impl Reply {
     ///
     /// # Panics
     ///
-    /// When it is none of a final answer: 200 to 999.
+    /// If it is not the status of a final answer, 200 to 999.
     pub const fn status(status: u16) -> Self {
-        let (least, most) = STATUSES;
-        assert!(least <= status && status <= most, "the status of a final answer is 200 to 999");
+        let (min, max) = FINAL_STATUSES;
+        assert!(min <= status && status <= max, "the status of a final answer is 200 to 999");
         Self { status: Some(status), headers: Vec::new(), body: Bytes::new() }
     }
 
-    /// No answer at all: the connection stays open until the other side has enough.
+    /// No answer at all: the connection stays open until the client gives up.
     pub const fn hang() -> Self {
         Self { status: None, headers: Vec::new(), body: Bytes::new() }
     }
 
-    /// With a header. One that is given twice is sent twice. The `content-length` of a fault's reply is sent
-    /// as it is given: the connection then ends before the promised bytes, or the body is cut off there.
+    /// Adds a header; repeated headers are sent repeatedly. The `content-length` of a fault's reply is sent as given: the
+    /// connection then ends before that many bytes, or the body is cut off there.
     ///
     /// # Panics
     ///
-    /// When name or value cannot stand in one.
+    /// If the name or the value is not valid.
     #[must_use]
     pub fn header(self, name: &str, value: &str) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        self.with_header(name, value).expect("a header's name and value")
+        self.with_header(name, value).expect("a valid header name and value")
     }
 
-    /// The same, or none when name or value cannot stand in a header.
+    /// The same; `None` if the name or the value is not valid.
     pub(super) fn with_header(mut self, name: &str, value: &str) -> Option<Self> {
         let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         self.headers.push(header?);
         Some(self)
     }
 
-    /// With a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into().into(), ..self }
@@ -73,16 +73,16 @@ impl Reply {
         self.status.unwrap_or_default()
     }
 
-    /// Whether it never comes.
+    /// True if there is no answer.
     pub(super) fn hangs(&self) -> bool {
         self.status.is_none()
     }
 
-    /// The answer; what hangs never comes to one.
+    /// The answer; the future of one that hangs never completes.
     pub(super) async fn response(&self) -> Response<Body> {
         let Some(status) = self.status else { return std::future::pending().await };
         let mut response = Response::new(Body::from(self.body.clone()));
-        // Every number that `status` takes is one.
+        // `Reply::status` accepts only valid numbers.
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         response.headers_mut().extend(self.headers.iter().cloned());
         response

@@ -1,17 +1,13 @@
-//! Asking the log: which requests came, and how many.
+//! Queries of the request log: which requests arrived, and how many.
 
 use std::{fmt::Write, time::Duration};
 
 use parcelo::{ApiKey, Operation};
 
-use super::{
-    MockServer,
-    log::{Log, Recorded},
-    selection::Selection,
-};
+use super::{MockServer, Times, log::Log, recorded_request::RecordedRequest, selection::Selection};
 
-/// The requests that a server has answered, or was to answer when the client left: the newest
-/// 10,000, unless [`Builder::request_log`](super::Builder::request_log) says otherwise.
+/// The requests that a server has answered, or was answering when the client left: the newest 10,000, unless
+/// [`Builder::request_log`](super::Builder::request_log) sets another number.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -27,31 +23,31 @@ use super::{
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Requests<'a> {
-    pub(super) log: &'a Log,
-    pub(super) selection: Selection,
+    log: &'a Log,
+    selection: Selection,
 }
 
 impl MockServer {
     /// The requests so far.
     pub fn requests(&self) -> Requests<'_> {
-        Requests { log: self.desk.log(), selection: Selection::default() }
+        Requests { log: self.recorder.log(), selection: Selection::default() }
     }
 }
 
 impl Requests<'_> {
-    /// Only those of an operation.
+    /// Only requests of this operation.
     pub fn of(self, operation: Operation) -> Self {
         self.narrow(|selection| Selection { operation: Some(operation), ..selection })
     }
 
-    /// Only those with this key.
+    /// Only requests with this API key.
     pub fn with_key(self, key: &ApiKey) -> Self {
         self.narrow(|selection| Selection { key: Some(key.clone()), ..selection })
     }
 
-    /// Only those about an order, by any of its names: tracking number, external order id, idempotency key.
-    /// A request says one of them in its path, query, headers or body; its other names are known from the
-    /// request that created it, as long as that is remembered.
+    /// Only requests about an order, by any of its names: tracking number, external order id, idempotency key. A
+    /// request has one of them in its path, query, headers or body; the others are known from the request that created
+    /// the order, as long as the log keeps it.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -80,47 +76,78 @@ impl Requests<'_> {
     }
 
     /// All of them, in the order in which they were answered.
-    pub fn all(&self) -> Vec<Recorded> {
-        self.log.read(|records| self.selection.among(records).cloned().collect())
+    pub fn all(&self) -> Vec<RecordedRequest> {
+        self.log.read(|records| self.selection.filter(records).cloned().collect())
     }
 
-    /// How many there are.
+    /// The number of requests.
     pub fn count(&self) -> usize {
-        self.log.read(|records| self.selection.among(records).count())
+        self.log.read(|records| self.selection.filter(records).count())
     }
 
-    /// Fails the test unless there are `expected`.
+    /// Fails the test unless there are exactly `expected` requests.
     ///
     /// # Panics
     ///
-    /// When there are more or fewer.
+    /// If there are more or fewer; the message lists all requests.
     #[track_caller]
     pub fn assert_count(&self, expected: usize) {
         let count = self.count();
-        assert!(count == expected, "{count} requests, not {expected}:{}", self.in_words());
+        assert!(
+            count == expected,
+            "expected {expected} requests, got {count}:{}",
+            self.describe_all()
+        );
     }
 
-    /// Waits until there are at least `count`, and answers with them.
+    /// Waits until there are at least `count` requests, and returns them.
     ///
     /// # Panics
     ///
-    /// When fewer have come within `most`, which is real time.
-    pub async fn wait_for(self, count: usize, most: Duration) -> Vec<Recorded> {
+    /// If fewer have arrived within `timeout`, in real time.
+    pub async fn wait_for(self, count: usize, timeout: Duration) -> Vec<RecordedRequest> {
         let mut added = self.log.watch();
         let enough = async { while self.count() < count && added.changed().await.is_ok() {} };
-        let in_time = tokio::time::timeout(most, enough).await.is_ok();
+        let in_time = tokio::time::timeout(timeout, enough).await.is_ok();
         let all = self.all();
-        assert!(in_time, "{} of {count} requests in {most:?}:{}", all.len(), self.in_words());
+        assert!(
+            in_time,
+            "expected {count} requests within {timeout:?}, got {}:{}",
+            all.len(),
+            self.describe_all()
+        );
         all
     }
 
-    /// A line for each of all requests, so that the one that was not expected is seen.
-    pub(super) fn in_words(&self) -> String {
+    /// Expects this many of these requests from now on: `2`, `1..`, `..=3`. Checked when the server is dropped, unless
+    /// the test is failing already, and by [`MockServer::verify`].
+    ///
+    /// ```should_panic
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use parcelo::Operation;
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// server.requests().of(Operation::CreateOrder).for_order("A-17").expect(1);
+    /// // ... and it is never created: "expected 1 request of CreateOrder about A-17, got 0".
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range is empty.
+    pub fn expect(self, times: impl Into<Times>) {
+        self.log.expectations().add(self.selection, times.into());
+    }
+
+    /// A line for every request, selected or not, so that a failed test shows the unexpected one.
+    pub(super) fn describe_all(&self) -> String {
         let mut text = String::new();
         for record in self.log.read(Clone::clone) {
             let key = record.api_key.as_deref().unwrap_or("no key");
             let status = record.status.map_or("no answer".to_owned(), |status| status.to_string());
-            // Writing to a text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "\n  {} {} ({key}): {status}", record.method, record.path);
             if !record.faults.is_empty() {
                 let _ = write!(text, " [{}]", record.faults.join(", "));

@@ -1,4 +1,4 @@
-//! The service as an answer of wiremock, for suites that mix it with stubs.
+//! The service behind wiremock, for suites that mix it with stubs.
 
 use std::{
     panic::resume_unwind,
@@ -17,21 +17,21 @@ use wiremock::{Respond, ResponseTemplate};
 
 use super::{
     MockServer,
-    exchange::{TransportWaits, whole},
-    plan::{Hit, Spoilt},
-    spoil::PIECE,
+    corrupt::SLOW_CHUNK_BYTES,
+    fault_layer::{TransportWaits, collect},
+    fault_plan::{Corruption, InjectedFaults},
 };
 
 /// The service behind a wiremock server; see [`MockServer::responder`].
 ///
-/// Everything is as over HTTP, faults included, except that wiremock owns the connection: a reset
-/// and a truncated body are a connection closed without an answer, latency passes when the
-/// operation has been carried out, and a slow body comes whole when its last piece would have come.
+/// Everything is as over HTTP, faults included, except that wiremock owns the connection: a reset and a truncated body
+/// close it without an answer, all latency passes after the operation, and a slow body arrives whole when its last chunk
+/// would have arrived.
 #[derive(Debug, Clone)]
 pub struct Responder(Router);
 
 impl MockServer {
-    /// The service, to be mounted on a wiremock server; it goes on when this server is dropped.
+    /// The service, to be mounted on a wiremock server; it works after this server was dropped.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -58,27 +58,27 @@ impl MockServer {
 
 impl Respond for Responder {
     fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
-        let (head, body) = finish(async {
-            let Ok(answer) = self.0.clone().oneshot(taken(request)).await;
-            whole(answer).await
+        let (head, body) = poll_here(async {
+            let Ok(answer) = self.0.clone().oneshot(convert(request)).await;
+            collect(answer).await
         });
-        let hit = head.extensions.get::<Hit>().cloned().unwrap_or_default();
-        if hit.cut().is_some() || hit.spoilt() == Some(Spoilt::Truncated) {
-            // The task of this connection ends, and the connection with it; nothing is printed.
+        let faults = head.extensions.get::<InjectedFaults>().cloned().unwrap_or_default();
+        if faults.disconnect().is_some() || faults.corruption() == Some(Corruption::Truncated) {
+            // Ends the task of this connection, and with it the connection. Unlike `panic!` it prints nothing.
             resume_unwind(Box::new("a planned fault ends the connection"));
         }
-        template(&head, &body).set_delay(delay(&hit, &body))
+        template(&head, &body).set_delay(delay(&faults, &body))
     }
 }
 
-fn taken(request: &wiremock::Request) -> Request {
-    let mut taken = Request::new(Body::from(request.body.clone()));
-    *taken.method_mut() = request.method.clone();
-    *taken.headers_mut() = request.headers.clone();
-    // What has been read from an address can be written as one.
-    *taken.uri_mut() = request.url.as_str().parse().unwrap_or_default();
-    taken.extensions_mut().insert(TransportWaits);
-    taken
+fn convert(request: &wiremock::Request) -> Request {
+    let mut converted = Request::new(Body::from(request.body.clone()));
+    *converted.method_mut() = request.method.clone();
+    *converted.headers_mut() = request.headers.clone();
+    // A URL that was parsed can be parsed again.
+    *converted.uri_mut() = request.url.as_str().parse().unwrap_or_default();
+    converted.extensions_mut().insert(TransportWaits);
+    converted
 }
 
 fn template(head: &Parts, body: &Bytes) -> ResponseTemplate {
@@ -88,24 +88,25 @@ fn template(head: &Parts, body: &Bytes) -> ResponseTemplate {
         .fold(template, |template, (name, value)| template.append_header(name, value))
 }
 
-fn delay(hit: &Hit, body: &Bytes) -> Duration {
-    let body = match hit.spoilt() {
-        Some(Spoilt::Slow(pause)) => {
-            let pieces = u32::try_from(body.len().div_ceil(PIECE)).unwrap_or(u32::MAX);
+fn delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
+    let body = match faults.corruption() {
+        Some(Corruption::Slow(pause)) => {
+            let pieces = u32::try_from(body.len().div_ceil(SLOW_CHUNK_BYTES)).unwrap_or(u32::MAX);
             pause.saturating_mul(pieces)
         }
-        Some(Spoilt::Truncated | Spoilt::Malformed) | None => Duration::ZERO,
+        Some(Corruption::Truncated | Corruption::Malformed) | None => Duration::ZERO,
     };
-    let hangs = hit.reply().is_some_and(|(_, reply)| reply.hangs());
+    let hangs = faults.reply().is_some_and(|(_, reply)| reply.hangs());
     let silence = if hangs { Duration::MAX } else { Duration::ZERO };
-    hit.before.saturating_add(hit.after).saturating_add(body).saturating_add(silence)
+    let waits = [faults.delay_after, body, silence];
+    waits.into_iter().fold(faults.delay_before, Duration::saturating_add)
 }
 
-/// Carries out a request on this thread, for wiremock waits for nobody. A store in memory answers
-/// at once, so only another thread's turn at the same parcel can hold it up; the runtime must not,
-/// for it cannot go on before this returns.
-fn finish<T>(request: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Awake(thread::current())));
+/// Executes a request on this thread, since wiremock calls a responder synchronously. A store in memory completes at
+/// once, so that it only ever waits for another thread that holds the same parcel's lock. It must not wait for the
+/// runtime, which cannot continue before this returns: hence `unconstrained`.
+fn poll_here<T>(request: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut request = pin!(unconstrained(request));
     loop {
         match request.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -115,9 +116,9 @@ fn finish<T>(request: impl Future<Output = T>) -> T {
     }
 }
 
-struct Awake(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Awake {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -128,8 +129,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delay_that_never_ends_is_one_all_the_same() {
-        let hit = Hit { before: Duration::MAX, after: Duration::MAX, ..Hit::default() };
-        assert_eq!(delay(&hit, &Bytes::new()), Duration::MAX);
+    fn delays_that_add_up_beyond_the_longest_duration_do_not_overflow() {
+        let faults = InjectedFaults {
+            delay_before: Duration::MAX,
+            delay_after: Duration::MAX,
+            ..InjectedFaults::default()
+        };
+        assert_eq!(delay(&faults, &Bytes::new()), Duration::MAX);
     }
 }

@@ -1,12 +1,12 @@
-//! Which requests a test asks about.
+//! Selects requests of the log.
 
 use std::{collections::VecDeque, fmt};
 
 use parcelo::{ApiKey, Operation};
 
-use super::{log::Recorded, order_names::OrderNames};
+use super::{order_names::OrderNames, recorded_request::RecordedRequest};
 
-/// All requests, unless narrowed down.
+/// The requests that a test asks about: all, unless narrowed down.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     pub(super) operation: Option<Operation>,
@@ -16,31 +16,52 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Those of the records that it selects, oldest first.
-    pub(super) fn among<'r>(
+    /// The selected records, oldest first.
+    pub(super) fn filter<'r>(
         &self,
-        records: &'r VecDeque<Recorded>,
-    ) -> impl Iterator<Item = &'r Recorded> {
+        records: &'r VecDeque<RecordedRequest>,
+    ) -> impl Iterator<Item = &'r RecordedRequest> {
         let names = self.names(records);
         records.iter().filter(move |record| self.selects(record, names.as_ref()))
     }
 
-    /// Whether it selects a record, which comes after the others.
-    pub(super) fn has(&self, record: &Recorded, others: &VecDeque<Recorded>) -> bool {
+    /// True if it selects a record that follows these others.
+    pub(super) fn matches(
+        &self,
+        record: &RecordedRequest,
+        others: &VecDeque<RecordedRequest>,
+    ) -> bool {
         let names = self.names(others.iter().chain([record]));
         self.selects(record, names.as_ref())
     }
 
-    /// All names of the order that is asked about.
-    fn names<'r>(&self, records: impl IntoIterator<Item = &'r Recorded>) -> Option<OrderNames> {
-        self.order.as_deref().map(|order| OrderNames::of(order).completed(records))
+    /// All names of the selected order.
+    fn names<'r>(
+        &self,
+        records: impl IntoIterator<Item = &'r RecordedRequest>,
+    ) -> Option<OrderNames> {
+        self.order.as_deref().map(|order| all_names(&OrderNames::from_name(order), records))
     }
 
-    fn selects(&self, record: &Recorded, names: Option<&OrderNames>) -> bool {
+    fn selects(&self, record: &RecordedRequest, names: Option<&OrderNames>) -> bool {
         self.operation.is_none_or(|operation| record.operation == Some(operation))
             && self.key.as_ref().is_none_or(|key| record.key.as_ref() == Some(key))
-            && names.is_none_or(|names| names.meet(&record.orders))
+            && names.is_none_or(|names| names.overlaps(&record.orders))
     }
+}
+
+/// Adds all other names of the same orders: the requests that created them contain several.
+pub(super) fn all_names<'r>(
+    known: &OrderNames,
+    records: impl IntoIterator<Item = &'r RecordedRequest>,
+) -> OrderNames {
+    let mut all = known.clone();
+    records
+        .into_iter()
+        .filter(|record| record.operation == Some(Operation::CreateOrder))
+        .filter(|creation| creation.orders.overlaps(known))
+        .for_each(|creation| all.extend(&creation.orders));
+    all
 }
 
 impl fmt::Display for Selection {

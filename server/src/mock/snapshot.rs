@@ -1,22 +1,22 @@
-//! Going back: a server's state is kept and restored, or emptied.
+//! Saving, restoring and deleting a server's state.
 
 use parcelo::model::Deleted;
 
-use super::{MockServer, pace::Shown};
-use crate::{ids::Place, store::Store};
+use super::{MockServer, movable_clock::SavedClock};
+use crate::{ids::SeedPosition, store::Store};
 
-/// A server's state at a moment: all data, keys and endpoints, the clock, and where its ids had got
-/// to. It can be restored as often as needed.
+/// A server's state at one time: all data, keys and endpoints, the clock, and the position of its random generator. It
+/// can be restored any number of times.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     store: Store,
-    ids: Place,
-    clock: Shown,
+    ids: SeedPosition,
+    clock: SavedClock,
 }
 
-/// State as a whole. Nothing else may be under way meanwhile: requests, or another move of the clock.
+/// The state as a whole. No requests may be in flight meanwhile, and the clock must not be moved.
 impl MockServer {
-    /// Keeps the state, after all that is due.
+    /// Saves the state, once everything that is due is executed.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -28,7 +28,7 @@ impl MockServer {
     /// let before = server.snapshot().await;
     /// let once = server.seed_parcels(2).await;
     /// server.restore(&before).await;
-    /// assert_eq!(server.seed_parcels(2).await, once); // the same again, number by number
+    /// assert_eq!(server.seed_parcels(2).await, once); // the same tracking numbers again
     /// # }
     /// ```
     ///
@@ -37,33 +37,34 @@ impl MockServer {
     /// Never: a store in memory does not fail.
     pub async fn snapshot(&self) -> Snapshot {
         let _turn = self.clock.turn().await;
-        self.clock().do_what_is_due().await;
+        self.clock().execute_due().await;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         let store = self.service.store().copy().expect("the store is there");
-        Snapshot { store, ids: self.ids.place(), clock: self.clock.shown() }
+        Snapshot { store, ids: self.ids.seed_position(), clock: self.clock.save() }
     }
 
-    /// Goes back to a state: from here on the same requests have the same answers. Keys made since
-    /// are unknown again. A clock that ran goes on from what it showed. What tests have seen stays:
-    /// deliveries of an inbox are not taken back.
+    /// Restores a state: from then on the same requests get the same answers. Keys created since are unknown again. A
+    /// clock that ran goes on from what it showed. The request log and the inboxes keep what they have recorded.
     ///
-    /// The snapshot may be another server's with the same seed; addresses in answers that are
-    /// replayed are then that server's.
+    /// The snapshot may be of another server with the same seed; the addresses in replayed answers are then that server's.
     ///
     /// # Panics
     ///
-    /// When the snapshot is that of a server with another seed, whose keys could not be read.
+    /// If the snapshot is of a server with another seed, since its keys could not be verified here.
     pub async fn restore(&self, snapshot: &Snapshot) {
         let _turn = self.clock.turn().await;
-        // What is on its way must not be written into the state that comes back.
+        // Otherwise the results of deliveries in flight would be written into the restored state.
         self.clock().deliver().await;
         let store = self.service.store();
-        assert!(store.secret() == snapshot.store.secret(), "the snapshot is of another seed");
+        assert!(
+            store.secret() == snapshot.store.secret(),
+            "the snapshot is of a server with another seed"
+        );
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         store.become_copy_of(&snapshot.store).expect("the store is there");
         self.service.forget();
-        self.ids.go_on_from(&snapshot.ids);
-        self.clock.show_again(snapshot.clock);
+        self.ids.resume_from(&snapshot.ids);
+        self.clock.restore(snapshot.clock);
     }
 
     /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account; keys, webhook

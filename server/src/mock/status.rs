@@ -1,5 +1,5 @@
-//! Putting a parcel into a status: by the same doors as anybody, a carrier's scans, a void, a
-//! manifest, so that whatever a status brings along is there too.
+//! Sets a parcel's status through the service's own operations, a carrier's scans, a void or a manifest, so that
+//! everything that belongs to the status exists too: history, webhooks, manifest.
 
 use std::sync::Arc;
 
@@ -16,39 +16,39 @@ use crate::{
     service::{Caller, Carrier, Keyed},
 };
 
-/// Why a parcel was not put into a status. It may have come part of the way.
+/// Why a parcel's status could not be set. It may have changed part of the way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotPut {
+pub enum SetStatusError {
     /// There is no such parcel.
     #[error("there is no parcel {0}")]
-    NoParcel(TrackingNumber),
-    /// No way leads there: the parcel's journey is over, or has gone past it.
-    #[error("{number} is {from}: no way leads from there to {to} (docs/api.md, State machine)")]
+    ParcelNotFound(TrackingNumber),
+    /// The state machine does not lead there: the parcel's journey is over, or past it.
+    #[error("{number} is {from}, from which no transitions lead to {to} (docs/api.md, Statuses)")]
     Unreachable {
         /// The parcel.
         number: TrackingNumber,
         /// Its status.
         from: ParcelStatus,
-        /// The status that was asked for.
+        /// The requested status.
         to: ParcelStatus,
     },
-    /// The service refused a step of the way.
+    /// The service refused one of the transitions.
     #[error("{number} could not become {to}: {why}")]
     Refused {
         /// The parcel.
         number: TrackingNumber,
-        /// The step.
+        /// The status of that transition.
         to: ParcelStatus,
-        /// What the service said.
+        /// The service's message.
         why: String,
     },
 }
 
 impl MockServer {
-    /// Brings a parcel into a status the shortest way that the state machine allows, at the present
-    /// moment of the clock, and answers with the statuses on it; none when the parcel was there.
-    /// A simulated journey goes on afterwards where the state machine lets it.
+    /// Changes a parcel's status to this one at the clock's present time, by the shortest path that the state machine
+    /// allows. Returns the statuses on that path; none if the parcel had the status already. A simulated journey continues
+    /// afterwards where the state machine allows it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -60,7 +60,7 @@ impl MockServer {
     /// let number = server.seed_parcels(1).await.remove(0);
     /// assert_eq!(server.put_status(&number, Delivered).await?, [InTransit, Delivered]);
     /// let refused = server.put_status(&number, InTransit).await.unwrap_err();
-    /// assert!(refused.to_string().contains("is DELIVERED: no way leads from there to IN_TRANSIT"));
+    /// assert!(refused.to_string().contains("is DELIVERED, from which no transitions lead to IN_TRANSIT"));
     /// # Ok(())
     /// # }
     /// ```
@@ -68,26 +68,27 @@ impl MockServer {
         &self,
         number: &TrackingNumber,
         status: ParcelStatus,
-    ) -> Result<Vec<ParcelStatus>, NotPut> {
+    ) -> Result<Vec<ParcelStatus>, SetStatusError> {
         let _turn = self.clock.turn().await;
-        self.clock().do_what_is_due().await;
-        let parcel = self.parcel(number).await.ok_or_else(|| NotPut::NoParcel(number.clone()))?;
-        let way = State::from_status(&status).and_then(|state| parcel.state.way_to(state));
-        let unreachable = || NotPut::Unreachable {
+        self.clock().execute_due().await;
+        let parcel = self.parcel(number).await;
+        let parcel = parcel.ok_or_else(|| SetStatusError::ParcelNotFound(number.clone()))?;
+        let path = State::from_status(&status).and_then(|state| parcel.state.way_to(state));
+        let unreachable = || SetStatusError::Unreachable {
             number: number.clone(),
             from: parcel.state.into(),
             to: status.clone(),
         };
-        let way = way.ok_or_else(unreachable)?;
-        for state in &way {
-            let put = self.put(&parcel, *state).await;
-            put.map_err(|why| NotPut::Refused {
+        let path = path.ok_or_else(unreachable)?;
+        for state in &path {
+            let moved = self.move_to(&parcel, *state).await;
+            moved.map_err(|why| SetStatusError::Refused {
                 number: number.clone(),
                 to: (*state).into(),
                 why,
             })?;
         }
-        Ok(way.into_iter().map(Into::into).collect())
+        Ok(path.into_iter().map(Into::into).collect())
     }
 
     async fn parcel(&self, number: &TrackingNumber) -> Option<ParcelRow> {
@@ -96,13 +97,13 @@ impl MockServer {
         found.expect("the store is there")
     }
 
-    async fn put(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
-        let put = match state.cause() {
+    async fn move_to(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
+        let moved = match state.cause() {
             Cause::Void => self.void(parcel).await,
             Cause::Manifest => self.submit(parcel).await,
             Cause::Carrier | Cause::Create => return self.scan(parcel, state).await,
         };
-        put.map_err(|refusal| refusal.text(Language::En))
+        moved.map_err(|refusal| refusal.text(Language::En))
     }
 
     async fn scan(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
@@ -116,13 +117,13 @@ impl MockServer {
             "occurredAt": parcelo::model::time::to_text(now.to_utc()),
             "location": parcel.destination,
         }] });
-        let told = self.service.push_carrier_events(&carrier, &body).await;
-        let told = told.map_err(|refusal| refusal.text(Language::En))?;
-        match told.results.into_iter().next() {
+        let pushed = self.service.push_carrier_events(&carrier, &body).await;
+        let answer = pushed.map_err(|refusal| refusal.text(Language::En))?;
+        match answer.results.into_iter().next() {
             Some(CarrierResult { outcome: CarrierOutcome::Applied, .. }) => Ok(()),
             Some(CarrierResult { error: Some(error), .. }) => Err(error.message),
-            // Recorded, because it is late.
-            Some(_) | None => Err("the clock stands before the parcel's last event".to_owned()),
+            // A late event is only recorded in the history.
+            Some(_) | None => Err("the clock is before the parcel's last event".to_owned()),
         }
     }
 
@@ -140,7 +141,7 @@ impl MockServer {
         self.service.submit_manifest(&caller, keyed(&body)).await.map(drop)
     }
 
-    /// Somebody of the account whose parcel it is.
+    /// A caller of the parcel's account.
     async fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
         let keys: Vec<KeyRecord> = self.service.store().credentials().await?;
         let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
@@ -151,7 +152,7 @@ impl MockServer {
         named("put", self.ids.ulid(self.service.now()))
     }
 
-    /// An air waybill whose last digit is right.
+    /// An air waybill with a valid check digit: the serial modulo 7.
     fn fresh_awb(&self) -> String {
         let serial = u32::from_be_bytes(self.ids.array()) % 10_000_000;
         format!("999-{serial:07}{}", serial % 7)

@@ -5,28 +5,28 @@ use std::{
     ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive},
 };
 
-/// How often something is expected: a number, or a range such as `1..`, `..=2`, `1..4`.
+/// An expected count: a number, or a range such as `1..`, `..=2`, `1..4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    least: u64,
-    /// None for no limit.
-    most: Option<u64>,
+    min: u64,
+    /// `None` for no limit.
+    max: Option<u64>,
 }
 
 impl Times {
     pub(super) fn allows(self, count: u64) -> bool {
-        self.least <= count && self.most.is_none_or(|most| count <= most)
+        self.min <= count && self.max.is_none_or(|max| count <= max)
     }
 
-    /// Ends before `end`.
-    fn before(least: u64, end: u64) -> Self {
-        assert!(end > least, "no number is from {least} to before {end}");
-        Self { least, most: Some(end - 1) }
+    /// From `min` to below `end`.
+    fn before(min: u64, end: u64) -> Self {
+        assert!(end > min, "the range {min}..{end} is empty");
+        Self { min, max: Some(end - 1) }
     }
 
-    fn between(least: u64, most: u64) -> Self {
-        assert!(most >= least, "no number is from {least} to {most}");
-        Self { least, most: Some(most) }
+    fn between(min: u64, max: u64) -> Self {
+        assert!(max >= min, "the range {min}..={max} is empty");
+        Self { min, max: Some(max) }
     }
 }
 
@@ -38,7 +38,7 @@ impl From<u64> for Times {
 
 impl From<RangeFrom<u64>> for Times {
     fn from(range: RangeFrom<u64>) -> Self {
-        Self { least: range.start, most: None }
+        Self { min: range.start, max: None }
     }
 }
 
@@ -69,11 +69,11 @@ impl From<RangeToInclusive<u64>> for Times {
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self { least: 1, most: Some(1) } => f.write_str("1 request"),
-            Self { least, most: None } => write!(f, "at least {least} requests"),
-            Self { least, most: Some(most) } if least == most => write!(f, "{least} requests"),
-            Self { least: 0, most: Some(most) } => write!(f, "at most {most} requests"),
-            Self { least, most: Some(most) } => write!(f, "{least} to {most} requests"),
+            Self { min: 1, max: Some(1) } => f.write_str("1 request"),
+            Self { min, max: None } => write!(f, "at least {min} requests"),
+            Self { min, max: Some(max) } if min == max => write!(f, "{min} requests"),
+            Self { min: 0, max: Some(max) } => write!(f, "at most {max} requests"),
+            Self { min, max: Some(max) } => write!(f, "{min} to {max} requests"),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! What must hold when a test ends.
+//! The checks at the end of a test.
 
 use super::{MockServer, exactly_once, expect};
 
-/// Each tells, in words, what does not hold.
+/// Each returns descriptions of what is wrong.
 const CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
     [exactly_once::offences, idle_faults, expect::offences];
 
 impl MockServer {
-    /// Fails the test when something was not done exactly once ([`MockServer::assert_exactly_once`]), a planned
-    /// fault hit no request, or requests or faults were not as [expected](super::Requests::expect).
+    /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), a planned fault hit no
+    /// request, or requests or faults were not as [expected](super::Requests::expect).
     ///
     /// ```should_panic
     /// # #[tokio::main(flavor = "current_thread")]
@@ -18,41 +18,41 @@ impl MockServer {
     ///
     /// let server = MockServer::builder().verify_on_drop().start().await;
     /// server.faults().on(Operation::CreateOrder).nth(2).close();
-    /// // ... and nobody creates a second order.
+    /// // ... and no second order is created.
     /// # }
     /// ```
     ///
     /// # Panics
     ///
-    /// When something does not hold; the message names it.
+    /// If something is wrong; the message lists it.
     pub fn verify(&self) {
         fail_with(&self.offences());
     }
 
-    /// What [`MockServer::verify`] fails with, in words.
+    /// Descriptions of what [`MockServer::verify`] fails with.
     pub(super) fn offences(&self) -> Vec<String> {
         CHECKS.iter().flat_map(|check| check(self)).collect()
     }
 
-    /// Fails the test when an order was shipped twice: when an idempotency key made two parcels, a parcel has
-    /// no key, one key made parcels with two API keys of an account within 24 hours, or two parcels of an account
-    /// have one external order id. The last two count no voided parcel.
+    /// Fails the test if an order was shipped twice: if an idempotency key created two parcels, a parcel has no key, one key
+    /// created parcels with two API keys of an account within 24 hours, or two parcels of an account have one external
+    /// order id. The last two checks ignore voided parcels.
     ///
-    /// Boxes of one order that are shipped each for itself need ids of their own, such as `A-17/1`.
+    /// Boxes of one order that are shipped separately need different ids, such as `A-17/1`.
     ///
     /// # Panics
     ///
-    /// When one did or has not; the message names keys, orders and parcels.
+    /// If an order was shipped twice; the message names keys, orders and parcels.
     pub fn assert_exactly_once(&self) {
         fail_with(&exactly_once::offences(self));
     }
 }
 
 fn idle_faults(server: &MockServer) -> Vec<String> {
-    server.desk.plans().idle()
+    server.recorder.plans().idle()
 }
 
-/// Checks only what the test expected in so many words.
+/// Checks only what the test explicitly expected.
 pub(super) fn verify_expectations(server: &MockServer) {
     fail_with(&expect::offences(server));
 }

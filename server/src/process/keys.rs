@@ -1,6 +1,6 @@
 //! The admin commands for API keys: on the database itself, also while a server runs on it.
 
-use parcelo::admin::MOST_ADDRESSES;
+use parcelo::admin::MAX_IP_ADDRESSES;
 
 use super::{
     Failure,
@@ -33,8 +33,8 @@ pub(super) async fn run(command: Keys) -> Result<(), Failure> {
 
 async fn create(options: CreateKey) -> Result<(), Failure> {
     let given = options.ip_list.len();
-    if given > MOST_ADDRESSES {
-        return Err(Failure::TooManyAddresses { most: MOST_ADDRESSES, given });
+    if given > MAX_IP_ADDRESSES {
+        return Err(Failure::TooManyAddresses { most: MAX_IP_ADDRESSES, given });
     }
     let countries = countries(&options.countries)?;
     let ids = Ids::random();

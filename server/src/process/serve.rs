@@ -59,7 +59,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let addresses = addresses(&sockets)?;
     // Asked before the first key is made, after which no database is new.
     let is_new = store.is_new().await?;
-    let clock = Arc::new(GuardedClock::of_machine());
+    let clock = Arc::new(GuardedClock::new());
     let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();

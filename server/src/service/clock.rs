@@ -97,7 +97,7 @@ mod tests {
             let clocks = Reading { wall: START, monotonic: Duration::ZERO };
             let clocks = Pair(Arc::new(Mutex::new(clocks)));
             let (store, ids) = (Store::memory([1; 32]).unwrap(), Arc::new(Ids::seeded(1)));
-            let clock = Arc::new(GuardedClock::reading(clocks.clone()));
+            let clock = Arc::new(GuardedClock::from_clocks(clocks.clone()));
             let service = Service::new(store, clock, ids, settings());
             let request = NewKeyRequest {
                 account: "default".to_owned(),
@@ -137,7 +137,7 @@ mod tests {
         /// Begins again on the same data, as a start does.
         async fn restart(&mut self) {
             let (store, ids) = (self.service.store().clone(), Arc::new(Ids::seeded(1)));
-            let clock = Arc::new(GuardedClock::reading(self.clocks.clone()));
+            let clock = Arc::new(GuardedClock::from_clocks(self.clocks.clone()));
             self.service = Service::new(store, clock, ids, settings());
             self.service.end_leases().await.unwrap();
             self.service.bring_deliveries_forward().await.unwrap();

@@ -83,7 +83,7 @@ async fn a_ticking_clock_runs_with_the_time_of_a_paused_test() {
 async fn a_frozen_clock_can_be_let_run_and_stopped_again() {
     let (server, _) = with_parcel(Clock::frozen(START)).await;
     tokio::time::pause();
-    assert_eq!(server.clock().tick().await, []);
+    assert_eq!(server.clock().resume().await, []);
     tokio::time::sleep(Duration::from_secs(7 * 60)).await;
     assert_eq!(told(&server.clock().advance(Duration::from_secs(240)).await), JOURNEY[1..2]);
     tokio::time::sleep(Duration::from_secs(245)).await;
@@ -116,7 +116,7 @@ async fn a_clock_of_the_machine_can_be_moved_and_stopped() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "is no RFC 3339 time")]
+#[should_panic(expected = "is not an RFC 3339 time")]
 async fn a_time_that_is_none_is_the_tests_own_fault() {
     MockServer::start().await.clock().set("tomorrow").await;
 }

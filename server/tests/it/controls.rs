@@ -60,7 +60,7 @@ async fn a_fault_that_contradicts_itself_or_does_nothing_is_refused() {
         (json!({ "fault": "close", "code": "INTERNAL_ERROR" }), "code", "\"error\""),
         (json!({ "fault": "latency", "seconds": 1, "code": "NOT_FOUND" }), "code", "\"error\""),
         (json!({ "fault": "error", "code": "NOT_FOUND", "seconds": 1 }), "seconds", "latency"),
-        (json!({ "fault": "reset", "seconds": 0 }), "seconds", "leave out seconds"),
+        (json!({ "fault": "reset", "seconds": 0 }), "seconds", "leave them out"),
         (json!({ "fault": "truncatedBody", "seconds": 1 }), "seconds", "slowBody"),
         (json!({ "fault": "latency" }), "seconds", "above 0"),
         (json!({ "fault": "latency", "seconds": 0 }), "seconds", "above 0"),

@@ -91,7 +91,7 @@ async fn the_drafts_spelling_of_the_idempotency_key_is_the_same_key() {
     let twice =
         create(&[("idempotency-key", "order-0001"), ("idempotency-key", "order-0001")]).await;
     assert_eq!(twice.faults(), ["idempotencyKey MISMATCH"]);
-    assert!(twice.text().contains("or one header is given twice"), "{}", twice.text());
+    assert!(twice.text().contains("or one header is sent twice"), "{}", twice.text());
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn a_parcel_is_put_where_a_test_needs_it_and_a_reset_deletes_all() {
     assert_eq!(api.track("SB-NORMAL-0001").await.json()["status"], "DELIVERED");
     let back = put("SB-NORMAL-0001", "IN_TRANSIT").await;
     assert_eq!(back.status, 400);
-    assert!(back.text().contains("no way leads from there"), "{}", back.text());
+    assert!(back.text().contains("from which no transitions lead"), "{}", back.text());
     assert_eq!(put("SB-NOBODY-0001", "DELIVERED").await.status, 404);
     assert_eq!(put("odd", "DELIVERED").await.status, 404);
     let deleted = mock.control("POST", "reset", &json!({})).await.json();
@@ -212,7 +212,7 @@ async fn a_suite_moves_on_until_a_parcel_is_there_or_learns_why_it_never_will_be
     );
     let never = mock.control("POST", "clock", &until("SB-NORMAL-0001")).await;
     assert_eq!(never.status, 400);
-    assert!(never.text().contains("its number chooses no simulated journey"), "{}", never.text());
+    assert!(never.text().contains("has no prefix of a simulated journey"), "{}", never.text());
     assert_eq!(mock.control("POST", "clock", &until("SB-NOBODY-0001")).await.status, 404);
 }
 
@@ -229,7 +229,7 @@ async fn a_control_that_is_not_understood_says_why() {
         ("faults", json!({ "fault": "error", "code": "NO_SUCH" }), "SERVICE_UNAVAILABLE"),
         ("faults", json!({ "fault": "error" }), "SERVICE_UNAVAILABLE"),
         ("faults", json!({ "fault": "close", "nth": 0 }), "from 1"),
-        ("faults", json!({ "fault": "close", "probability": 1.5 }), "up to 1"),
+        ("faults", json!({ "fault": "close", "probability": 1.5 }), "at most 1"),
         ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
         ("faults", json!({ "fault": "reply" }), "200 to 999"),

@@ -213,8 +213,8 @@ async fn wrong_arguments_say_what_would_be_right() {
         (&["serve", "--labels-host", "https://labels.example/?a=b"], "https://"),
         (&["serve", "--labels-host", "https://labels.example/api/v1/tracking"], "outside /api"),
         (&["serve", "--sandbox-rate-limit", "0"], "1.."),
-        (&["tokens", "create", "--name", "a\u{202E}b"], "cannot be seen"),
-        (&["accounts", "create", "a\u{200B}"], "cannot be seen"),
+        (&["tokens", "create", "--name", "a\u{202E}b"], "invisible character"),
+        (&["accounts", "create", "a\u{200B}"], "invisible character"),
         (&["backup", "sqlite::memory:"], "a file, not"),
     ];
     for (arguments, hint) in table {

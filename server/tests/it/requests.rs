@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{ErrorCode, Operation};
-use parcelo_server::mock::{MockServer, Recorded};
+use parcelo_server::mock::{MockServer, RecordedRequest};
 
 use crate::api::{Api, numbered, order, try_send};
 
@@ -92,7 +92,7 @@ async fn requests_about_an_order_are_found_by_each_of_its_names() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "1 requests, not 2:\n  POST /api/v1/orders/create (pk_test_")]
+#[should_panic(expected = "expected 2 requests, got 1:\n  POST /api/v1/orders/create (pk_test_")]
 async fn a_count_that_is_wrong_fails_and_tells_what_came() {
     let server = MockServer::start().await;
     Api::with_key(server.url(), &server.key().issue()).created(&order("order-0001")).await;
@@ -112,7 +112,7 @@ async fn waiting_ends_with_the_request_that_was_waited_for() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "0 of 1 requests in 1ms")]
+#[should_panic(expected = "expected 1 requests within 1ms, got 0")]
 async fn waiting_for_what_does_not_come_fails() {
     MockServer::start().await.requests().wait_for(1, Duration::from_millis(1)).await;
 }
@@ -135,7 +135,8 @@ async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
         let request = create_request(&api);
         let _ = try_send(request).await;
     }
-    let told = |one: &Recorded| (one.status, one.faults.join("; "), one.answer.json().is_some());
+    let told =
+        |one: &RecordedRequest| (one.status, one.faults.join("; "), one.answer.json().is_some());
     let fault = |text: &str| format!("CreateOrder no. {text}");
     let expected = [
         (Some(500), fault("1: INTERNAL_ERROR"), true),

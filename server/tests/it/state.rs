@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use parcelo::{ParcelStatus, TrackingNumber};
-use parcelo_server::mock::{Clock, MockServer, NotPut};
+use parcelo_server::mock::{Clock, MockServer, SetStatusError};
 use serde_json::{Value, json};
 
 use crate::api::{Api, numbered, order};
@@ -96,12 +96,12 @@ async fn a_status_that_cannot_be_reached_is_an_error_and_changes_nothing() {
     for status in ["VOIDED", "LABEL_GENERATED", "MANIFEST_SUBMITTED", "LOST_AT_SEA"] {
         let refused = server.put_status(&number, ParcelStatus::from(status)).await.unwrap_err();
         let (from, to) = (ParcelStatus::InTransit, ParcelStatus::from(status));
-        assert_eq!(refused, NotPut::Unreachable { number: number.clone(), from, to });
+        assert_eq!(refused, SetStatusError::Unreachable { number: number.clone(), from, to });
     }
     assert_eq!(history(&api, number.as_str()).await.len(), 3);
     let nobodys = TrackingNumber::parse("SBEC0000000000000").unwrap();
     let refused = server.put_status(&nobodys, ParcelStatus::InTransit).await.unwrap_err();
-    assert_eq!(refused, NotPut::NoParcel(nobodys));
+    assert_eq!(refused, SetStatusError::ParcelNotFound(nobodys));
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn a_step_that_the_service_refuses_says_why() {
     let number = server.seed_parcels(1).await.remove(0);
     server.clock().set("2026-01-05T08:00:00Z").await;
     let refused = server.put_status(&number, ParcelStatus::InTransit).await.unwrap_err();
-    assert!(refused.to_string().ends_with("the clock stands before the parcel's last event"));
+    assert!(refused.to_string().ends_with("the clock is before the parcel's last event"));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use std::{
 
 use chrono::TimeDelta;
 use parcelo::{ErrorCode, Operation};
-use parcelo_server::mock::{Clock, MockServer, Recorded};
+use parcelo_server::mock::{Clock, MockServer, RecordedRequest};
 
 use super::{rows, sheet};
 use crate::shop::Shop;
@@ -68,7 +68,7 @@ fn standstills() -> Arc<AtomicUsize> {
 }
 
 /// The share of the limit that the busiest ten seconds used.
-fn busiest(requests: &[Recorded]) -> f64 {
+fn busiest(requests: &[RecordedRequest]) -> f64 {
     let mut times: Vec<_> = requests.iter().map(|request| request.at).collect();
     times.sort_unstable();
     let within = |start: usize| {

@@ -82,12 +82,14 @@ fn verdict_in(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<Str
         }
     };
     let texts = faults.iter().map(|fault| (&fault.message, &fault.message_es));
-    for (en, es) in texts.chain(warnings.iter().map(|odd| (&odd.message, &odd.message_es))) {
+    for (en, es) in
+        texts.chain(warnings.iter().map(|warning| (&warning.message, &warning.message_es)))
+    {
         assert!(!en.is_empty() && !es.is_empty() && en != es, "{en} / {es}");
     }
     (
         faults.iter().map(|fault| format!("{} {}", fault.field, fault.code)).collect(),
-        warnings.iter().map(|odd| format!("{} {}", odd.field, odd.code)).collect(),
+        warnings.iter().map(|warning| format!("{} {}", warning.field, warning.code)).collect(),
     )
 }
 

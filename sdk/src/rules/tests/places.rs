@@ -2,7 +2,7 @@
 //! their usual names, with their departments and without.
 
 use super::super::municipalities::Municipalities;
-use crate::rules::folding::fold;
+use crate::rules::normalize::fold;
 
 /// The 32 capitals, then the other municipalities with the most people by DANE's projections: code,
 /// department, and names, as people write them.

@@ -1,268 +1,271 @@
-//! The faults that any request or any order can have: what refuses it.
+//! The faults of requests; those of single countries' rules are in `countries`.
 
 use rust_decimal::Decimal;
 
-use super::Wrong;
+use super::FaultText;
 use crate::model::FaultCode;
 
 // The body as a whole.
 
-pub(crate) fn body_no_object() -> Wrong {
-    Wrong::new(
+pub(crate) fn body_not_object() -> FaultText {
+    FaultText::new(
         FaultCode::MalformedJson,
         "The body must be one JSON object: write it between { and }.",
         "El cuerpo debe ser un objeto JSON: escríbalo entre { y }.",
     )
 }
 
-pub(crate) fn body_malformed(line: usize, column: usize) -> Wrong {
-    Wrong::new(
+pub(crate) fn body_malformed(line: usize, column: usize) -> FaultText {
+    FaultText::new(
         FaultCode::MalformedJson,
         format!("The body is not valid JSON: correct it at line {line}, column {column}."),
         format!("El cuerpo no es JSON válido: corríjalo en la línea {line}, columna {column}."),
     )
 }
 
-pub(crate) fn body_duplicate(name: &str) -> Wrong {
-    Wrong::new(
+pub(crate) fn body_duplicate(name: &str) -> FaultText {
+    FaultText::new(
         FaultCode::MalformedJson,
-        format!("The member `{name}` stands twice in one object: keep one of the two."),
-        format!("El miembro `{name}` está dos veces en un objeto: deje solo uno."),
+        format!("The member `{name}` appears twice in one object: keep one of the two."),
+        format!("El miembro `{name}` aparece dos veces en un mismo objeto: deje solo uno."),
     )
 }
 
 // Any field.
 
-pub(crate) fn required() -> Wrong {
-    Wrong::missing(
+pub(crate) fn required() -> FaultText {
+    FaultText::missing(
         "This field is required: give it a value.",
         "Este campo es obligatorio: complételo.",
     )
 }
 
-pub(crate) fn not_text() -> Wrong {
-    Wrong::invalid("This must be a text in quotes.", "Debe ser un texto entre comillas.")
-}
-
-pub(crate) fn number_for_text() -> Wrong {
-    Wrong::invalid(
-        "This is a number where a text is needed: write it in quotes, so that zeros in front are kept.",
-        "Es un número donde se necesita un texto: escríbalo entre comillas para conservar los ceros iniciales.",
+pub(crate) fn not_text() -> FaultText {
+    FaultText::invalid(
+        "This must be a string: write it in quotes.",
+        "Debe ser una cadena de texto: escríbala entre comillas.",
     )
 }
 
-pub(crate) fn not_number() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn number_for_text() -> FaultText {
+    FaultText::invalid(
+        "This must be a string, not a number: write it in quotes, so that leading zeros are kept.",
+        "Debe ser una cadena de texto, no un número: escríbala entre comillas para conservar los ceros iniciales.",
+    )
+}
+
+pub(crate) fn not_number() -> FaultText {
+    FaultText::invalid(
         "This must be a JSON number: write it without quotes and with a decimal point.",
         "Debe ser un número JSON: escríbalo sin comillas y con punto decimal.",
     )
 }
 
-pub(crate) fn not_whole() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn not_whole() -> FaultText {
+    FaultText::invalid(
         "This must be a whole number: leave out the decimals.",
         "Debe ser un número entero: quite los decimales.",
     )
 }
 
-pub(crate) fn not_truth() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn not_boolean() -> FaultText {
+    FaultText::invalid(
         "This must be true or false, without quotes.",
         "Debe ser true o false, sin comillas.",
     )
 }
 
-pub(crate) fn not_object() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn not_object() -> FaultText {
+    FaultText::invalid(
         "This must be a JSON object: write it between { and }.",
         "Debe ser un objeto JSON: escríbalo entre { y }.",
     )
 }
 
-pub(crate) fn not_list() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn not_list() -> FaultText {
+    FaultText::invalid(
         "This must be a JSON array: write it between [ and ].",
         "Debe ser un arreglo JSON: escríbalo entre [ y ].",
     )
 }
 
-pub(crate) fn too_long(most: usize) -> Wrong {
-    Wrong::new(
+pub(crate) fn too_long(max: usize) -> FaultText {
+    FaultText::new(
         FaultCode::TooLong,
-        format!("This has too many characters: use at most {most}."),
-        format!("Tiene demasiados caracteres: use {most} como máximo."),
+        format!("This has too many characters: use at most {max}."),
+        format!("Tiene demasiados caracteres: use {max} como máximo."),
     )
 }
 
-pub(crate) fn too_short(least: usize) -> Wrong {
-    Wrong::new(
+pub(crate) fn too_short(min: usize) -> FaultText {
+    FaultText::new(
         FaultCode::TooShort,
-        format!("This has too few characters: use at least {least}."),
-        format!("Tiene muy pocos caracteres: use {least} como mínimo."),
+        format!("This has too few characters: use at least {min}."),
+        format!("Tiene muy pocos caracteres: use {min} como mínimo."),
     )
 }
 
-pub(crate) fn too_many(most: usize) -> Wrong {
-    Wrong::new(
+pub(crate) fn too_many(max: usize) -> FaultText {
+    FaultText::new(
         FaultCode::TooLong,
-        format!("This list has too many elements: send at most {most} at a time."),
-        format!("La lista tiene demasiados elementos: envíe {most} como máximo por vez."),
+        format!("This list has too many elements: send at most {max} at a time."),
+        format!("La lista tiene demasiados elementos: envíe {max} como máximo por vez."),
     )
 }
 
-pub(crate) fn too_few() -> Wrong {
-    Wrong::new(
+pub(crate) fn too_few() -> FaultText {
+    FaultText::new(
         FaultCode::TooShort,
         "This list is empty: give it at least one element.",
         "La lista está vacía: incluya al menos un elemento.",
     )
 }
 
-pub(crate) fn duplicate() -> Wrong {
-    Wrong::new(
+pub(crate) fn duplicate() -> FaultText {
+    FaultText::new(
         FaultCode::Duplicate,
-        "This element stands in the list already: send it once.",
+        "This element is already in the list: send it once.",
         "Este elemento ya está en la lista: envíelo una sola vez.",
     )
 }
 
-pub(crate) fn control_character() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn control_character() -> FaultText {
+    FaultText::invalid(
         "This contains a control character, such as a line break: remove it.",
         "Contiene un carácter de control, como un salto de línea: elimínelo.",
     )
 }
 
-pub(crate) fn hidden_character() -> Wrong {
-    Wrong::invalid(
-        "This contains a character that cannot be seen: type it again without it.",
-        "Contiene un carácter que no se ve: escríbalo de nuevo sin él.",
+pub(crate) fn hidden_character() -> FaultText {
+    FaultText::invalid(
+        "This contains an invisible character: type the text again without it.",
+        "Contiene un carácter invisible: escriba el texto de nuevo sin él.",
     )
 }
 
-pub(crate) fn above_zero(most: Decimal) -> Wrong {
-    Wrong::new(
+pub(crate) fn above_zero(max: Decimal) -> FaultText {
+    FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be above 0 and at most {most}."),
-        format!("Debe ser mayor que 0 y como máximo {most}."),
+        format!("This must be above 0 and at most {max}."),
+        format!("Debe ser mayor que 0 y como máximo {max}."),
     )
 }
 
-pub(crate) fn between(least: Decimal, most: Decimal) -> Wrong {
-    Wrong::new(
+pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
+    FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be at least {least} and at most {most}."),
-        format!("Debe ser como mínimo {least} y como máximo {most}."),
+        format!("This must be at least {min} and at most {max}."),
+        format!("Debe ser como mínimo {min} y como máximo {max}."),
     )
 }
 
 // The order itself.
 
-pub(crate) fn key_required() -> Wrong {
-    Wrong::missing(
+pub(crate) fn key_required() -> FaultText {
+    FaultText::missing(
         "An idempotency key is required: give it here or in the header X-Idempotency-Key.",
         "La clave de idempotencia es obligatoria: envíela aquí o en el encabezado X-Idempotency-Key.",
     )
 }
 
-pub(crate) fn key_characters() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn key_characters() -> FaultText {
+    FaultText::invalid(
         "Use letters (A-Z, a-z), digits, hyphens and underscores only.",
         "Use solo letras (A-Z, a-z), dígitos, guiones y guiones bajos.",
     )
 }
 
-pub(crate) fn key_mismatch() -> Wrong {
-    Wrong::mismatch(
-        "Different idempotency keys are given, here or in the headers X-Idempotency-Key and Idempotency-Key, or one header is given twice: send one key only, and each header once.",
-        "Se indican claves de idempotencia distintas, aquí o en los encabezados X-Idempotency-Key e Idempotency-Key, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
+pub(crate) fn key_mismatch() -> FaultText {
+    FaultText::mismatch(
+        "The idempotency keys in the body and in the headers X-Idempotency-Key and Idempotency-Key differ, or one header is sent twice: send a single key, and each header once.",
+        "Las claves de idempotencia del cuerpo y de los encabezados X-Idempotency-Key e Idempotency-Key son distintas, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
     )
 }
 
-pub(crate) fn tracking_number() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn tracking_number() -> FaultText {
+    FaultText::invalid(
         "Use letters (A-Z, a-z), digits and hyphens only, with no hyphen at either end.",
         "Use solo letras (A-Z, a-z), dígitos y guiones, sin guion al inicio ni al final.",
     )
 }
 
-pub(crate) fn tracking_number_reserved() -> Wrong {
-    Wrong::unsupported(
-        "Numbers that start with SB are reserved for the sandbox: choose another one, or leave it out.",
-        "Los números que empiezan con SB están reservados para el sandbox: elija otro u omítalo.",
+pub(crate) fn tracking_number_reserved() -> FaultText {
+    FaultText::unsupported(
+        "Tracking numbers that start with SB are reserved for the sandbox: choose another one or leave it out.",
+        "Los números de rastreo que empiezan con SB están reservados para el entorno de pruebas: elija otro u omítalo.",
     )
 }
 
-pub(crate) fn tracking_number_of_production() -> Wrong {
-    Wrong::unsupported(
-        "In the sandbox a tracking number starts with SB: put SB in front, or leave the number out.",
-        "En el sandbox el número de guía empieza con SB: antepóngale SB u omita el número.",
+pub(crate) fn tracking_number_not_sandbox() -> FaultText {
+    FaultText::unsupported(
+        "In the sandbox a tracking number must start with SB: put SB in front or leave the number out.",
+        "En el entorno de pruebas el número de rastreo debe empezar con SB: antepóngale SB u omítalo.",
     )
 }
 
 // People and places.
 
-pub(crate) fn phone() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn phone() -> FaultText {
+    FaultText::invalid(
         "Write the telephone number with + and include the country code, such as +593 99 123 4567.",
         "Escriba el teléfono con + e incluya el código de país, por ejemplo +593 99 123 4567.",
     )
 }
 
-pub(crate) fn email() -> Wrong {
-    Wrong::invalid(
-        "This is no e-mail address: write it as name@example.com, with no name before it.",
+pub(crate) fn email() -> FaultText {
+    FaultText::invalid(
+        "This is not an e-mail address: write it as name@example.com, without a display name.",
         "No es un correo electrónico: escríbalo como nombre@ejemplo.com, sin un nombre delante.",
     )
 }
 
-pub(crate) fn country() -> Wrong {
-    Wrong::unknown(
-        "This is no ISO 3166-1 country code: use two upper-case letters, such as EC.",
+pub(crate) fn country() -> FaultText {
+    FaultText::unknown(
+        "This is not an ISO 3166-1 country code: use two upper-case letters, such as EC.",
         "No es un código de país ISO 3166-1: use dos letras mayúsculas, como EC.",
     )
 }
 
-pub(crate) fn destination_unsupported() -> Wrong {
-    Wrong::unsupported(
+pub(crate) fn destination_unsupported() -> FaultText {
+    FaultText::unsupported(
         "Parcels are not shipped to this country: choose another destination or ask your account manager.",
         "No se envían paquetes a este país: elija otro destino o consulte a su ejecutivo de cuenta.",
     )
 }
 
-pub(crate) fn id_type() -> Wrong {
-    Wrong::unknown("Use cedula, ruc, passport or dni.", "Use cedula, ruc, passport o dni.")
+pub(crate) fn id_type() -> FaultText {
+    FaultText::unknown("Use cedula, ruc, passport or dni.", "Use cedula, ruc, passport o dni.")
 }
 
 // Weight, value and goods.
 
-pub(crate) fn weight_required() -> Wrong {
-    Wrong::missing(
+pub(crate) fn weight_required() -> FaultText {
+    FaultText::missing(
         "The weight is required: give weightKg or weightLbs.",
         "El peso es obligatorio: indique weightKg o weightLbs.",
     )
 }
 
-pub(crate) fn weights_disagree() -> Wrong {
-    Wrong::mismatch(
-        "weightLbs and weightKg are more than 1 % apart: correct one or leave it out.",
-        "weightLbs y weightKg difieren en más de 1 %: corrija uno u omítalo.",
+pub(crate) fn weights_disagree() -> FaultText {
+    FaultText::mismatch(
+        "weightLbs and weightKg differ by more than 1 %: correct one or leave it out.",
+        "weightLbs y weightKg difieren en más del 1 %: corrija uno u omítalo.",
     )
 }
 
-pub(crate) fn currency() -> Wrong {
-    Wrong::unknown(
-        "This is no active ISO 4217 currency: use three upper-case letters, such as USD.",
+pub(crate) fn currency() -> FaultText {
+    FaultText::unknown(
+        "This is not an active ISO 4217 currency: use three upper-case letters, such as USD.",
         "No es una moneda ISO 4217 vigente: use tres letras mayúsculas, como USD.",
     )
 }
 
-pub(crate) fn under_declared(sum: Decimal) -> Wrong {
+pub(crate) fn under_declared(sum: Decimal) -> FaultText {
     let sum = sum.normalize();
-    Wrong::new(
+    FaultText::new(
         FaultCode::Mismatch,
         format!(
-            "The products add up to {sum}, more than the declared value: declare at least that."
+            "The products add up to {sum}, more than the declared value: declare at least that amount."
         ),
         format!(
             "Los productos suman {sum}, más que el valor declarado: declare al menos esa suma."
@@ -270,72 +273,72 @@ pub(crate) fn under_declared(sum: Decimal) -> Wrong {
     )
 }
 
-pub(crate) fn hs_code() -> Wrong {
-    Wrong::invalid(
-        "An HS code has digits only, with dots if you like, such as 6109.10.",
-        "Un código HS tiene solo dígitos, con puntos si se desea, como 6109.10.",
+pub(crate) fn hs_code() -> FaultText {
+    FaultText::invalid(
+        "An HS code consists of digits, optionally with dots, such as 6109.10.",
+        "Un código HS consta de dígitos, con puntos opcionales, como 6109.10.",
     )
 }
 
 // Manifests.
 
-pub(crate) fn awb() -> Wrong {
-    Wrong::invalid(
-        "An air waybill has 3 digits, a hyphen and 8 digits, the last a check digit: check it.",
-        "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último verificador: revísela.",
+pub(crate) fn awb() -> FaultText {
+    FaultText::invalid(
+        "An air waybill has 3 digits, a hyphen and 8 digits, the last of which is a check digit: check the number.",
+        "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último de ellos verificador: revise el número.",
     )
 }
 
-pub(crate) fn flight_number() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn flight_number() -> FaultText {
+    FaultText::invalid(
         "Write the flight as airline and number, such as EK213.",
         "Escriba el vuelo como aerolínea y número, por ejemplo EK213.",
     )
 }
 
-pub(crate) fn date() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn date() -> FaultText {
+    FaultText::invalid(
         "Write the date as YYYY-MM-DD, such as 2026-01-11.",
         "Escriba la fecha como AAAA-MM-DD, por ejemplo 2026-01-11.",
     )
 }
 
-pub(crate) fn airport() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn airport() -> FaultText {
+    FaultText::invalid(
         "An airport is an IATA code of 3 letters, such as MIA.",
         "Un aeropuerto es un código IATA de 3 letras, como MIA.",
     )
 }
 
-// Carriers.
+// Carrier events and lists.
 
-pub(crate) fn parcel_status() -> Wrong {
-    Wrong::unknown(
-        "This is no status of a parcel: use one of the documented codes, such as IN_TRANSIT.",
+pub(crate) fn parcel_status() -> FaultText {
+    FaultText::unknown(
+        "This is not a parcel status: use one of the documented codes, such as IN_TRANSIT.",
         "No es un estado de paquete: use uno de los códigos documentados, como IN_TRANSIT.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn moment() -> Wrong {
-    Wrong::invalid(
-        "Write date, time and offset from UTC, such as 2026-01-10T10:05:00-05:00.",
-        "Escriba fecha, hora y diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
+pub(crate) fn time_with_offset() -> FaultText {
+    FaultText::invalid(
+        "Write the date, the time and the offset from UTC, such as 2026-01-10T10:05:00-05:00.",
+        "Escriba la fecha, la hora y la diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn too_far_ahead() -> Wrong {
-    Wrong::new(
+pub(crate) fn too_far_ahead() -> FaultText {
+    FaultText::new(
         FaultCode::OutOfRange,
-        "This is more than 5 minutes ahead: check the clock and the offset.",
+        "This is more than 5 minutes in the future: check the clock and the offset from UTC.",
         "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn too_long_ago() -> Wrong {
-    Wrong::new(
+pub(crate) fn too_long_ago() -> FaultText {
+    FaultText::new(
         FaultCode::OutOfRange,
         "This is before 1970: check the clock.",
         "Es anterior a 1970: revise el reloj.",
@@ -345,68 +348,68 @@ pub(crate) fn too_long_ago() -> Wrong {
 // The admin API.
 
 #[cfg(feature = "server")]
-pub(crate) fn environment() -> Wrong {
-    Wrong::unknown("Use production or sandbox.", "Use production o sandbox.")
+pub(crate) fn environment() -> FaultText {
+    FaultText::unknown("Use production or sandbox.", "Use production o sandbox.")
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn all_or_some_countries() -> Wrong {
-    Wrong::mismatch(
-        "Use * alone for every country, or name countries without it.",
-        "Use * solo para todos los países, o nombre países sin él.",
+pub(crate) fn all_or_some_countries() -> FaultText {
+    FaultText::mismatch(
+        "Use * alone for every country, or list countries without it.",
+        "Use * solo para todos los países, o indique países sin él.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn network() -> Wrong {
-    Wrong::invalid(
+pub(crate) fn network() -> FaultText {
+    FaultText::invalid(
         "Write an address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
         "Escriba una dirección o una red, por ejemplo 203.0.113.7 o 10.0.0.0/8.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn event_kind() -> Wrong {
-    Wrong::unknown(
+pub(crate) fn event_kind() -> FaultText {
+    FaultText::unknown(
         "Use parcel.status_changed, parcel.created, parcel.voided or manifest.submitted.",
         "Use parcel.status_changed, parcel.created, parcel.voided o manifest.submitted.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn event_or_since() -> Wrong {
-    Wrong::mismatch("Give eventId or since, not both.", "Indique eventId o since, no ambos.")
+pub(crate) fn event_or_since() -> FaultText {
+    FaultText::mismatch("Give eventId or since, not both.", "Indique eventId o since, no ambos.")
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn event_or_empty() -> Wrong {
-    Wrong::new(
+pub(crate) fn event_or_empty() -> FaultText {
+    FaultText::new(
         FaultCode::Required,
-        "Give eventId or since; an empty object {} sends all that failed or was held.",
-        "Indique eventId o since; un objeto vacío {} envía todo lo fallido o retenido.",
+        "Give eventId or since; an empty object {} resends every failed or held event.",
+        "Indique eventId o since; un objeto vacío {} reenvía todos los eventos fallidos o retenidos.",
     )
 }
 
 #[cfg(feature = "server")]
-pub(crate) fn event_id() -> Wrong {
-    Wrong::invalid(
-        "An event's id is evt_ and 26 letters and digits.",
-        "El identificador de un evento es evt_ y 26 letras y dígitos.",
+pub(crate) fn event_id() -> FaultText {
+    FaultText::invalid(
+        "An event ID is evt_ followed by 26 letters and digits.",
+        "El identificador de un evento es evt_ seguido de 26 letras y dígitos.",
     )
 }
 
 // Lists.
 
-pub(crate) fn day_or_moment() -> Wrong {
-    Wrong::invalid(
-        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z, with a + as %2B.",
-        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z, con + como %2B.",
+pub(crate) fn date_or_time() -> FaultText {
+    FaultText::invalid(
+        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z; encode + as %2B.",
+        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z; codifique + como %2B.",
     )
 }
 
-pub(crate) fn ends_before_start() -> Wrong {
-    Wrong::mismatch(
-        "The end lies before the beginning: exchange createdFrom and createdTo.",
-        "El final es anterior al inicio: intercambie createdFrom y createdTo.",
+pub(crate) fn ends_before_start() -> FaultText {
+    FaultText::mismatch(
+        "createdTo is before createdFrom: swap them.",
+        "createdTo es anterior a createdFrom: intercámbielos.",
     )
 }

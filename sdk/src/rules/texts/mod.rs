@@ -1,7 +1,7 @@
-//! What the rules say: one function for each failure, in English and Spanish, each with what to do.
+//! The messages of faults and warnings: one function for each, in English and Spanish, each saying what to do.
 //!
-//! The texts never repeat what a caller wrote, except postal codes, which explain nothing without
-//! themselves, and the names of unknown fields.
+//! The messages never repeat a value of the request, since callers log them and values are personal data.
+//! Postal codes and the names of unknown fields are the exceptions: the message is useless without them.
 
 pub(crate) mod countries;
 pub(crate) mod faults;
@@ -11,20 +11,20 @@ use std::borrow::Cow;
 
 use crate::model::{FaultCode, FieldFault, Warning, WarningCode};
 
-/// A text that is often the same for everybody.
-type Words = Cow<'static, str>;
+/// A message; most are constants.
+type Message = Cow<'static, str>;
 
-/// What is wrong with a field, before it is known which field.
+/// The code and message of a fault, without the field's path: rules do not know it.
 #[derive(Clone)]
-pub(crate) struct Wrong {
+pub(crate) struct FaultText {
     code: FaultCode,
-    en: Words,
-    es: Words,
+    en: Message,
+    es: Message,
     suggestion: Option<String>,
 }
 
-impl Wrong {
-    fn new(code: FaultCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
+impl FaultText {
+    fn new(code: FaultCode, en: impl Into<Message>, es: impl Into<Message>) -> Self {
         Self { code, en: en.into(), es: es.into(), suggestion: None }
     }
 
@@ -48,7 +48,7 @@ impl Wrong {
         Self::new(FaultCode::NotSupported, en, es)
     }
 
-    /// The same with the value that was probably meant.
+    /// The same with the value that the caller probably meant.
     pub(crate) fn suggest(mut self, value: Option<impl Into<String>>) -> Self {
         self.suggestion = value.map(Into::into);
         self
@@ -66,16 +66,16 @@ impl Wrong {
     }
 }
 
-/// What is odd about a field, before it is known which field.
+/// The code and message of a warning, without the field's path.
 #[derive(Clone)]
-pub(crate) struct Odd {
+pub(crate) struct WarningText {
     code: WarningCode,
-    en: Words,
-    es: Words,
+    en: Message,
+    es: Message,
 }
 
-impl Odd {
-    fn new(code: WarningCode, en: impl Into<Words>, es: impl Into<Words>) -> Self {
+impl WarningText {
+    fn new(code: WarningCode, en: impl Into<Message>, es: impl Into<Message>) -> Self {
         Self { code, en: en.into(), es: es.into() }
     }
 

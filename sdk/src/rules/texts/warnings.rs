@@ -1,9 +1,9 @@
-//! The warnings: what is odd and accepted all the same.
+//! The warnings: what looks unlikely and is accepted all the same.
 
-use super::Odd;
+use super::WarningText;
 use crate::model::{CountryCode, Language, WarningCode};
 
-pub(crate) fn unknown_field(name: &str, meant: Option<&str>) -> Odd {
+pub(crate) fn unknown_field(name: &str, meant: Option<&str>) -> WarningText {
     let (en, es) = match meant {
         Some(meant) => (
             format!("`{name}` is not part of the API and was ignored; did you mean `{meant}`?"),
@@ -14,11 +14,11 @@ pub(crate) fn unknown_field(name: &str, meant: Option<&str>) -> Odd {
             format!("`{name}` no forma parte de la API y se ignoró: elimínelo."),
         ),
     };
-    Odd::new(WarningCode::UnknownField, en, es)
+    WarningText::new(WarningCode::UnknownField, en, es)
 }
 
-pub(crate) fn more_unknown_fields(count: usize) -> Odd {
-    Odd::new(
+pub(crate) fn more_unknown_fields(count: usize) -> WarningText {
+    WarningText::new(
         WarningCode::UnknownField,
         format!(
             "This field and {count} more are not part of the API and were ignored: remove them."
@@ -27,52 +27,54 @@ pub(crate) fn more_unknown_fields(count: usize) -> Odd {
     )
 }
 
-pub(crate) fn not_printable() -> Odd {
-    Odd::new(
+pub(crate) fn not_printable() -> WarningText {
+    WarningText::new(
         WarningCode::TextNotPrintable,
         "Some characters cannot be printed on the label: write them in Latin, Greek or Cyrillic letters.",
         "Algunos caracteres no se pueden imprimir en la etiqueta: escríbalos en letras latinas, griegas o cirílicas.",
     )
 }
 
-pub(crate) fn hidden_character() -> Odd {
-    Odd::new(
+pub(crate) fn hidden_character() -> WarningText {
+    WarningText::new(
         WarningCode::TextHiddenCharacter,
-        "The name contains a character that cannot be seen, as its alphabet may need: check that it belongs there.",
-        "El nombre contiene un carácter que no se ve, como puede necesitar su alfabeto: compruebe que corresponde.",
+        "The name contains an invisible character, which its script may need: check that it belongs there.",
+        "El nombre contiene un carácter invisible, que su escritura puede requerir: compruebe que corresponde.",
     )
 }
 
-pub(crate) fn phone_country(country: CountryCode) -> Odd {
+pub(crate) fn phone_country(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
     let code = country.calling_code();
-    Odd::new(
+    WarningText::new(
         WarningCode::PhoneCountryMismatch,
         format!(
-            "The address is in {en} (+{code}) and the telephone is not: check the country code."
+            "The address is in {en} (+{code}) but the telephone number is not: check the country code."
         ),
-        format!("La dirección es de {es} (+{code}) y el teléfono no: revise el código de país."),
+        format!(
+            "La dirección es de {es} (+{code}), pero el teléfono no: revise el código de país."
+        ),
     )
 }
 
-pub(crate) fn postal_code_format(country: CountryCode) -> Odd {
+pub(crate) fn postal_code_format(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
-    Odd::new(
+    WarningText::new(
         WarningCode::PostalCodeFormat,
         format!("This does not look like a postal code of {en}: check it."),
         format!("No parece un código postal de {es}: revíselo."),
     )
 }
 
-pub(crate) fn postal_code_missing() -> Odd {
-    Odd::new(
+pub(crate) fn postal_code_missing() -> WarningText {
+    WarningText::new(
         WarningCode::PostalCodeMissing,
-        "The postal code is missing: add it for a faster delivery.",
+        "The postal code is missing: add it for faster delivery.",
         "Falta el código postal: agréguelo para una entrega más rápida.",
     )
 }
 
-pub(crate) fn postal_state(owner: Option<&str>, given: &str) -> Odd {
+pub(crate) fn postal_state(owner: Option<&str>, given: &str) -> WarningText {
     let (en, es) = match owner {
         Some(owner) => (
             format!("The postal code belongs to {owner}, not {given}: check both."),
@@ -83,94 +85,96 @@ pub(crate) fn postal_state(owner: Option<&str>, given: &str) -> Odd {
             format!("El código postal no pertenece a {given}: revise ambos."),
         ),
     };
-    Odd::new(WarningCode::PostalStateMismatch, en, es)
+    WarningText::new(WarningCode::PostalStateMismatch, en, es)
 }
 
-pub(crate) fn state_unknown(country: CountryCode) -> Odd {
+pub(crate) fn state_unknown(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
-    Odd::new(
+    WarningText::new(
         WarningCode::StateUnknown,
-        format!("This is no state or province of {en}: check it."),
+        format!("This is not a state or province of {en}: check it."),
         format!("No es un estado o provincia de {es}: revíselo."),
     )
 }
 
-pub(crate) fn id_type_guessed() -> Odd {
-    Odd::new(
+pub(crate) fn id_type_guessed() -> WarningText {
+    WarningText::new(
         WarningCode::NationalIdTypeGuessed,
-        "The kind of id was taken from its length: send idType cedula or ruc to be sure.",
+        "The type of ID was inferred from its length: send idType cedula or ruc to be sure.",
         "El tipo de identificación se dedujo de su longitud: envíe idType cedula o ruc para asegurarlo.",
     )
 }
 
-pub(crate) fn id_third_digit() -> Odd {
-    Odd::new(
+pub(crate) fn id_third_digit() -> WarningText {
+    WarningText::new(
         WarningCode::NationalIdCheckDigit,
-        "The third digit of a cédula is seldom above 6: check the number.",
+        "The third digit of a cédula is rarely above 6: check the number.",
         "El tercer dígito de una cédula rara vez es mayor que 6: revise el número.",
     )
 }
 
-pub(crate) fn id_check_digit() -> Odd {
-    Odd::new(
+pub(crate) fn id_check_digit() -> WarningText {
+    WarningText::new(
         WarningCode::NationalIdCheckDigit,
-        "The check digit does not fit: check the number for a typo.",
+        "The check digit is wrong: check the number for typos.",
         "El dígito verificador no coincide: revise si el número tiene un error.",
     )
 }
 
-pub(crate) fn city_of_other_department(given: &str) -> Odd {
-    Odd::new(
+pub(crate) fn city_of_other_department(given: &str) -> WarningText {
+    WarningText::new(
         WarningCode::CityDepartmentMismatch,
-        format!("No municipality of this name is in {given}: check the city and the department."),
         format!(
-            "Ningún municipio con este nombre está en {given}: revise la ciudad y el departamento."
+            "There is no municipality of this name in {given}: check the city and the department."
+        ),
+        format!(
+            "No hay ningún municipio con este nombre en {given}: revise la ciudad y el departamento."
         ),
     )
 }
 
-pub(crate) fn department_unknown() -> Odd {
-    Odd::new(
+pub(crate) fn department_unknown() -> WarningText {
+    WarningText::new(
         WarningCode::CityDepartmentMismatch,
-        "This is no department of Colombia: check it.",
+        "This is not a department of Colombia: check it.",
         "No es un departamento de Colombia: revíselo.",
     )
 }
 
-pub(crate) fn both_weights() -> Odd {
-    Odd::new(
+pub(crate) fn both_weights() -> WarningText {
+    WarningText::new(
         WarningCode::BothWeightsGiven,
-        "Both weights are given and weightKg is used: send one of them.",
+        "Both weights are given, and weightKg is used: send only one.",
         "Se indicaron ambos pesos y se usa weightKg: envíe solo uno.",
     )
 }
 
-pub(crate) fn over_declared() -> Odd {
-    Odd::new(
+pub(crate) fn over_declared() -> WarningText {
+    WarningText::new(
         WarningCode::DeclaredValueAboveProducts,
-        "The declared value is above the sum of the products: check that freight or insurance explain it.",
+        "The declared value exceeds the sum of the products: check that freight or insurance explains it.",
         "El valor declarado supera la suma de los productos: verifique que el flete o el seguro lo expliquen.",
     )
 }
 
-pub(crate) fn hs_code_missing() -> Odd {
-    Odd::new(
+pub(crate) fn hs_code_missing() -> WarningText {
+    WarningText::new(
         WarningCode::HsCodeMissing,
-        "The HS code is missing: add it here or in customsInfo for a faster customs clearance.",
+        "The HS code is missing: add it here or in customsInfo for faster customs clearance.",
         "Falta el código HS: agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
     )
 }
 
-pub(crate) fn description_missing() -> Odd {
-    Odd::new(
+pub(crate) fn description_missing() -> WarningText {
+    WarningText::new(
         WarningCode::CustomsDescriptionMissing,
         "The description of the goods is missing: add it here or in customsInfo for customs.",
         "Falta la descripción de la mercancía: agréguela aquí o en customsInfo para la aduana.",
     )
 }
 
-pub(crate) fn hs_code_digits() -> Odd {
-    Odd::new(
+pub(crate) fn hs_code_digits() -> WarningText {
+    WarningText::new(
         WarningCode::HsCodeFormat,
         "An HS code usually has 6 to 10 digits: check it.",
         "Un código HS suele tener de 6 a 10 dígitos: revíselo.",

@@ -13,7 +13,7 @@ use super::{
         LabelData, draw,
         element::{Align, Code128, Colour, Element, HEIGHT, Rect, Text, WIDTH},
         font::{Area, Weight, is_drawable},
-        ink_bounds::{InkBounds, meet},
+        ink_bounds::{InkBounds, overlap},
         layout,
         text::clean,
         text_fit::{Style, fit},
@@ -98,15 +98,15 @@ fn assert_tidy(elements: &[Element]) {
     for (place, text) in texts.iter().enumerate() {
         let inside = text.x >= text.span.left && text.x + text.width <= text.span.right;
         assert!(inside, "out of its span: {text:?}");
-        for glyph in InkBounds::of(text).glyphs {
+        for glyph in InkBounds::new(text).glyphs {
             let on_sheet = glyph.left >= 16 && glyph.right <= 796 && glyph.bottom < 1202;
             assert!(on_sheet, "out of the frame: {text:?}");
-            let hit = obstacles.iter().find(|obstacle| meet(glyph, **obstacle));
+            let hit = obstacles.iter().find(|obstacle| overlap(glyph, **obstacle));
             assert!(hit.is_none() || text.colour == Colour::White, "{text:?} on {hit:?}");
         }
         for other in &texts[..place] {
             assert!(
-                !InkBounds::of(text).touches(&InkBounds::of(other)),
+                !InkBounds::new(text).touches(&InkBounds::new(other)),
                 "{text:?} touches {other:?}"
             );
         }
@@ -117,7 +117,7 @@ fn assert_tidy(elements: &[Element]) {
 fn assert_nothing_vanishes(elements: &[Element]) {
     for text in texts(elements) {
         let shown = text.line.chars().filter(|c| !c.is_whitespace()).count();
-        assert_eq!(InkBounds::of(text).glyphs.len(), shown, "{text:?}");
+        assert_eq!(InkBounds::new(text).glyphs.len(), shown, "{text:?}");
     }
 }
 

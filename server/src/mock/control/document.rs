@@ -1,4 +1,4 @@
-//! What the controls are, for the OpenAPI document, where they stand beside the service's operations.
+//! The controls in the OpenAPI document of the mock server, in addition to the service's operations.
 
 use parcelo::ErrorCode;
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ use utoipa::{
 };
 
 use super::{
-    asked::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
-    schemas::{operation_names, text},
-    told::{
+    requests::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
+    responses::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, Offences, RequestLog, ResetDone,
         SampleOrder, StatusPut, UnusedFaults,
     },
+    schemas::{operation_names, text},
 };
 use crate::http::described::{self, Answer, Described, JSON, Query};
 
@@ -59,7 +59,7 @@ pub(crate) fn document() -> OpenApi {
         schemas.extend(control.takes.iter().flat_map(|(takes, ..)| takes.clone()));
         schemas.extend(control.answers.clone());
         let operation = describe(control).into_operation();
-        paths = paths.path(format!("{}{path}", super::FOLDER), PathItem::new(method, operation));
+        paths = paths.path(format!("{}{path}", super::PREFIX), PathItem::new(method, operation));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
     let tags = described::tags(&[(TAG, "Controls of the mock server.")]);
@@ -75,11 +75,14 @@ const ABOUT_A_PARCEL: &[ErrorCode] =
     &[ErrorCode::ValidationFailed, ErrorCode::ParcelNotFound, ErrorCode::PayloadTooLarge];
 
 fn clock() -> Vec<Control> {
-    let moves =
-        takes("/clock", "MockMoveClock", "Move the clock; all that falls due on the way is done")
-            .with::<ClockMove>(json!({ "advance": "PT25M" }), of::<ClockShown>());
+    let moves = takes(
+        "/clock",
+        "MockMoveClock",
+        "Move the clock; everything that falls due on the way is executed",
+    )
+    .with::<ClockMove>(json!({ "advance": "PT25M" }), schemas_of::<ClockShown>());
     vec![
-        reads("/clock", "MockReadClock", "Read the clock", of::<ClockShown>()),
+        reads("/clock", "MockReadClock", "Read the clock", schemas_of::<ClockShown>()),
         Control { refusals: ABOUT_A_PARCEL, ..moves },
     ]
 }
@@ -88,57 +91,67 @@ fn faults() -> Vec<Control> {
     let forget = reads(
         "/faults",
         "MockForgetFaults",
-        "Forget all faults; answers with those that no request has met",
-        of::<UnusedFaults>(),
+        "Delete all faults; returns those that have hit no request",
+        schemas_of::<UnusedFaults>(),
     );
     vec![
         reads(
             "/faults",
             "MockReadFaults",
-            "List the faults that no request has met",
-            of::<UnusedFaults>(),
+            "List the faults that have hit no request",
+            schemas_of::<UnusedFaults>(),
         ),
-        takes("/faults", "MockPlanFault", "Plan a fault").with::<PlannedFault>(
+        takes("/faults", "MockPlanFault", "FaultPlan a fault").with::<PlannedFault>(
             json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "reset" }),
-            of::<UnusedFaults>(),
+            schemas_of::<UnusedFaults>(),
         ),
         Control { call: (HttpMethod::Delete, "/faults"), ..forget },
     ]
 }
 
 fn requests() -> Vec<Control> {
-    let list =
-        reads("/requests", "MockListRequests", "List the requests so far", of::<RequestLog>());
+    let list = reads(
+        "/requests",
+        "MockListRequests",
+        "List the requests so far",
+        schemas_of::<RequestLog>(),
+    );
     vec![Control { refusals: &[ErrorCode::ValidationFailed], query: &[OPERATION, ORDER], ..list }]
 }
 
 fn data() -> Vec<Control> {
     let put =
-        takes("/parcels/{trackingNumber}/status", "MockPutStatus", "Bring a parcel into a status")
-            .with::<WantedStatus>(json!({ "status": "DELIVERED" }), of::<StatusPut>());
+        takes("/parcels/{trackingNumber}/status", "MockPutStatus", "Change a parcel's status")
+            .with::<WantedStatus>(json!({ "status": "DELIVERED" }), schemas_of::<StatusPut>());
     let rotate = takes("/keys/rotate", "MockRotateKey", "Give an API key a new secret")
-        .with::<KeyToRotate>(json!({ "key": "pk_test_…", "overlap": "PT1H" }), of::<IssuedKey>());
+        .with::<KeyToRotate>(
+            json!({ "key": "pk_test_…", "overlap": "PT1H" }),
+            schemas_of::<IssuedKey>(),
+        );
     let sample = reads(
         "/orders/{trackingNumber}",
         "MockSampleOrder",
-        "Get a valid sample order for a tracking number, to be sent as it is",
-        of::<SampleOrder>(),
+        "Get a valid sample order with a tracking number",
+        schemas_of::<SampleOrder>(),
     );
     let verify = reads(
         "/verify",
         "MockVerify",
-        "List what was done twice, and the faults that no request has met",
-        of::<Offences>(),
+        "List what was done twice, unmet expectations, and faults that have hit no request",
+        schemas_of::<Offences>(),
     );
     let reset = reads(
         "/reset",
         "MockReset",
         "Delete all data and faults; keys and clock stay",
-        of::<ResetDone>(),
+        schemas_of::<ResetDone>(),
     );
     vec![
-        takes("/keys", "MockMakeKey", "Make an API key")
-            .with::<WantedKey>(json!({ "allowedCountries": ["EC", "CO"] }), of::<IssuedKey>())
+        takes("/keys", "MockMakeKey", "Create an API key")
+            .with::<WantedKey>(
+                json!({ "allowedCountries": ["EC", "CO"] }),
+                schemas_of::<IssuedKey>(),
+            )
             .or_nothing(),
         Control {
             refusals: &[
@@ -157,18 +170,23 @@ fn data() -> Vec<Control> {
 
 fn webhooks() -> Vec<Control> {
     vec![
-        reads("/webhooks", "MockReadInbox", "List what the inbox has received", of::<InboxShown>()),
+        reads(
+            "/webhooks",
+            "MockReadInbox",
+            "List what the inbox has received",
+            schemas_of::<InboxShown>(),
+        ),
         takes(
             "/webhooks",
             "MockStartInbox",
-            "Send webhooks to an inbox of this server from now on; the inbox before it ends",
+            "Start an inbox for webhooks; it replaces an inbox started before",
         )
-        .with::<WantedInbox>(json!({ "reply": [503, 200] }), of::<InboxStarted>())
+        .with::<WantedInbox>(json!({ "reply": [503, 200] }), schemas_of::<InboxStarted>())
         .or_nothing(),
     ]
 }
 
-fn of<T: ToSchema>() -> Schemas {
+fn schemas_of<T: ToSchema>() -> Schemas {
     let mut schemas = vec![(T::name().into_owned(), T::schema())];
     T::schemas(&mut schemas);
     schemas
@@ -189,7 +207,7 @@ fn takes(path: &'static str, id: &'static str, summary: &'static str) -> Control
 
 impl Control {
     fn with<T: ToSchema>(self, example: Value, answers: Schemas) -> Self {
-        Self { takes: Some((of::<T>(), example, Required::True)), answers, ..self }
+        Self { takes: Some((schemas_of::<T>(), example, Required::True)), answers, ..self }
     }
 
     /// Whose body may be left out.

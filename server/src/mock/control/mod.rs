@@ -1,14 +1,14 @@
-//! The mock server's controls over HTTP, under `/__mock/`, for suites in any language: clock,
-//! faults, requests, keys, webhooks. They need no key, and `serve` does not have them.
+//! The mock server's controls over HTTP, under `/__mock/`, for suites in any language: clock, faults, requests, keys,
+//! webhooks. They need no key, and `serve` does not have them.
 
-mod asked;
 #[cfg(test)]
 #[cfg(feature = "server")]
 mod document;
-mod fit;
+mod requests;
+mod responses;
 #[cfg(test)]
 mod schemas;
-mod told;
+mod validate;
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use axum::{
 use parcelo::{ErrorCode, TrackingNumber};
 
 use self::{
-    asked::{
+    requests::{
         ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        asked_requests, read, wrong,
+        invalid, read, select_requests,
     },
-    told::{
+    responses::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, Offences, RequestLog,
         ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
@@ -34,20 +34,21 @@ use self::{
 #[cfg(feature = "server")]
 pub(crate) use document::document;
 
-use super::{Inbox, MockServer, NotPut, NotReached, journey};
+use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
 use crate::{
     clock::Clock,
     http::{Document, Refused, answer_ok, drain_bodies, parameter, with_request_id},
     ids::Ids,
 };
 
-/// Where the controls are.
-pub(super) const FOLDER: &str = "/__mock";
+/// The path prefix of the controls.
+pub(super) const PREFIX: &str = "/__mock";
 
-/// The seed of the controls' own ids: they take nothing from the server's.
-const SEED: u64 = 0x6d6f_636b;
+/// The seed of the controls' request ids. They have a generator of their own, so that controls do not change the ids
+/// that the service gives out. In ASCII it reads `mock`.
+const REQUEST_ID_SEED: u64 = 0x6d6f_636b;
 
-/// A server under control, with the inbox that its webhooks go to once one is asked for.
+/// A server and the inbox that its webhooks go to, once `POST webhooks` has started one.
 struct Controlled {
     server: Arc<MockServer>,
     ids: Ids,
@@ -55,179 +56,183 @@ struct Controlled {
 }
 
 type Controls = State<Arc<Controlled>>;
-type Told = Result<Response, Refused>;
+type ControlResult = Result<Response, Refused>;
 
-/// The service's routes, and those under [`FOLDER`]; the document tells of both.
-pub(super) fn beside(service: Router, server: Arc<MockServer>) -> Router {
+/// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both.
+pub(super) fn add_to(service: Router, server: Arc<MockServer>) -> Router {
     service.layer(Extension(Document::WithControls)).merge(routes(server))
 }
 
 fn routes(server: Arc<MockServer>) -> Router {
-    let (ids, inbox) = (Ids::seeded(SEED), tokio::sync::Mutex::default());
+    let (ids, inbox) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
     let controlled = Arc::new(Controlled { server, ids, inbox });
     let routes = Router::new()
         .route("/clock", get(now).post(move_clock))
-        .route("/faults", get(unused).post(plan).delete(forget))
-        .route("/requests", get(requests))
-        .route("/keys", post(make_key))
+        .route("/faults", get(unused).post(plan).delete(delete_plans))
+        .route("/requests", get(list_requests))
+        .route("/keys", post(create_key))
         .route("/keys/rotate", post(rotate_key))
         .route("/orders/{number}", get(sample_order))
         .route("/reset", post(reset))
         .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
-        .route("/webhooks", get(received).post(receive))
+        .route("/webhooks", get(read_inbox).post(start_inbox))
         .with_state(Arc::clone(&controlled));
     let routes = routes
         .fallback(|| async { Refused::from(ErrorCode::NotFound) })
         .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
-    let named = axum::middleware::map_response_with_state(controlled, named);
-    Router::new().nest(FOLDER, routes).layer(named).layer(axum::middleware::from_fn(drain_bodies))
+    let with_id = axum::middleware::map_response_with_state(controlled, add_request_id);
+    Router::new().nest(PREFIX, routes).layer(with_id).layer(axum::middleware::from_fn(drain_bodies))
 }
 
-/// An answer with the id of its request.
-async fn named(State(controlled): Controls, response: Response) -> Response {
+/// Adds the request id to an answer.
+async fn add_request_id(State(controlled): Controls, response: Response) -> Response {
     with_request_id(response, &controlled.ids.request_id(controlled.server.clock.now()))
 }
 
 async fn now(State(controlled): Controls) -> Response {
-    answer_ok(&ClockShown::of(&controlled.server, &[]))
+    answer_ok(&ClockShown::new(&controlled.server, &[]))
 }
 
 /// POST clock: `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or several of
 /// them, the mode last.
-async fn move_clock(State(controlled): Controls, request: Request) -> Told {
-    let asked: ClockMove = read(request, "advance, set and mode").await?;
-    asked.check()?;
+async fn move_clock(State(controlled): Controls, request: Request) -> ControlResult {
+    let requested: ClockMove = read(request, "advance, set and mode").await?;
+    requested.check()?;
     let (server, mut fired) = (&controlled.server, Vec::new());
     let clock = server.clock();
-    let to = asked.to()?;
-    let by = asked.by(to.unwrap_or(clock.now()))?;
+    let to = requested.to()?;
+    let by = requested.by(to.unwrap_or(clock.now()))?;
     if let Some(to) = to {
         fired.extend(clock.set(&to.to_rfc3339()).await);
     }
     if let Some(by) = by {
         fired.extend(clock.advance(by).await);
     }
-    if let Some(until) = asked.until {
+    if let Some(until) = requested.until {
         let moved = clock.advance_until(&until.tracking_number, until.status).await;
-        fired.extend(moved.map_err(|not| match not {
-            NotReached::NoParcel(_) => ErrorCode::ParcelNotFound.into(),
-            NotReached::Ended { .. } => wrong(&not.to_string()),
+        fired.extend(moved.map_err(|error| match error {
+            AdvanceError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
+            AdvanceError::NoFurtherStep { .. } => invalid(&error.to_string()),
         })?);
     }
-    fired.extend(match asked.mode {
+    fired.extend(match requested.mode {
         Some(ClockMode::Frozen) => clock.freeze().await,
-        Some(ClockMode::Ticking) => clock.tick().await,
+        Some(ClockMode::Ticking) => clock.resume().await,
         Some(ClockMode::System) => clock.follow_system().await,
         None => Vec::new(),
     });
-    Ok(answer_ok(&ClockShown::of(server, &fired)))
+    Ok(answer_ok(&ClockShown::new(server, &fired)))
 }
 
 /// POST faults: `{"operation":"CreateOrder","nth":1,"afterCommit":true,"fault":"reset"}`.
-async fn plan(State(controlled): Controls, request: Request) -> Told {
-    let asked: PlannedFault = read(request, "a fault").await?;
-    fit::plan(&controlled.server, &asked)?;
-    Ok(shown_faults(&controlled))
+async fn plan(State(controlled): Controls, request: Request) -> ControlResult {
+    let requested: PlannedFault = read(request, "a fault").await?;
+    validate::plan(&controlled.server, &requested)?;
+    Ok(unused_faults(&controlled))
 }
 
 async fn unused(State(controlled): Controls) -> Response {
-    shown_faults(&controlled)
+    unused_faults(&controlled)
 }
 
-/// DELETE faults: forgets all plans, and tells which were never met.
-async fn forget(State(controlled): Controls) -> Response {
-    let told = shown_faults(&controlled);
+/// DELETE faults: deletes all plans, and returns those that have hit no request.
+async fn delete_plans(State(controlled): Controls) -> Response {
+    let unused = unused_faults(&controlled);
     controlled.server.faults().clear();
-    told
+    unused
 }
 
-fn shown_faults(controlled: &Controlled) -> Response {
+fn unused_faults(controlled: &Controlled) -> Response {
     answer_ok(&UnusedFaults { unused: controlled.server.faults().unused() })
 }
 
-/// GET requests, of one operation if `?operation=` names it, about one order if `?order=` does.
-async fn requests(State(controlled): Controls, RawQuery(asked): RawQuery) -> Told {
-    let requests = asked_requests(&controlled.server, asked.as_deref())?;
-    Ok(answer_ok(&RequestLog::of(&requests.all())))
+/// GET requests: the log, with `?operation=` of one operation only, with `?order=` about one order only.
+async fn list_requests(State(controlled): Controls, RawQuery(query): RawQuery) -> ControlResult {
+    let requests = select_requests(&controlled.server, query.as_deref())?;
+    Ok(answer_ok(&RequestLog::new(&requests.all())))
 }
 
-/// GET orders/{number}: a sample order that may be sent as it is.
-async fn sample_order(State(_): Controls, number: Result<Path<String>, PathRejection>) -> Told {
+/// GET orders/{number}: a valid sample order with this tracking number.
+async fn sample_order(
+    State(_): Controls,
+    number: Result<Path<String>, PathRejection>,
+) -> ControlResult {
     let number = TrackingNumber::parse(&parameter(number));
     let number = number.map_err(|_| ErrorCode::ParcelNotFound)?;
-    Ok(answer_ok(&SampleOrder { order: MockServer::order_of(number) }))
+    Ok(answer_ok(&SampleOrder { order: MockServer::sample_order(number) }))
 }
 
-/// GET verify: what [`MockServer::verify`] finds.
+/// GET verify: what [`MockServer::verify`] would fail with.
 async fn verify(State(controlled): Controls) -> Response {
     answer_ok(&Offences { offences: controlled.server.offences() })
 }
 
-/// POST keys: a key of an account of its own choosing, for every country unless said otherwise.
-async fn make_key(State(controlled): Controls, request: Request) -> Told {
-    let asked: WantedKey = read(request, "a key").await?;
+/// POST keys: creates an API key; by default of the account `default` and for every country.
+async fn create_key(State(controlled): Controls, request: Request) -> ControlResult {
+    let requested: WantedKey = read(request, "a key").await?;
     let server = &controlled.server;
-    let wanted = asked.check(&server.service.settings().destinations)?;
-    let key = server.key().account(&wanted.account).name(&wanted.name);
-    let mut key = key.allowed(wanted.allowed_countries.into());
-    if let Some(limit) = asked.rate_limit {
+    let checked = requested.check(&server.service.settings().destinations)?;
+    let key = server.key().account(&checked.account).name(&checked.name);
+    let mut key = key.allowed(checked.allowed_countries.into());
+    if let Some(limit) = requested.rate_limit {
         key = key.rate_limit(limit);
     }
     Ok(answer_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
 }
 
-/// POST keys/rotate: a new secret for a key; the old one keeps working for 24 hours unless `overlap`
-/// says otherwise.
-async fn rotate_key(State(controlled): Controls, request: Request) -> Told {
-    let asked: KeyToRotate = read(request, "key and overlap").await?;
-    let (key, overlap) = (asked.key()?, asked.overlap()?);
+/// POST keys/rotate: gives a key a new secret; the old one keeps working for `overlap`, by default 24 hours.
+async fn rotate_key(State(controlled): Controls, request: Request) -> ControlResult {
+    let requested: KeyToRotate = read(request, "key and overlap").await?;
+    let (key, overlap) = (requested.key()?, requested.overlap()?);
     let rotated = controlled.server.rotated(&key, overlap).ok_or(ErrorCode::KeyNotFound)?;
     Ok(answer_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }
 
-/// POST reset: deletes all data, whatever the account, and forgets the faults; keys and clock stay.
+/// POST reset: deletes the data of all accounts, and all faults; keys and clock stay.
 async fn reset(State(controlled): Controls) -> Response {
     controlled.server.faults().clear();
     answer_ok(&ResetDone { deleted: controlled.server.reset().await })
 }
 
-/// POST parcels/{number}/status: the shortest legal way to a status, now.
+/// POST parcels/{number}/status: changes the status now, by the shortest path of the state machine.
 async fn put_status(
     State(controlled): Controls,
     number: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Told {
-    let asked: WantedStatus = read(request, "status").await?;
+) -> ControlResult {
+    let requested: WantedStatus = read(request, "status").await?;
     let number =
         TrackingNumber::parse(&parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
-    let put = controlled.server.put_status(&number, asked.status).await;
-    let statuses = put.map_err(|not| match not {
-        NotPut::NoParcel(_) => ErrorCode::ParcelNotFound.into(),
-        NotPut::Unreachable { .. } | NotPut::Refused { .. } => wrong(&not.to_string()),
+    let put = controlled.server.put_status(&number, requested.status).await;
+    let statuses = put.map_err(|error| match error {
+        SetStatusError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
+        SetStatusError::Unreachable { .. } | SetStatusError::Refused { .. } => {
+            invalid(&error.to_string())
+        }
     })?;
     Ok(answer_ok(&StatusPut { tracking_number: number, statuses }))
 }
 
-/// POST webhooks: webhooks go to an inbox of this server from now on, which answers as `reply`
-/// says, and 200 after that. The inbox before it ends.
-async fn receive(State(controlled): Controls, request: Request) -> Told {
-    let asked: WantedInbox = read(request, "reply, a list of statuses").await?;
-    asked.check()?;
-    let mut place = controlled.inbox.lock().await;
-    let inbox = controlled.server.webhook_inbox().reply(asked.reply).start().await;
+/// POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200. It replaces
+/// an inbox started before.
+async fn start_inbox(State(controlled): Controls, request: Request) -> ControlResult {
+    let requested: WantedInbox = read(request, "reply, a list of statuses").await?;
+    requested.check()?;
+    let mut current = controlled.inbox.lock().await;
+    let inbox = controlled.server.webhook_inbox().reply(requested.reply).start().await;
     let started = InboxStarted { url: inbox.url().to_owned() };
-    if let Some(before) = place.replace(inbox) {
-        before.end();
+    if let Some(previous) = current.replace(inbox) {
+        previous.end();
     }
     Ok(answer_ok(&started))
 }
 
 /// GET webhooks: what the inbox has received.
-async fn received(State(controlled): Controls) -> Response {
+async fn read_inbox(State(controlled): Controls) -> Response {
     let inbox = controlled.inbox.lock().await;
     let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();
-    let deliveries = deliveries.iter().map(InboxDelivery::of).collect();
+    let deliveries = deliveries.iter().map(InboxDelivery::new).collect();
     let hints = journey::hints(&controlled.server.service);
     answer_ok(&InboxShown { listening: inbox.is_some(), deliveries, hints })
 }

@@ -1,4 +1,4 @@
-//! The schemas of the controls' fields that no type of Rust is, for the OpenAPI document.
+//! Schemas of the controls' fields that have no Rust type of their own, for the OpenAPI document.
 
 use parcelo::{ErrorCode, Operation};
 use utoipa::openapi::{
@@ -6,7 +6,7 @@ use utoipa::openapi::{
     schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type},
 };
 
-use crate::mock::reply::STATUSES;
+use crate::mock::reply::FINAL_STATUSES;
 
 /// What a duration is in [`super::asked`].
 const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
@@ -24,17 +24,19 @@ pub(super) fn operations() -> RefOr<Schema> {
 
 pub(super) fn error_codes() -> RefOr<Schema> {
     let codes = ErrorCode::ALL.iter().map(|code| code.code());
-    or_null("Of an error, and of nothing else.", [text().enum_values(Some(codes))])
+    or_null("The code of an error; only an error takes it.", [text().enum_values(Some(codes))])
 }
 
 pub(super) fn seconds_or_duration() -> RefOr<Schema> {
-    time("Ahead by seconds, or by a duration of weeks and less, whose last part may have decimals.")
+    time(
+        "Advances it by seconds, or by a duration of weeks and smaller units, whose last part may have decimals.",
+    )
 }
 
 pub(super) fn seconds_or_duration_of_overlap() -> RefOr<Schema> {
     time(
         "How long the old secret keeps working, at most 7 days: seconds, or a duration such as PT1H. \
-         24 hours unless given.",
+         24 hours by default.",
     )
 }
 
@@ -44,7 +46,7 @@ fn time(about: &str) -> RefOr<Schema> {
     or_null(about, [seconds.minimum(Some(0)), duration])
 }
 
-/// What may be left out may be null as well.
+/// An optional field may also be null.
 fn or_null(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(SchemaType::from(Type::Null));
     let kinds = kinds.into_iter().chain([null]);
@@ -57,6 +59,6 @@ pub(super) fn text() -> ObjectBuilder {
 
 pub(super) fn statuses() -> RefOr<Schema> {
     let status = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
-    let status = status.minimum(Some(STATUSES.0)).maximum(Some(STATUSES.1));
+    let status = status.minimum(Some(FINAL_STATUSES.0)).maximum(Some(FINAL_STATUSES.1));
     ArrayBuilder::new().items(status).into()
 }

@@ -1,4 +1,4 @@
-//! Writing a request into the log while it passes.
+//! Captures requests for the log as they pass.
 
 use std::{
     mem,
@@ -15,36 +15,37 @@ use http_body_util::BodyExt;
 use parcelo::{ApiKey, Operation, admin::CarrierKey, model::header as names};
 
 use super::{
-    log::{Body, LONGEST_BODY, Log, Recorded},
+    log::Log,
     order_names::OrderNames,
+    recorded_request::{Body, MAX_BODY_BYTES, RecordedRequest},
 };
 use crate::clock::Millis;
 
-/// What a request's head says.
+/// What a request's head contains.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct RequestHead {
     pub(super) operation: Option<Operation>,
     pub(super) key: Option<ApiKey>,
-    /// The orders that it is about.
+    /// The orders that the head names.
     pub(super) orders: OrderNames,
     path: String,
     parameter: Option<String>,
     idempotency_key: Option<String>,
 }
 
-impl Seen {
-    pub(super) async fn of(request: &mut Request) -> Self {
+impl RequestHead {
+    pub(super) async fn read(request: &mut Request) -> Self {
         let matched = request.extensions().get::<MatchedPath>();
         let path = matched.map(|path| path.as_str().to_owned()).unwrap_or_default();
-        let is_asked = |operation: &&Operation| {
+        let is_called = |operation: &&Operation| {
             operation.path() == path && operation.method().as_str() == request.method().as_str()
         };
-        let operation = Operation::ALL.iter().find(is_asked).copied();
+        let operation = Operation::ALL.iter().find(is_called).copied();
         let key = header(request.headers(), names::API_KEY);
         let key = key.and_then(|text| ApiKey::parse(text).ok());
         let parameter = parameter(request).await;
         let idempotency_key = crate::http::idempotency_key(request.headers());
-        let mut orders = OrderNames::NONE;
+        let mut orders = OrderNames::EMPTY;
         orders.add_parameter(parameter.as_deref());
         orders.add_query(request.uri().query());
         orders.add_key(idempotency_key.as_deref());
@@ -61,27 +62,27 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The record of a request in flight. It reaches the log when it is dropped, so also when the
-/// client leaves early.
+/// The record of a request in flight. It is added to the log when it is dropped, which also happens if the client leaves
+/// early.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct Capture<'a> {
     log: &'a Log,
-    record: Option<Recorded>,
-    body: Arc<Mutex<Copied>>,
+    record: Option<RecordedRequest>,
+    body: Arc<Mutex<BodyCopy>>,
 }
 
-/// As much of a body as has been read.
+/// The part of a body that has been read so far.
 #[derive(Debug, Default)]
-struct Copied {
+struct BodyCopy {
     bytes: Vec<u8>,
     len: usize,
 }
 
-impl<'a> Entry<'a> {
-    /// Begins a record, and copies the request's body as it is read.
+impl<'a> Capture<'a> {
+    /// Starts a record, and copies the request's body as it is read.
     pub(super) fn begin(
         log: &'a Log,
-        seen: Seen,
+        head: RequestHead,
         now: Millis,
         request: Request,
     ) -> (Self, Request) {
@@ -89,27 +90,27 @@ impl<'a> Entry<'a> {
         if log.is_off() {
             return (Self { log, record: None, body }, request);
         }
-        let record = Some(begun(seen, now, &request));
-        let request = request.map(|whole| copied(whole, Arc::clone(&body)));
+        let record = Some(new_record(head, now, &request));
+        let request = request.map(|whole| copying(whole, Arc::clone(&body)));
         (Self { log, record, body }, request)
     }
 
-    /// Notes the service's answer.
-    pub(super) fn answered(&mut self, status: u16, body: &Bytes) {
+    /// Records the service's answer.
+    pub(super) fn set_answer(&mut self, status: u16, body: &Bytes) {
         if let Some(record) = &mut self.record {
-            (record.status, record.answer) = (Some(status), Body::of(body));
+            (record.status, record.answer) = (Some(status), Body::from_bytes(body));
         }
     }
 
-    /// Notes the faults.
-    pub(super) fn met(&mut self, faults: &[String]) {
+    /// Records the injected faults.
+    pub(super) fn set_faults(&mut self, faults: &[String]) {
         if let Some(record) = &mut self.record {
             record.faults = faults.to_vec();
         }
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for Capture<'_> {
     fn drop(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         let copied = mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
@@ -117,28 +118,28 @@ impl Drop for Entry<'_> {
         let in_body = record.orders.add_body(record.request.kept());
         record.idempotency_key = record.idempotency_key.or(in_body);
         if record.operation == Some(Operation::CreateOrder) {
-            record.orders.add_body(record.answer.kept()); // the number that the service gave
+            record.orders.add_body(record.answer.kept()); // the tracking number that the service assigned
         }
         self.log.add(record);
     }
 }
 
-fn begun(seen: Seen, now: Millis, request: &Request) -> Recorded {
+fn new_record(head: RequestHead, now: Millis, request: &Request) -> RecordedRequest {
     let headers = request.headers();
-    Recorded {
+    RecordedRequest {
         at: now.to_utc(),
-        operation: seen.operation,
+        operation: head.operation,
         method: request.method().to_string(),
-        path: seen.path,
-        parameter: seen.parameter,
-        api_key: seen.key.as_ref().map(|key| redacted(key.secret())).or_else(|| carrier(headers)),
-        idempotency_key: seen.idempotency_key,
+        path: head.path,
+        parameter: head.parameter,
+        api_key: head.key.as_ref().map(|key| redacted(key.secret())).or_else(|| carrier(headers)),
+        idempotency_key: head.idempotency_key,
         request: Body::default(),
         status: None,
         answer: Body::default(),
         faults: Vec::new(),
-        key: seen.key,
-        orders: seen.orders,
+        key: head.key,
+        orders: head.orders,
     }
 }
 
@@ -147,14 +148,14 @@ fn carrier(headers: &HeaderMap) -> Option<String> {
     Some(redacted(key.secret()))
 }
 
-/// A key's prefix and last four characters: the rest of a sound key is random.
+/// A key's prefix and last four characters: enough to tell keys apart, too little to use one.
 fn redacted(key: &str) -> String {
     let (prefix, random) = key.rsplit_once('_').unwrap_or_default();
     let last = random.get(random.len().saturating_sub(4)..).unwrap_or_default();
     format!("{prefix}_…{last}")
 }
 
-fn copied(body: HttpBody, copy: Arc<Mutex<Copied>>) -> HttpBody {
+fn copying(body: HttpBody, copy: Arc<Mutex<BodyCopy>>) -> HttpBody {
     HttpBody::new(body.map_frame(move |frame| {
         if let Some(bytes) = frame.data_ref() {
             copy.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
@@ -163,19 +164,19 @@ fn copied(body: HttpBody, copy: Arc<Mutex<Copied>>) -> HttpBody {
     }))
 }
 
-impl Copied {
+impl BodyCopy {
     fn add(&mut self, bytes: &Bytes) {
         self.len += bytes.len();
-        if self.len <= LONGEST_BODY {
+        if self.len <= MAX_BODY_BYTES {
             self.bytes.extend_from_slice(bytes);
         }
     }
 
     fn into_body(self) -> Body {
         if self.len == self.bytes.len() {
-            Body::of(&self.bytes.into())
+            Body::from_bytes(&self.bytes.into())
         } else {
-            Body::long(self.len)
+            Body::too_long(self.len)
         }
     }
 }

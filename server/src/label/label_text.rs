@@ -1,4 +1,4 @@
-//! The fixed words of a label, in English and Spanish.
+//! The fixed texts of a label, in English and Spanish.
 
 use parcelo::IdType;
 
@@ -24,9 +24,9 @@ pub(super) const ITEM: &str = "item / artículo";
 pub(super) const ITEMS: &str = "items / artículos";
 pub(super) const MORE: &str = "more / más";
 
-/// One parcel of one: every order is a single parcel.
+/// Piece 1 of 1: every order is a single parcel.
 pub(super) const ONE_PIECE: &str = "1 / 1";
-/// What stands where nothing was given.
+/// In place of a missing value.
 pub(super) const NOTHING: &str = "—";
 
 /// The name of a national id on paper.

@@ -1,11 +1,11 @@
-//! Calls of the service from code that cannot wait.
+//! Calls of async methods from synchronous code, such as `KeyBuilder::issue`.
 
 use futures_util::FutureExt;
 use tokio::task::unconstrained;
 
-/// What the future of a call comes to; a store in memory answers at once. The runtime would
-/// otherwise let a task that has done much in one go wait, whatever it asks for.
-pub(super) fn at_once<T>(call: impl Future<Output = T>) -> T {
+/// The result of a call that completes without waiting, as every call of a store in memory does. `unconstrained`,
+/// because tokio otherwise makes a task that has used up its budget wait, and the call would not be ready.
+pub(super) fn resolve_now<T>(call: impl Future<Output = T>) -> T {
     #[expect(clippy::expect_used, reason = "a store in memory answers at once")]
     unconstrained(call).now_or_never().expect("a store in memory answers at once")
 }

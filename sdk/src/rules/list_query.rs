@@ -1,5 +1,5 @@
-//! The query of the parcels' list (api: 4): which page, and which parcels. Unknown parameters are
-//! ignored, and of one that is given twice the last counts.
+//! The query of the parcel list (docs/api.md, List parcels): which page, and which parcels. Unknown parameters
+//! are ignored, and the last of a repeated one counts.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -8,18 +8,18 @@ use rust_decimal::Decimal;
 
 use super::{
     Rejected,
-    kinds::Text,
-    texts::{Wrong, faults},
+    field_types::{MAX_REFERENCE_CHARS, Text},
+    texts::{FaultText, faults},
 };
 use crate::model::{CountryCode, FieldFault, ParcelStatus};
 
-/// Which parcels a list is of, and which page of them.
+/// Which parcels to list, and which page of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListQuery {
     /// The page, from 1.
     pub page: u32,
-    /// Parcels on a full page, at most [`ListQuery::MAX_LIMIT`].
+    /// The page size, at most [`ListQuery::MAX_LIMIT`].
     pub limit: u32,
     /// Only parcels in this status.
     pub status: Option<ParcelStatus>,
@@ -49,12 +49,12 @@ impl Default for ListQuery {
 }
 
 impl ListQuery {
-    /// The most parcels of one page.
+    /// The largest page size.
     pub const MAX_LIMIT: u32 = 100;
-    /// The parcels of a page when the query does not say.
+    /// The page size without `limit`.
     pub const DEFAULT_LIMIT: u32 = 20;
-    /// The most characters of an order's id in the caller's system.
-    pub const MAX_ORDER_ID: usize = 100;
+    /// The longest `externalOrderId`, in characters.
+    pub const MAX_ORDER_ID: usize = MAX_REFERENCE_CHARS;
 }
 
 /// Checks the decoded pairs of a query; all faults at once, in the order of the documentation.
@@ -70,83 +70,83 @@ impl ListQuery {
 pub fn check_list<'q>(
     pairs: impl IntoIterator<Item = (Cow<'q, str>, Cow<'q, str>)>,
 ) -> Result<ListQuery, Rejected> {
-    let mut given = Given { pairs: pairs.into_iter().collect(), faults: Vec::new() };
+    let mut params = Params { pairs: pairs.into_iter().collect(), faults: Vec::new() };
     let query = ListQuery {
-        page: given.read("page", |text| count(text, u32::MAX)).unwrap_or(1),
-        limit: given
-            .read("limit", |text| count(text, ListQuery::MAX_LIMIT))
+        page: params.read("page", |text| whole_number(text, u32::MAX)).unwrap_or(1),
+        limit: params
+            .read("limit", |text| whole_number(text, ListQuery::MAX_LIMIT))
             .unwrap_or(ListQuery::DEFAULT_LIMIT),
-        status: given.read("status", status),
-        country: given.read("country", country),
-        external_order_id: given.read("externalOrderId", external_order_id),
-        created_from: given.read("createdFrom", moment),
-        created_to: given.read("createdTo", moment),
+        status: params.read("status", status),
+        country: params.read("country", country),
+        external_order_id: params.read("externalOrderId", external_order_id),
+        created_from: params.read("createdFrom", date_or_time),
+        created_to: params.read("createdTo", date_or_time),
     };
     if let (Some(from), Some(to)) = (query.created_from, query.created_to)
         && from > to
     {
-        given.fault("createdTo", faults::ends_before_start());
+        params.fault("createdTo", faults::ends_before_start());
     }
-    match given.faults {
+    match params.faults {
         faults if faults.is_empty() => Ok(query),
         faults => Err(Rejected { faults, warnings: Vec::new() }),
     }
 }
 
-/// The pairs by name, and what was wrong with them so far.
-struct Given<'q> {
+/// The parameters by name, and the faults found so far.
+struct Params<'q> {
     pairs: HashMap<Cow<'q, str>, Cow<'q, str>>,
     faults: Vec<FieldFault>,
 }
 
-impl Given<'_> {
-    fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, Wrong>) -> Option<T> {
+impl Params<'_> {
+    fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, FaultText>) -> Option<T> {
         match read(self.pairs.get(name)?) {
             Ok(value) => Some(value),
-            Err(wrong) => {
-                self.fault(name, wrong);
+            Err(fault) => {
+                self.fault(name, fault);
                 None
             }
         }
     }
 
-    fn fault(&mut self, name: &str, wrong: Wrong) {
-        self.faults.push(wrong.at(name));
+    fn fault(&mut self, name: &str, fault: FaultText) {
+        self.faults.push(fault.at(name));
     }
 }
 
-fn count(text: &str, most: u32) -> Result<u32, Wrong> {
+fn whole_number(text: &str, max: u32) -> Result<u32, FaultText> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(faults::not_whole());
     }
-    let count = text.parse().ok().filter(|count| (1..=most).contains(count));
-    count.ok_or_else(|| faults::between(Decimal::ONE, Decimal::from(most)))
+    let count = text.parse().ok().filter(|count| (1..=max).contains(count));
+    count.ok_or_else(|| faults::between(Decimal::ONE, Decimal::from(max)))
 }
 
-fn status(text: &str) -> Result<ParcelStatus, Wrong> {
+fn status(text: &str) -> Result<ParcelStatus, FaultText> {
     let status = ParcelStatus::from(text);
     if ParcelStatus::KNOWN.contains(&status) { Ok(status) } else { Err(faults::parcel_status()) }
 }
 
-fn country(text: &str) -> Result<CountryCode, Wrong> {
+fn country(text: &str) -> Result<CountryCode, FaultText> {
     CountryCode::parse(text).map_err(|_| faults::country())
 }
 
-fn external_order_id(text: &str) -> Result<String, Wrong> {
-    match Text::CODE.most(ListQuery::MAX_ORDER_ID).read(text)? {
+fn external_order_id(text: &str) -> Result<String, FaultText> {
+    match Text::CODE.with_max(ListQuery::MAX_ORDER_ID).read(text)? {
         "" => Err(faults::too_short(1)),
         id => Ok(id.to_owned()),
     }
 }
 
-/// A time with its offset, or a date, which stands for its beginning in UTC.
-fn moment(text: &str) -> Result<DateTime<Utc>, Wrong> {
+/// A time with its offset from UTC, or a date, which means midnight UTC.
+fn date_or_time(text: &str) -> Result<DateTime<Utc>, FaultText> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
     }
     let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| text.len() == 10);
-    date.map(|date| date.and_time(NaiveTime::MIN).and_utc()).ok_or_else(faults::day_or_moment)
+    date.map(|date| date.and_time(NaiveTime::MIN).and_utc()).ok_or_else(faults::date_or_time)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The bounds of the rules in the schemas of an OpenAPI document: each from the constant by which the
-//! validator judges.
+//! Writes the validator's limits into the schemas of the OpenAPI document, each from the validator's own constant,
+//! so that the two cannot differ.
 
 use rust_decimal::{Decimal, prelude::ToPrimitive};
 use utoipa::{
@@ -11,13 +11,13 @@ use utoipa::{
 };
 
 use super::{
-    admin::{MOST_ADDRESSES, MOST_WORDS},
-    carrier, goods,
-    kinds::{Bounds, Text},
-    phone, places, receiver, requests,
+    admin::{MAX_IP_ADDRESSES, MAX_LIST_WORDS},
+    carrier, contact,
+    field_types::{Bounds, Text},
+    goods, phone, receiver, requests,
 };
 
-/// What bounds a field.
+/// The limit of a field.
 enum Limit {
     /// A text.
     Characters(Text),
@@ -25,30 +25,30 @@ enum Limit {
     Phone,
     /// A number.
     Within(Bounds),
-    /// A list that may be empty, with the most of its elements.
-    AtMost(usize),
-    /// A list with one element at least.
-    OneTo(usize),
+    /// A list of at most so many elements.
+    MaxItems(usize),
+    /// A list of at least one and at most so many elements.
+    ItemsOneTo(usize),
 }
 
-use Limit::{AtMost, Characters, OneTo, Phone, Within};
+use Limit::{Characters, ItemsOneTo, MaxItems, Phone, Within};
 
-const COUNT: Bounds =
-    Bounds::Between(Decimal::ONE, Decimal::from_parts(goods::QUANTITY, 0, 0, false, 0));
+const QUANTITY_BOUNDS: Bounds =
+    Bounds::Between(Decimal::ONE, Decimal::from_parts(goods::MAX_QUANTITY, 0, 0, false, 0));
 
-/// The fields of requests, type by type; a field of a form of its own has that as its pattern.
+/// The fields of requests by type; fields of checked types, such as tracking numbers, have a pattern already.
 #[rustfmt::skip]
 const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ("OrderRequest", &[
         ("externalOrderId", Characters(Text::REFERENCE)),
         ("customerReference", Characters(Text::REFERENCE)),
-        ("products", AtMost(goods::PRODUCTS)),
+        ("products", MaxItems(goods::MAX_PRODUCTS)),
     ]),
     ("Sender", &[
         ("fullName", Characters(Text::LINE)),
         ("companyName", Characters(Text::LINE)),
         ("phone", Phone),
-        ("email", Characters(places::EMAIL)),
+        ("email", Characters(contact::EMAIL)),
     ]),
     ("SenderAddress", &[
         ("line1", Characters(Text::LINE)),
@@ -60,7 +60,7 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ("Receiver", &[
         ("fullName", Characters(Text::LINE)),
         ("phone", Phone),
-        ("email", Characters(places::EMAIL)),
+        ("email", Characters(contact::EMAIL)),
         ("nationalId", Characters(Text::DATA)),
     ]),
     ("ReceiverAddress", &[
@@ -71,12 +71,12 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
         ("deliveryInstructions", Characters(receiver::INSTRUCTIONS)),
     ]),
     ("ParcelDetails", &[
-        ("weightLbs", Within(goods::POUNDS)),
-        ("weightKg", Within(goods::KILOGRAMS)),
-        ("lengthCm", Within(goods::CENTIMETRES)),
-        ("widthCm", Within(goods::CENTIMETRES)),
-        ("heightCm", Within(goods::CENTIMETRES)),
-        ("declaredValue", Within(goods::MONEY)),
+        ("weightLbs", Within(goods::WEIGHT_LBS_BOUNDS)),
+        ("weightKg", Within(goods::WEIGHT_KG_BOUNDS)),
+        ("lengthCm", Within(goods::LENGTH_CM_BOUNDS)),
+        ("widthCm", Within(goods::LENGTH_CM_BOUNDS)),
+        ("heightCm", Within(goods::LENGTH_CM_BOUNDS)),
+        ("declaredValue", Within(goods::MONEY_BOUNDS)),
     ]),
     ("CustomsInfo", &[
         ("description", Characters(Text::NOTE)),
@@ -84,52 +84,52 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ]),
     ("Product", &[
         ("description", Characters(Text::NOTE)),
-        ("quantity", Within(COUNT)),
-        ("unitFobValue", Within(goods::MONEY)),
+        ("quantity", Within(QUANTITY_BOUNDS)),
+        ("unitFobValue", Within(goods::MONEY_BOUNDS)),
         ("hsCode", Characters(Text::DATA)),
         ("sku", Characters(Text::DATA)),
     ]),
     ("VoidRequest", &[
-        ("trackingNumbers", OneTo(requests::MAX_NUMBERS)),
-        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumbers", ItemsOneTo(requests::MAX_TRACKING_NUMBERS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
         ("reason", Characters(Text::NOTE)),
     ]),
     ("ReprintRequest", &[("reason", Characters(Text::NOTE))]),
     ("BatchTrackingRequest", &[
-        ("trackingNumbers", OneTo(requests::MAX_NUMBERS)),
-        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumbers", ItemsOneTo(requests::MAX_TRACKING_NUMBERS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
     ]),
     ("ManifestRequest", &[
-        ("trackingNumbers", OneTo(requests::MAX_PARCELS)),
-        ("trackingNumbers", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumbers", ItemsOneTo(requests::MAX_MANIFEST_PARCELS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
         ("flightNumber", Characters(Text::DATA)),
         ("originAirport", Characters(Text::DATA)),
         ("destinationAirport", Characters(Text::DATA)),
         ("reference", Characters(Text::REFERENCE)),
     ]),
-    ("CarrierEvents", &[("events", OneTo(carrier::MOST))]),
+    ("CarrierEvents", &[("events", ItemsOneTo(carrier::MAX_EVENTS))]),
     ("CarrierEvent", &[
         ("eventId", Characters(carrier::EVENT_ID)),
-        ("trackingNumber", Characters(Text::SOUGHT_NUMBER)),
+        ("trackingNumber", Characters(Text::LOOKUP_NUMBER)),
         ("location", Characters(Text::DATA)),
         ("description", Characters(Text::NOTE)),
         ("carrierCode", Characters(carrier::CARRIER_CODE)),
     ]),
     ("KeyRequest", &[
         ("name", Characters(Text::NAME)),
-        ("allowedCountries", OneTo(MOST_WORDS)),
+        ("allowedCountries", ItemsOneTo(MAX_LIST_WORDS)),
         ("allowedCountries", Characters(Text::DATA)),
-        ("ipWhitelist", AtMost(MOST_ADDRESSES)),
+        ("ipWhitelist", MaxItems(MAX_IP_ADDRESSES)),
         ("ipWhitelist", Characters(Text::DATA)),
         ("account", Characters(Text::NAME)),
     ]),
-    ("WebhookRequest", &[("events", AtMost(MOST_WORDS))]),
+    ("WebhookRequest", &[("events", MaxItems(MAX_LIST_WORDS))]),
     ("CarrierKeyRequest", &[("name", Characters(Text::NAME))]),
     ("AccountRequest", &[("name", Characters(Text::NAME))]),
     ("ReplayRequest", &[("eventId", Characters(Text::DATA))]),
 ];
 
-/// Writes the rules' bounds into the schema of a request's type; every other schema stays.
+/// Writes the limits into the schema of a request's type; any other schema is unchanged.
 ///
 /// ```
 /// use parcelo::Sender;
@@ -144,35 +144,35 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
 pub fn write_limits(name: &str, schema: &mut RefOr<Schema>) {
     let RefOr::T(Schema::Object(object)) = schema else { return };
     for (field, limit) in LIMITS.iter().filter(|(of, _)| *of == name).flat_map(|(_, all)| *all) {
-        let least = usize::from(object.required.iter().any(|required| required == field));
+        let min_length = usize::from(object.required.iter().any(|required| required == field));
         if let Some(RefOr::T(property)) = object.properties.get_mut(*field) {
-            limit.write(property, least);
+            limit.write(property, min_length);
         }
     }
 }
 
-/// Writes how long a text may be that is bounded outside the rules.
-pub fn limit_length(schema: &mut RefOr<Schema>, field: &str, most: usize) {
+/// Writes the maximum length of a text that is limited outside the validator.
+pub fn limit_length(schema: &mut RefOr<Schema>, field: &str, max: usize) {
     let RefOr::T(Schema::Object(object)) = schema else { return };
     if let Some(RefOr::T(Schema::Object(text))) = object.properties.get_mut(field) {
-        text.max_length = Some(most);
+        text.max_length = Some(max);
     }
 }
 
 impl Limit {
-    /// Onto a property; of a list of texts, the texts' onto its elements. A text that must be there
-    /// has `least` one character.
-    fn write(&self, property: &mut Schema, least: usize) {
+    /// Writes the limit into a property, or into its elements if it is a list of texts. A required text has
+    /// `min_length` 1.
+    fn write(&self, property: &mut Schema, min_length: usize) {
         match (property, self) {
-            (Schema::Object(text), Characters(bound)) => write_characters(text, *bound, least),
+            (Schema::Object(text), Characters(bound)) => write_characters(text, *bound, min_length),
             (Schema::Object(text), Phone) => {
-                write_characters(text, Text::DATA, least);
+                write_characters(text, Text::DATA, min_length);
                 text.pattern = Some(phone::pattern());
             }
             (Schema::Object(number), Within(bounds)) => write_bounds(number, *bounds),
-            (Schema::Array(list), AtMost(most)) => list.max_items = Some(*most),
-            (Schema::Array(list), OneTo(most)) => {
-                (list.min_items, list.max_items) = (Some(1), Some(*most));
+            (Schema::Array(list), MaxItems(max)) => list.max_items = Some(*max),
+            (Schema::Array(list), ItemsOneTo(max)) => {
+                (list.min_items, list.max_items) = (Some(1), Some(*max));
             }
             (Schema::Array(list), Characters(bound)) => write_each(list, *bound),
             _ => {}
@@ -180,8 +180,8 @@ impl Limit {
     }
 }
 
-fn write_characters(text: &mut Object, bound: Text, least: usize) {
-    text.min_length = Some(least).filter(|least| *least > 0);
+fn write_characters(text: &mut Object, bound: Text, min_length: usize) {
+    text.min_length = Some(min_length).filter(|min_length| *min_length > 0);
     text.max_length = Some(bound.max_characters());
 }
 
@@ -195,17 +195,17 @@ fn write_each(list: &mut Array, bound: Text) {
 
 fn write_bounds(number: &mut Object, bounds: Bounds) {
     match bounds {
-        Bounds::AboveZero(most) => {
+        Bounds::AboveZero(max) => {
             number.exclusive_minimum = Some(Number::Int(0));
-            number.maximum = written(most);
+            number.maximum = json_number(max);
         }
-        Bounds::Between(least, most) => {
-            (number.minimum, number.maximum) = (written(least), written(most));
+        Bounds::Between(min, max) => {
+            (number.minimum, number.maximum) = (json_number(min), json_number(max));
         }
     }
 }
 
-fn written(bound: Decimal) -> Option<Number> {
+fn json_number(bound: Decimal) -> Option<Number> {
     let whole = bound.to_isize().filter(|_| bound.is_integer()).map(Number::Int);
     whole.or_else(|| bound.to_f64().map(Number::Float))
 }

@@ -1,5 +1,7 @@
-//! Which characters the label can draw (spec: Label), so that the validator can warn before it is
-//! printed. The label's fonts hold at least these.
+//! Character classes: what the label can print, and what cannot be seen.
+//!
+//! The label's fonts (spec: Label) have at least the printable ones, so that the validator can warn before anything is
+//! printed. Invisible characters matter in names: two that look the same must not be different.
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -16,7 +18,7 @@ pub const PRINTABLE: &[(char, char)] = &[
     ('\u{20A0}', '\u{20BE}'),
 ];
 
-/// Characters without a shape: they are accepted and not drawn.
+/// Format characters, which have no glyph: they are accepted and not drawn.
 #[rustfmt::skip]
 const INVISIBLE: &[(char, char)] = &[
     ('\u{AD}', '\u{AD}'), ('\u{34F}', '\u{34F}'), ('\u{61C}', '\u{61C}'), ('\u{180B}', '\u{180F}'),
@@ -25,7 +27,7 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{E0000}', '\u{E007F}'), ('\u{E0100}', '\u{E01EF}'),
 ];
 
-/// Others of which nothing is seen: fillers that count as letters, breaks of lines that are no
+/// Further invisible characters: fillers that Unicode counts as letters, and line breaks that it does not count as
 /// control characters.
 #[rustfmt::skip]
 const HIDDEN: &[(char, char)] = &[
@@ -34,7 +36,7 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{1BCA0}', '\u{1BCA3}'), ('\u{1D173}', '\u{1D17A}'),
 ];
 
-/// True when the label can draw the character.
+/// True if the label can print the character.
 ///
 /// ```
 /// use parcelo::rules::is_printable;
@@ -44,12 +46,12 @@ pub fn is_printable(c: char) -> bool {
     within(PRINTABLE, c) || chinese::is_printable(c)
 }
 
-/// What labels with a Chinese font draw besides.
+/// What labels with the Chinese font can print besides.
 #[cfg(feature = "cjk")]
 mod chinese {
     use std::sync::LazyLock;
 
-    /// Punctuation, and ASCII as wide as an ideograph, without the tilde.
+    /// Punctuation, and full-width ASCII without the tilde, which the font lacks.
     const SIGNS: &[(char, char)] = &[('\u{3000}', '\u{301F}'), ('\u{FF01}', '\u{FF5D}')];
 
     /// The ideographs of GB 2312, sorted.
@@ -85,28 +87,28 @@ pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && within(INVISIBLE, c)
 }
 
-/// True for every character that nobody sees, and that can make one name look like another.
+/// True for every invisible character: with one, a name can look like another.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c) || within(HIDDEN, c)
 }
 
-/// True when a name holds a hidden character that none of its letters needs, so that it can look
-/// like another name. Control characters have a fault of their own.
-pub(crate) fn hides_needlessly(name: &str) -> bool {
+/// True if a name contains an invisible character that its script does not need. Control characters do not count: they
+/// have a fault of their own.
+pub(crate) fn has_suspicious_hidden_character(name: &str) -> bool {
     let is_needed = |c: char| {
-        NEEDED.iter().any(|(hidden, letters)| {
+        USED_BY_SCRIPTS.iter().any(|(hidden, letters)| {
             within(hidden, c) && name.chars().any(|letter| within(letters, letter))
         })
     };
     name.chars().any(|c| !c.is_control() && is_hidden(c) && !is_needed(c))
 }
 
-/// Characters, each end included.
+/// Ranges of characters, both ends included.
 type Ranges = &'static [(char, char)];
 
-/// Hidden characters with which some alphabets are spelt, and the letters of those.
+/// Invisible characters that some scripts are written with, and the letters of those scripts.
 #[rustfmt::skip]
-const NEEDED: &[(Ranges, Ranges)] = &[
+const USED_BY_SCRIPTS: &[(Ranges, Ranges)] = &[
     // Joiners: Persian, Urdu and Kurdish in Arabic letters, and the scripts of India and its
     // neighbours, change a letter's form with them.
     (&[('\u{200C}', '\u{200D}')], &[
@@ -114,20 +116,21 @@ const NEEDED: &[(Ranges, Ranges)] = &[
         ('\u{900}', '\u{DFF}'), ('\u{1000}', '\u{109F}'), ('\u{1780}', '\u{17FF}'),
         ('\u{1820}', '\u{18AA}'),
     ]),
-    // Marks that tell a sign between two directions where it belongs; they turn nothing around.
+    // Directional marks, which place punctuation between two directions. The overrides, which reverse text, are
+    // not among them.
     (&[('\u{61C}', '\u{61C}'), ('\u{200E}', '\u{200F}')], &[
         ('\u{5D0}', '\u{5F2}'), ('\u{620}', '\u{6FF}'), ('\u{710}', '\u{74F}'),
         ('\u{780}', '\u{7BF}'),
     ]),
-    // Forms of Mongolian letters.
+    // Variation selectors of Mongolian letters.
     (&[('\u{180B}', '\u{180F}')], &[('\u{1820}', '\u{18AA}')]),
-    // Forms of ideographs, which some family names in Japan insist on.
+    // Variation selectors of ideographs: some Japanese family names are written with them.
     (&[('\u{FE00}', '\u{FE0F}'), ('\u{E0100}', '\u{E01EF}')], &[
         ('\u{3400}', '\u{4DBF}'), ('\u{4E00}', '\u{9FFF}'), ('\u{20000}', '\u{323AF}'),
     ]),
 ];
 
-/// True when the label can show all of a text, accents joined to their letters.
+/// True if the label can print every character of a text, once combining accents are joined to their letters.
 pub(crate) fn is_all_printable(text: &str) -> bool {
     let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
     if is_nfc(text) { text.chars().all(fits) } else { text.nfc().all(fits) }
@@ -135,7 +138,7 @@ pub(crate) fn is_all_printable(text: &str) -> bool {
 
 fn within(ranges: &[(char, char)], c: char) -> bool {
     let after = ranges.partition_point(|(first, _)| *first <= c);
-    after.checked_sub(1).and_then(|place| ranges.get(place)).is_some_and(|(_, last)| c <= *last)
+    after.checked_sub(1).and_then(|index| ranges.get(index)).is_some_and(|(_, last)| c <= *last)
 }
 
 #[cfg(test)]

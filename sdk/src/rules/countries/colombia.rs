@@ -1,18 +1,21 @@
-//! Colombia: the city of DIVIPOLA, its department, the cédula (spec: country rules).
+//! Colombia: the city by DIVIPOLA, its department, the cédula (spec: country rules; docs/api.md, Colombia).
 
-use super::{
-    folding::{first_two, is_digits, without},
-    municipalities::{Found, Municipalities},
-    reader::Entry,
-    receiver::Destination,
-    regions::{Region, Regions},
-    texts::{countries, warnings},
+use super::ReceiverFields;
+use crate::{
+    model::{CountryCode, IdType},
+    rules::{
+        municipalities::{Found, Municipalities},
+        normalize::{first_two, is_digits, strip_separators},
+        reader::FieldValue,
+        regions::{Region, Regions},
+        texts::{countries, warnings},
+    },
 };
-use crate::model::{CountryCode, IdType};
 
-/// Checks what Colombia asks of a receiver.
-pub(crate) fn check(to: &Destination<'_>) {
-    to.national_id.demand(countries::colombia_id_required);
+/// Checks Colombia's rules. The spec requires the cédula and a valid city; the department and the postal code are not
+/// in its rules, so a mismatch there only warns.
+pub(crate) fn check(to: &ReceiverFields<'_>) {
+    to.national_id.require_or(countries::colombia_id_required);
     check_id(to);
     let given = department(&to.province);
     let found = city(&to.city, given);
@@ -23,29 +26,30 @@ pub(crate) fn check(to: &Destination<'_>) {
     check_zip(&to.zip, found.as_ref(), department);
 }
 
-fn check_id(to: &Destination<'_>) {
+fn check_id(to: &ReceiverFields<'_>) {
     if to.id_type.value().is_some_and(|kind| *kind != IdType::Cedula) {
         to.id_type.fault(countries::colombia_id_type());
         return;
     }
     let Some(id) = to.national_id.value() else { return };
-    let digits = without(id, &['.', ',', '-']);
+    // 6 to 10 digits: old numbers are shorter, and there is no check digit. All zeros stand for a missing number.
+    let digits = strip_separators(id, &['.', ',', '-']);
     let fits = (6..=10).contains(&digits.len()) && is_digits(&digits);
     if !fits || digits.bytes().all(|digit| digit == b'0') {
         to.national_id.fault(countries::colombia_id_form());
     }
 }
 
-fn department(province: &Entry<'_, &str>) -> Option<&'static Region> {
+fn department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = province.value()?;
-    let found = Regions::of(CountryCode::CO).find(name);
+    let found = Regions::for_country(CountryCode::CO).find(name);
     if found.is_none() {
         province.warn(warnings::department_unknown());
     }
     found
 }
 
-fn city(city: &Entry<'_, &str>, department: Option<&Region>) -> Option<Found> {
+fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<Found> {
     let name = city.value()?;
     let found = Municipalities::all().find(name);
     if found.is_none() {
@@ -55,9 +59,9 @@ fn city(city: &Entry<'_, &str>, department: Option<&Region>) -> Option<Found> {
     found
 }
 
-/// The department in which the city is, when there is one answer to that.
+/// The department of the city, if it is known: 70 names occur in more than one department, and the province decides.
 fn check_department(
-    to: &Destination<'_>,
+    to: &ReceiverFields<'_>,
     found: &Found,
     given: Option<&'static Region>,
 ) -> Option<&'static Region> {
@@ -71,7 +75,7 @@ fn check_department(
     }
 }
 
-fn check_zip(zip: &Entry<'_, &str>, found: Option<&Found>, department: Option<&Region>) {
+fn check_zip(zip: &FieldValue<'_, &str>, found: Option<&Found>, department: Option<&Region>) {
     if zip.is_absent() {
         zip.warn(warnings::postal_code_missing());
     }
@@ -81,8 +85,8 @@ fn check_zip(zip: &Entry<'_, &str>, found: Option<&Found>, department: Option<&R
         return;
     }
     let Some(prefix) = first_two(code) else { return };
-    let departments = Regions::of(CountryCode::CO);
-    let owner = departments.of_postal(prefix).map(|region| region.name);
+    let departments = Regions::for_country(CountryCode::CO);
+    let owner = departments.with_postal(prefix).map(|region| region.name);
     match (department, found) {
         (Some(region), _) if !region.has_postal(prefix) => {
             zip.warn(warnings::postal_state(owner, region.name));

@@ -1,8 +1,9 @@
-//! Names as they are compared: without accents, case, punctuation.
+//! Normalization before comparing: names without accents, case and punctuation, numbers without separators.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// NFKD without combining marks, lower case, every run of other characters one space, trimmed.
+/// Folds a name: NFKD without combining marks, lower case, every run of other characters becomes one space, trimmed.
+/// So `Bogotá, D.C.` and `BOGOTA DC` can be compared.
 pub(crate) fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
     if name.is_ascii() {
@@ -28,17 +29,17 @@ fn push_folded(folded: &mut String, chars: impl Iterator<Item = char>) {
     }
 }
 
-/// A text without the characters that people write between digits.
-pub(crate) fn without(text: &str, dropped: &[char]) -> String {
+/// A number without white space and these separators, which people write between digits.
+pub(crate) fn strip_separators(text: &str, dropped: &[char]) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !dropped.contains(c)).collect()
 }
 
-/// True when the text is `0`-`9` only and not empty.
+/// True if the text is not empty and all of it is `0`-`9`: full-width and Arabic digits are refused.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The number of the first two digits.
+/// The first two digits as a number.
 pub(crate) fn first_two(digits: &str) -> Option<u8> {
     digits.get(..2).filter(|two| is_digits(two))?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the controls answer.
+//! The controls' answers.
 
 use parcelo::{
     Operation, OrderRequest, ParcelStatus, TrackingNumber,
@@ -7,19 +7,19 @@ use parcelo::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::mock::{Fired, MockServer, Received, Recorded};
+use crate::mock::{Fired, MockServer, Received, RecordedRequest};
 
-/// What the clock shows, and what moving it did.
+/// The clock's time, and what happened while it was moved.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ClockShown {
     #[cfg_attr(test, schema(format = DateTime))]
     now: String,
-    /// What fell due on the way and was done, in order.
+    /// The parcels' steps that fell due on the way, in order.
     fired: Vec<FiredStep>,
 }
 
-/// A parcel's simulated step.
+/// A step of a parcel's simulated journey.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,14 +30,14 @@ struct FiredStep {
     status: ParcelStatus,
 }
 
-/// Planned faults that no request has met, in words.
+/// Descriptions of the planned faults that have hit no request.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct UnusedFaults {
     pub(super) unused: Vec<String>,
 }
 
-/// The requests that the server remembers, oldest first.
+/// The requests in the log, oldest first.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct RequestLog {
@@ -52,13 +52,13 @@ pub(super) struct RequestLog {
 struct LoggedRequest {
     #[cfg_attr(test, schema(format = DateTime))]
     at: String,
-    /// None for what is no operation, such as a label link.
+    /// `null` for a request without an operation, such as a label link.
     #[cfg_attr(test, schema(required))]
     operation: Option<&'static str>,
     method: String,
-    /// The pattern of its path; empty when no route has it.
+    /// The path's pattern; empty if no route matched.
     path: String,
-    /// What stood in the pattern's braces.
+    /// The path's parameter: what matched the pattern's braces.
     #[cfg_attr(test, schema(required))]
     parameter: Option<String>,
     /// The key's prefix and last four characters.
@@ -66,25 +66,25 @@ struct LoggedRequest {
     api_key: Option<String>,
     #[cfg_attr(test, schema(required))]
     idempotency_key: Option<String>,
-    /// The JSON that was sent.
+    /// The request's JSON.
     request: Value,
-    /// None when the operation was not carried out.
+    /// `null` if the operation was not executed.
     #[cfg_attr(test, schema(required))]
     status: Option<u16>,
-    /// The JSON of the service's answer, whether or not a fault kept it from leaving.
+    /// The JSON of the service's answer, whether or not a fault suppressed it.
     answer: Value,
-    /// The planned faults that it met, in words.
+    /// Descriptions of the planned faults that were injected.
     faults: Vec<String>,
 }
 
-/// What was done twice, and the planned faults that no request has met, in words.
+/// Descriptions of what was done twice, of unmet expectations and of faults that have hit no request.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct Offences {
     pub(super) offences: Vec<String>,
 }
 
-/// An order that may be sent as it is.
+/// A valid order.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct SampleOrder {
@@ -105,17 +105,17 @@ pub(super) struct ResetDone {
     pub(super) deleted: Deleted,
 }
 
-/// The way that a parcel went.
+/// The statuses that a parcel went through.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusPut {
     pub(super) tracking_number: TrackingNumber,
-    /// The statuses on the way; none when it was there.
+    /// The statuses on the path; empty if it had the status already.
     pub(super) statuses: Vec<ParcelStatus>,
 }
 
-/// Where webhooks go from now on.
+/// The address that webhooks go to from now on.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxStarted {
@@ -126,31 +126,31 @@ pub(super) struct InboxStarted {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxShown {
-    /// Whether there is an inbox.
+    /// Whether an inbox was started.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
-    /// Why an event that is waited for may never come, in words.
+    /// Explanations why an expected event may never arrive.
     pub(super) hints: Vec<String>,
 }
 
-/// One delivery as it arrived, whatever it was answered.
+/// One delivery as it arrived, whatever the answer was.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxDelivery {
-    /// The same at every attempt.
+    /// The event's id, the same in every attempt.
     id: String,
     #[cfg_attr(test, schema(format = DateTime))]
     at: String,
-    /// Whether its signature and time were right.
+    /// Whether its signature and timestamp were valid.
     verified: bool,
-    /// The JSON that came.
+    /// The JSON as received.
     body: Value,
-    /// What it was answered.
+    /// The status of the answer.
     status: u16,
 }
 
 impl ClockShown {
-    pub(super) fn of(server: &MockServer, fired: &[Fired]) -> Self {
+    pub(super) fn new(server: &MockServer, fired: &[Fired]) -> Self {
         let fired = fired.iter().map(|one| FiredStep {
             at: time::to_text(one.at.to_utc()),
             tracking_number: one.tracking_number.clone(),
@@ -161,14 +161,14 @@ impl ClockShown {
 }
 
 impl RequestLog {
-    pub(super) fn of(requests: &[Recorded]) -> Self {
-        let requests: Vec<_> = requests.iter().map(LoggedRequest::of).collect();
+    pub(super) fn new(requests: &[RecordedRequest]) -> Self {
+        let requests: Vec<_> = requests.iter().map(LoggedRequest::new).collect();
         Self { count: requests.len(), requests }
     }
 }
 
 impl LoggedRequest {
-    fn of(request: &Recorded) -> Self {
+    fn new(request: &RecordedRequest) -> Self {
         Self {
             at: time::to_text(request.at),
             operation: request.operation.map(Operation::name),
@@ -186,7 +186,7 @@ impl LoggedRequest {
 }
 
 impl InboxDelivery {
-    pub(super) fn of(received: &Received) -> Self {
+    pub(super) fn new(received: &Received) -> Self {
         Self {
             id: received.id.clone(),
             at: time::to_text(received.at),

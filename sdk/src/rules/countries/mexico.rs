@@ -1,40 +1,42 @@
-//! Mexico: the state in either spelling, the postal code, the RFC (spec: country rules).
+//! Mexico: the state as `province` or `state`, the postal code, the RFC (spec: country rules; docs/api.md, Mexico).
 //!
-//! The check digit only warns: about one RFC in sixty-five that is in use fails it.
+//! The check digit only warns: about one in sixty-five RFCs in use fails it.
 
 use chrono::NaiveDate;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{
-    folding::{first_two, is_digits, without},
-    reader::Entry,
-    receiver::Destination,
-    regions::{Region, Regions},
-    texts::{Odd, Wrong, countries, warnings},
+use super::ReceiverFields;
+use crate::{
+    model::CountryCode,
+    rules::{
+        normalize::{first_two, is_digits, strip_separators},
+        reader::FieldValue,
+        regions::{Region, Regions},
+        texts::{FaultText, WarningText, countries, warnings},
+    },
 };
-use crate::model::CountryCode;
 
-/// The RFCs for the general public and for foreigners, which have no check digit.
-const GENERIC: [&str; 2] = ["XAXX010101000", "XEXX010101000"];
+/// The RFCs for the general public and for foreigners, which do not pass the check.
+const GENERIC_RFCS: [&str; 2] = ["XAXX010101000", "XEXX010101000"];
 
-/// The characters of an RFC in the order of their values in its check.
-const ALPHABET: &str = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ Ñ";
+/// The characters of an RFC by their value in its check digit: the position here.
+const CHECK_ALPHABET: &str = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ Ñ";
 
-/// A CURP's characters; people mistake it for the RFC.
-const CURP: usize = 18;
+/// The length of a CURP, the national ID, which is often given instead of the RFC.
+const CURP_LEN: usize = 18;
 
-/// Checks what Mexico asks of a receiver.
-pub(crate) fn check(to: &Destination<'_>) {
+/// Checks Mexico's rules (spec: nationalId optional; state required; postal code required, 5 digits).
+pub(crate) fn check(to: &ReceiverFields<'_>) {
     check_rfc(&to.national_id);
     let state = state(to);
-    to.zip.demand(countries::mexico_zip_required);
+    to.zip.require_or(countries::mexico_zip_required);
     check_zip(&to.zip, state);
 }
 
 /// The state that `province`, `state` or both name.
-fn state(to: &Destination<'_>) -> Option<&'static Region> {
+fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     if to.state.is_absent() {
-        to.province.demand(countries::mexico_state_required);
+        to.province.require_or(countries::mexico_state_required);
         return named(&to.province);
     }
     if to.province.is_absent() {
@@ -48,9 +50,9 @@ fn state(to: &Destination<'_>) -> Option<&'static Region> {
     Some(province)
 }
 
-fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
+fn named(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = given.value()?;
-    let states = Regions::of(CountryCode::MX);
+    let states = Regions::for_country(CountryCode::MX);
     let state = states.find(name);
     if state.is_none() {
         given.fault(countries::mexico_state().suggest(states.suggest(name)));
@@ -58,7 +60,7 @@ fn named(given: &Entry<'_, &str>) -> Option<&'static Region> {
     state
 }
 
-fn check_zip(zip: &Entry<'_, &str>, state: Option<&Region>) {
+fn check_zip(zip: &FieldValue<'_, &str>, state: Option<&Region>) {
     let Some(code) = zip.value() else { return };
     if code.len() != 5 || !is_digits(code) {
         zip.fault(countries::mexico_zip_form());
@@ -66,29 +68,31 @@ fn check_zip(zip: &Entry<'_, &str>, state: Option<&Region>) {
     }
     let (Some(state), Some(prefix)) = (state, first_two(code)) else { return };
     if !state.has_postal(prefix) {
-        let owner = Regions::of(CountryCode::MX).of_postal(prefix).map(|owner| owner.name);
+        let owner =
+            Regions::for_country(CountryCode::MX).with_postal(prefix).map(|owner| owner.name);
         zip.warn(warnings::postal_state(owner, state.name));
     }
 }
 
-fn check_rfc(id: &Entry<'_, &str>) {
+fn check_rfc(id: &FieldValue<'_, &str>) {
     let Some(text) = id.value() else { return };
+    // An Ñ may arrive as N and a combining tilde.
     let composed: String = text.nfc().collect();
-    let rfc = without(&composed, &['-', '_']).to_uppercase();
-    match judge(&rfc) {
+    let rfc = strip_separators(&composed, &['-', '_']).to_uppercase();
+    match check_rfc_form(&rfc) {
         Ok(None) => {}
-        Ok(Some(odd)) => id.warn(odd),
-        Err(wrong) => id.fault(wrong),
+        Ok(Some(warning)) => id.warn(warning),
+        Err(fault) => id.fault(fault),
     }
 }
 
-/// What is wrong with an RFC, or else what is odd about it.
-fn judge(rfc: &str) -> Result<Option<Odd>, Wrong> {
+/// The fault of an RFC, or else its warning.
+fn check_rfc_form(rfc: &str) -> Result<Option<WarningText>, FaultText> {
     let chars: Vec<char> = rfc.chars().collect();
     let letters = match chars.len() {
-        12 => 3,
-        13 => 4,
-        CURP if rfc.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+        12 => 3, // a company's
+        13 => 4, // a person's
+        CURP_LEN if rfc.bytes().all(|b| b.is_ascii_alphanumeric()) => {
             return Err(countries::mexico_curp());
         }
         _ => return Err(countries::mexico_rfc_form()),
@@ -105,18 +109,19 @@ fn judge(rfc: &str) -> Result<Option<Odd>, Wrong> {
     if !is_date(&date.iter().collect::<String>()) {
         return Err(countries::mexico_rfc_date());
     }
-    let fine = GENERIC.contains(&rfc) || check_character(&chars) == chars.last().copied();
-    Ok((!fine).then(warnings::id_check_digit))
+    let passes = GENERIC_RFCS.contains(&rfc) || check_character(&chars) == chars.last().copied();
+    Ok((!passes).then(warnings::id_check_digit))
 }
 
-/// True for a date of either century; the RFC does not say which.
+/// True if the date exists in either century: an RFC has only two digits of the year.
 fn is_date(digits: &str) -> bool {
     ["19", "20"]
         .iter()
         .any(|century| NaiveDate::parse_from_str(&format!("{century}{digits}"), "%Y%m%d").is_ok())
 }
 
-/// Modulo 11 over the first twelve places; a company's shorter RFC starts with a space.
+/// The check character: modulo 11 over the first twelve characters, weighted 13 to 2; a company's shorter RFC is padded
+/// with a space in front.
 fn check_character(rfc: &[char]) -> Option<char> {
     let (_, body) = rfc.split_last()?;
     let padding = 12_usize.saturating_sub(body.len());
@@ -124,11 +129,11 @@ fn check_character(rfc: &[char]) -> Option<char> {
     let sum: usize = padded
         .enumerate()
         .filter_map(|(place, c)| {
-            let value = ALPHABET.chars().position(|known| known == *c)?;
+            let value = CHECK_ALPHABET.chars().position(|known| known == *c)?;
             Some(value * 13_usize.saturating_sub(place))
         })
         .sum();
-    ALPHABET.chars().nth((11 - sum % 11) % 11)
+    CHECK_ALPHABET.chars().nth((11 - sum % 11) % 11)
 }
 
 #[cfg(test)]
@@ -138,10 +143,13 @@ mod tests {
     #[test]
     fn published_numbers_keep_their_check_and_any_other_end_does_not() {
         for rfc in ["SAT970701NN3", "GODE561231GR8", "CFE370814QI0", "BNM840515VB1"] {
-            assert!(matches!(judge(rfc), Ok(None)), "{rfc}");
+            assert!(matches!(check_rfc_form(rfc), Ok(None)), "{rfc}");
             let (body, own) = rfc.split_at(rfc.len() - 1);
             for end in "0123456789A".chars().filter(|end| !own.contains(*end)) {
-                assert!(matches!(judge(&format!("{body}{end}")), Ok(Some(_))), "{body}{end}");
+                assert!(
+                    matches!(check_rfc_form(&format!("{body}{end}")), Ok(Some(_))),
+                    "{body}{end}"
+                );
             }
         }
     }

@@ -1,5 +1,4 @@
-//! What the controls take: the bodies of their requests, read strictly, for a control that is
-//! misspelt must not look like one that did nothing.
+//! The controls' requests. They are parsed strictly: a misspelt control must not look like one that had no effect.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,29 +24,29 @@ use crate::{
     http::any_json_object,
     mock::{
         MockServer, Requests,
-        clock::{later, read_time},
+        clock::{add, read_time},
         key::DEFAULT_NAME,
-        reply::STATUSES,
+        reply::FINAL_STATUSES,
     },
 };
 
-/// How the clock is to be moved: `set` first, then `advance`, `until`, and `mode` last.
+/// How to move the clock; executed in the order `set`, `advance`, `until`, `mode`.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClockMove {
     #[cfg_attr(test, schema(schema_with = schemas::seconds_or_duration))]
     pub(super) advance: Option<Value>,
-    /// To a time, in the years 0 to 9999.
+    /// Sets it to a time in the years 0 to 9999.
     #[cfg_attr(test, schema(format = DateTime, example = "2026-01-05T09:00:00Z"))]
     pub(super) set: Option<String>,
-    /// Ahead until a parcel is in a status, from step to step of its simulated journey.
+    /// Advances it until a parcel has a status, from step to step of its simulated journey.
     pub(super) until: Option<Until>,
-    /// How it goes on.
+    /// How it runs from then on.
     pub(super) mode: Option<ClockMode>,
 }
 
-/// A parcel, and the status that is waited for.
+/// A parcel and the status to reach.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -66,7 +65,7 @@ pub(super) enum ClockMode {
     System,
 }
 
-/// A fault, and the requests that meet it: all, unless told otherwise.
+/// A fault and the requests that it hits; by default all.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -76,37 +75,38 @@ pub(super) struct PlannedFault {
     /// Only this request, counted from 1.
     #[cfg_attr(test, schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64))]
     pub(super) nth: Option<u32>,
-    /// Only so many requests.
+    /// Only this many requests.
     #[cfg_attr(test, schema(format = Int64, minimum = 1, maximum = 4_294_967_295u64))]
     pub(super) first: Option<u32>,
-    /// Each request with this probability. Of `nth`, `first` and `probability` there is one at most.
+    /// Each request with this probability. At most one of `nth`, `first` and `probability` may be given.
     #[cfg_attr(test, schema(exclusive_minimum = 0, maximum = 1))]
     pub(super) probability: Option<f64>,
     /// Only requests with this API key.
     pub(super) key: Option<String>,
     /// Only requests about this order: its tracking number, external order id or idempotency key.
     pub(super) order: Option<String>,
-    /// Whether it happens after the operation was carried out.
+    /// Whether the operation is executed before the fault.
     #[serde(default)]
     pub(super) after_commit: bool,
-    /// What happens.
+    /// The kind of fault.
     pub(super) fault: FaultKind,
-    /// Of a latency or each piece of a slow body, above 0; of a 429, 1 unless given; of no other.
+    /// The duration of a latency, or of each chunk of a slow body, above 0; the wait of a 429, by default 1. No other kind
+    /// takes it.
     #[cfg_attr(test, schema(minimum = 0))]
     pub(super) seconds: Option<f64>,
     #[cfg_attr(test, schema(schema_with = schemas::error_codes))]
     pub(super) code: Option<String>,
-    /// Of a reply, and of nothing else, as the next two.
+    /// The status of a reply. Only a reply takes it, and the next two.
     #[cfg_attr(test, schema(minimum = 200, maximum = 999))]
     pub(super) status: Option<u16>,
-    /// Names with a value, or with several.
+    /// Header names, each with one or several values.
     pub(super) headers: Option<BTreeMap<String, HeaderValues>>,
-    /// A text as it is sent; anything else is sent as JSON.
+    /// A string is sent as it is; any other value is sent as JSON.
     #[cfg_attr(test, schema(value_type = Option<Value>))]
     pub(super) body: Option<Value>,
 }
 
-/// The value of a header, or the values of one that is sent several times.
+/// The value of a header, or its values if it is sent several times.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(untagged)]
@@ -115,7 +115,7 @@ pub(super) enum HeaderValues {
     Several(Vec<String>),
 }
 
-/// What happens to a request.
+/// The kinds of faults.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -128,13 +128,13 @@ pub(super) enum FaultKind {
     TruncatedBody,
     SlowBody,
     MalformedJson,
-    /// An answer of a status, headers and body of one's own, as of a proxy: nothing of the service's is in it.
+    /// An answer with a status, headers and body of the suite's choice, as a proxy might give it.
     Reply,
-    /// No answer at all; the connection stays open.
+    /// No answer; the connection stays open.
     Hang,
 }
 
-/// A key of an account of its own choosing, for every country unless told otherwise.
+/// An API key to create; by default of the account `default` and for every country.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -144,23 +144,23 @@ pub(super) struct WantedKey {
     /// Codes of supported countries, or `*` alone.
     #[cfg_attr(test, schema(value_type = Option<Vec<String>>))]
     allowed_countries: Option<Value>,
-    /// Requests a second.
+    /// Its limit of requests a second.
     #[cfg_attr(test, schema(format = Int64, maximum = 4_294_967_295u64))]
     pub(super) rate_limit: Option<u32>,
 }
 
-/// A key that is to get a new secret.
+/// An API key that gets a new secret.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeyToRotate {
-    /// The whole key, as it is now.
+    /// The key's present secret.
     key: String,
     #[cfg_attr(test, schema(schema_with = schemas::seconds_or_duration_of_overlap))]
     overlap: Option<Value>,
 }
 
-/// The status that a parcel is to be in.
+/// The status to change a parcel to.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -173,79 +173,79 @@ pub(super) struct WantedStatus {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WantedInbox {
-    /// The statuses of its first answers; 200 after them.
+    /// The statuses of its first answers; later ones are 200.
     #[serde(default)]
     #[cfg_attr(test, schema(schema_with = schemas::statuses))]
     pub(super) reply: Vec<u16>,
 }
 
-/// What a control takes; `what` it is says the refusal.
+/// Parses a control's body; `what` names it in the error.
 pub(super) async fn read<T: for<'de> Deserialize<'de>>(
     request: Request,
     what: &str,
 ) -> Result<T, Refusal> {
     let body = any_json_object(request).await?;
-    serde_json::from_value(body).map_err(|error| wrong(&format!("{what}: {error}")))
+    serde_json::from_value(body).map_err(|error| invalid(&format!("{what}: {error}")))
 }
 
-pub(super) fn wrong(message: &str) -> Refusal {
-    wrong_at("body", message)
+pub(super) fn invalid(message: &str) -> Refusal {
+    invalid_at("body", message)
 }
 
-fn wrong_at(field: &str, message: &str) -> Refusal {
+fn invalid_at(field: &str, message: &str) -> Refusal {
     Refusal::invalid(&[FieldFault::new(
         field,
         FaultCode::InvalidFormat,
-        (message, format!("El control no se entiende ({message}).")),
+        (message, format!("El control no es válido ({message}).")),
     )])
 }
 
 impl ClockMove {
-    /// What asks for nothing is misspelt, or was left out by mistake.
+    /// An empty request is refused: it must be a mistake.
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        let asks = self.advance.is_some() || self.set.is_some() || self.until.is_some();
-        if asks || self.mode.is_some() {
+        let moves = self.advance.is_some() || self.set.is_some() || self.until.is_some();
+        if moves || self.mode.is_some() {
             return Ok(());
         }
-        Err(wrong("the clock is moved by advance, set, until or mode: give one of them"))
+        Err(invalid("give at least one of advance, set, until and mode"))
     }
 
-    /// The time to be set.
+    /// The time to set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
         read_time(text).map(Some).ok_or_else(|| {
-            wrong("set is a time such as 2026-01-05T08:00:00Z, in the years 0 to 9999")
+            invalid("set must be a time in the years 0 to 9999, such as 2026-01-05T08:00:00Z")
         })
     }
 
-    /// By how much the clock, which then shows `from`, is to be moved.
+    /// How far to advance the clock, which shows `from` by then.
     pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
         let Some(given) = &self.advance else { return Ok(None) };
         let by = duration("advance", given)?;
-        let end = later(from, by);
-        end.map(|_| Some(by)).ok_or_else(|| wrong("advance leads beyond the year 9999"))
+        let end = add(from, by);
+        end.map(|_| Some(by)).ok_or_else(|| invalid("advance must not lead beyond the year 9999"))
     }
 }
 
 impl KeyToRotate {
     pub(super) fn key(&self) -> Result<ApiKey, Refusal> {
-        ApiKey::parse(&self.key).map_err(|_| wrong_at("key", "key is an API key, whole"))
+        ApiKey::parse(&self.key).map_err(|_| invalid_at("key", "key must be a complete API key"))
     }
 
-    /// How long the old secret is to keep working.
+    /// How long the old secret keeps working.
     pub(super) fn overlap(&self) -> Result<Duration, Refusal> {
-        let usual = Duration::from_secs(DEFAULT_OVERLAP_SECONDS.into());
+        let default = Duration::from_secs(DEFAULT_OVERLAP_SECONDS.into());
         let given = self.overlap.as_ref().map(|given| duration("overlap", given)).transpose()?;
-        let overlap = given.unwrap_or(usual);
+        let overlap = given.unwrap_or(default);
         if overlap.as_secs_f64() > f64::from(MAX_OVERLAP_SECONDS) {
-            return Err(wrong_at("overlap", "overlap is at most 7 days"));
+            return Err(invalid_at("overlap", "overlap must be at most 7 days"));
         }
         Ok(overlap)
     }
 }
 
 impl WantedKey {
-    /// The key that the admin API would make of it: by the same rules.
+    /// The key as the admin API would create it, checked by the same rules.
     pub(super) fn check(&self, destinations: &Destinations) -> Result<KeyRequest, Refusal> {
         let every = json!(["*"]);
         let body = json!({
@@ -261,16 +261,16 @@ impl WantedKey {
 
 impl WantedInbox {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        let is_status = |status: &u16| (STATUSES.0..=STATUSES.1).contains(status);
+        let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
         if self.reply.iter().all(is_status) {
             return Ok(());
         }
-        Err(wrong("reply is a list of statuses of final answers, 200 to 999"))
+        Err(invalid("reply must be a list of final statuses, 200 to 999"))
     }
 }
 
-/// The requests that are asked for: of an operation, about an order; all of them unless one is named.
-pub(super) fn asked_requests<'a>(
+/// The requests of an operation, about an order, or all.
+pub(super) fn select_requests<'a>(
     server: &'a MockServer,
     query: Option<&str>,
 ) -> Result<Requests<'a>, Refusal> {
@@ -280,9 +280,9 @@ pub(super) fn asked_requests<'a>(
             "operation" if !seen.contains(&name) => requests.of(operation(&value)?),
             "order" if !seen.contains(&name) && !value.is_empty() => requests.for_order(&value),
             _ => {
-                return Err(wrong_at(
+                return Err(invalid_at(
                     &name,
-                    "requests are chosen by ?operation=NAME&order=NAME, each once",
+                    "the parameters are operation and order, each at most once",
                 ));
             }
         };
@@ -291,21 +291,21 @@ pub(super) fn asked_requests<'a>(
     Ok(requests)
 }
 
-/// The operation with a name.
+/// The operation with this name.
 pub(super) fn operation(name: &str) -> Result<Operation, Refusal> {
     let found = Operation::ALL.iter().find(|operation| operation.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
-        wrong_at("operation", &format!("operation is one of {}", names.join(", ")))
+        invalid_at("operation", &format!("operation must be one of {}", names.join(", ")))
     })
 }
 
-/// What [`duration`] reads.
-const FORMS: &str = "a number of seconds, not below 0, or a duration of weeks, days, hours, \
-                     minutes and seconds such as \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; months \
-                     and years have no one length";
+/// The forms that [`duration`] accepts.
+const DURATION_FORMS: &str = "a number of seconds from 0, or a duration of weeks, days, hours, \
+                              minutes and seconds such as \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; \
+                              months and years vary in length";
 
-/// Seconds as a number, or an ISO 8601 duration of weeks and less, whose last part may be broken:
+/// Seconds as a number, or an ISO 8601 duration of weeks and smaller units, whose last part may have decimals:
 /// `P1DT2H30M5.5S`.
 fn duration(field: &str, given: &Value) -> Result<Duration, Refusal> {
     let read = match given {
@@ -314,7 +314,7 @@ fn duration(field: &str, given: &Value) -> Result<Duration, Refusal> {
         _ => None,
     };
     let read = read.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    read.ok_or_else(|| wrong_at(field, &format!("{field} is {FORMS}")))
+    read.ok_or_else(|| invalid_at(field, &format!("{field} must be {DURATION_FORMS}")))
 }
 
 fn iso_seconds(text: &str) -> Option<f64> {
@@ -340,13 +340,13 @@ fn iso_seconds(text: &str) -> Option<f64> {
     text.ends_with(['W', 'D', 'H', 'M', 'S']).then_some(total)
 }
 
-/// Digits, and more of them behind a point or a comma.
+/// Digits, optionally with more of them after a point or a comma, the two decimal signs of ISO 8601.
 fn decimal(text: &str) -> Option<f64> {
-    let (whole, broken) = text.split_once(['.', ',']).unwrap_or((text, "0"));
+    let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, "0"));
     let are_digits =
         |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    (are_digits(whole) && are_digits(broken)).then_some(())?;
-    format!("{whole}.{broken}").parse().ok()
+    (are_digits(whole) && are_digits(fraction)).then_some(())?;
+    format!("{whole}.{fraction}").parse().ok()
 }
 
 #[cfg(test)]

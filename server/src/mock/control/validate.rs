@@ -1,5 +1,5 @@
-//! Whether a fault makes sense before it is planned: a plan that contradicts itself, or can do
-//! nothing, is a mistake in a suite that would look like a server without faults.
+//! Checks a fault before it is planned: one that contradicts itself or can have no effect is a mistake of the suite, which
+//! would otherwise look like a server without faults.
 
 use std::time::Duration;
 
@@ -10,33 +10,33 @@ use parcelo::{
 
 use serde_json::Value;
 
-use super::asked::{FaultKind, HeaderValues, PlannedFault, operation};
+use super::requests::{FaultKind, HeaderValues, PlannedFault, operation};
 use crate::{
     domain::Refusal,
-    mock::{Fault, MockServer, Reply, reply::STATUSES},
+    mock::{Fault, MockServer, Reply, reply::FINAL_STATUSES},
 };
 
-/// Plans the fault.
-pub(super) fn plan(server: &MockServer, asked: &PlannedFault) -> Result<(), Refusal> {
-    let (time, code, reply) = (asked.time()?, asked.error()?, asked.reply()?);
-    let fault = asked.select(server)?;
-    match asked.fault {
+/// Checks and plans the fault.
+pub(super) fn plan(server: &MockServer, requested: &PlannedFault) -> Result<(), Refusal> {
+    let (time, code, reply) = (requested.time()?, requested.error()?, requested.reply()?);
+    let fault = requested.select(server)?;
+    match requested.fault {
         FaultKind::Latency => fault.latency(time),
-        FaultKind::Error => fault.error(code.ok_or_else(no_code)?),
+        FaultKind::Error => fault.error(code.ok_or_else(missing_code)?),
         FaultKind::RateLimited => fault.rate_limited(time),
         FaultKind::Close => fault.close(),
         FaultKind::Reset => fault.reset_connection(),
         FaultKind::TruncatedBody => fault.truncated_body(),
         FaultKind::SlowBody => fault.slow_body(time),
         FaultKind::MalformedJson => fault.malformed_json(),
-        FaultKind::Reply => fault.reply(reply.ok_or_else(no_status)?),
+        FaultKind::Reply => fault.reply(reply.ok_or_else(missing_status)?),
         FaultKind::Hang => fault.reply(Reply::hang()),
     }
     Ok(())
 }
 
 impl PlannedFault {
-    /// The requests that are to meet it.
+    /// A fault of the selected requests.
     fn select<'a>(&self, server: &'a MockServer) -> Result<Fault<'a>, Refusal> {
         let faults = server.faults();
         let mut fault = match &self.operation {
@@ -44,16 +44,16 @@ impl PlannedFault {
             None => faults.on_any(),
         };
         if let Some(key) = &self.key {
-            fault = fault.key(&ApiKey::parse(key).map_err(|_| no_key())?);
+            fault = fault.key(&ApiKey::parse(key).map_err(|_| bad_key())?);
         }
         if let Some(order) = &self.order {
             fault = fault.for_order(order);
         }
         fault = match (self.nth, self.first, self.probability) {
             (None, None, None) => fault,
-            (Some(nth), None, None) => fault.nth(counted("nth", nth)?),
-            (None, Some(first), None) => fault.first(counted("first", first)?),
-            (None, None, Some(chance)) => fault.probability(likely(chance)?),
+            (Some(nth), None, None) => fault.nth(positive("nth", nth)?),
+            (None, Some(first), None) => fault.first(positive("first", first)?),
+            (None, None, Some(chance)) => fault.probability(probability(chance)?),
             (Some(_), Some(_), _) => return Err(exclusive("first", "nth")),
             (Some(_), None, Some(_)) => return Err(exclusive("probability", "nth")),
             (None, Some(_), Some(_)) => return Err(exclusive("probability", "first")),
@@ -61,25 +61,25 @@ impl PlannedFault {
         Ok(if self.after_commit { fault.after_commit() } else { fault })
     }
 
-    /// How long it takes, or a 429 lasts; nothing for those that take no time.
+    /// The duration of the fault, or of a 429's wait; zero for kinds without one.
     fn time(&self) -> Result<Duration, Refusal> {
         let given = self.seconds.map(Duration::try_from_secs_f64).transpose();
-        let given = given.map_err(|_| no_seconds("seconds is a number, not below 0"))?;
+        let given = given.map_err(|_| bad_seconds("seconds must be a number, at least 0"))?;
         match (&self.fault, given) {
             (FaultKind::Latency | FaultKind::SlowBody, None | Some(Duration::ZERO)) => {
-                Err(no_seconds("in 0 seconds this fault does nothing: give seconds, above 0"))
+                Err(bad_seconds("this fault has no effect in 0 seconds: give seconds above 0"))
             }
             (FaultKind::Latency | FaultKind::SlowBody | FaultKind::RateLimited, given) => {
                 Ok(given.unwrap_or_default())
             }
             (_, None) => Ok(Duration::ZERO),
-            (_, Some(_)) => Err(no_seconds(
-                "only latency, slowBody and rateLimited take time: leave out seconds",
+            (_, Some(_)) => Err(bad_seconds(
+                "only latency, slowBody and rateLimited take seconds: leave them out",
             )),
         }
     }
 
-    /// The answer of one's own, for the fault that has one.
+    /// The reply, if the fault is one; only then may its fields be given.
     fn reply(&self) -> Result<Option<Reply>, Refusal> {
         let FaultKind::Reply = self.fault else {
             let own = [
@@ -89,22 +89,22 @@ impl PlannedFault {
             ];
             return match own.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(None),
-                Some((field, _)) => Err(misfit(
+                Some((field, _)) => Err(invalid_at(
                     field,
                     &format!(
-                        "only \"fault\": \"reply\" has {field}: leave it out, or plan a reply"
+                        "only \"fault\": \"reply\" takes {field}: leave it out, or plan a reply"
                     ),
                     &format!(
-                        "solo \"fault\": \"reply\" tiene {field}: quítelo, o planee una respuesta"
+                        "solo \"fault\": \"reply\" admite {field}: quítelo, o planee una respuesta"
                     ),
                 )),
             };
         };
-        let is_status = |status: &u16| (STATUSES.0..=STATUSES.1).contains(status);
-        let status = self.status.filter(is_status).ok_or_else(no_status)?;
+        let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
+        let status = self.status.filter(is_status).ok_or_else(missing_status)?;
         let mut reply = Reply::status(status);
         for (name, value) in self.header_lines() {
-            reply = reply.with_header(name, value).ok_or_else(no_header)?;
+            reply = reply.with_header(name, value).ok_or_else(bad_header)?;
         }
         Ok(Some(match &self.body {
             None => reply,
@@ -130,80 +130,82 @@ impl PlannedFault {
         })
     }
 
-    /// The error that is answered, for the fault that has one.
+    /// The error to answer, if the fault is one; only then may a code be given.
     fn error(&self) -> Result<Option<ErrorCode>, Refusal> {
         match (&self.code, &self.fault) {
             (None, _) => Ok(None),
-            (Some(code), FaultKind::Error) => ErrorCode::known(code).map(Some).ok_or_else(no_code),
-            (Some(_), _) => Err(misfit(
+            (Some(code), FaultKind::Error) => {
+                ErrorCode::known(code).map(Some).ok_or_else(missing_code)
+            }
+            (Some(_), _) => Err(invalid_at(
                 "code",
-                "only \"fault\": \"error\" has a code: leave it out, or plan an error",
-                "solo \"fault\": \"error\" tiene un código: quítelo, o planee un error",
+                "only \"fault\": \"error\" takes a code: leave it out, or plan an error",
+                "solo \"fault\": \"error\" admite un código: quítelo, o planee un error",
             )),
         }
     }
 }
 
-fn counted(field: &str, number: u32) -> Result<u64, Refusal> {
+fn positive(field: &str, number: u32) -> Result<u64, Refusal> {
     let counts = (number > 0).then(|| number.into());
     counts.ok_or_else(|| {
         let (english, spanish) =
             ("requests are counted from 1", "las solicitudes se cuentan desde 1");
-        misfit(field, english, spanish)
+        invalid_at(field, english, spanish)
     })
 }
 
-fn likely(probability: f64) -> Result<f64, Refusal> {
+fn probability(probability: f64) -> Result<f64, Refusal> {
     let is_one = probability > 0.0 && probability <= 1.0;
     is_one.then_some(probability).ok_or_else(|| {
-        misfit(
+        invalid_at(
             "probability",
-            "probability is a number above 0, up to 1",
-            "probability es un número mayor que 0, hasta 1",
+            "probability must be above 0 and at most 1",
+            "probability debe ser mayor que 0 y como máximo 1",
         )
     })
 }
 
 fn exclusive(field: &str, other: &str) -> Refusal {
-    misfit(
+    invalid_at(
         field,
-        &format!("{other} says already which requests: leave out {field}, or plan two faults"),
-        &format!("{other} ya dice qué solicitudes: quite {field}, o planee dos fallos"),
+        &format!("{other} already selects the requests: leave out {field}, or plan two faults"),
+        &format!("{other} ya selecciona las solicitudes: quite {field}, o planee dos fallos"),
     )
 }
 
-fn no_key() -> Refusal {
-    misfit("key", "key is an API key, whole", "key es una clave de API, entera")
+fn bad_key() -> Refusal {
+    invalid_at("key", "key must be a complete API key", "key debe ser una clave de API completa")
 }
 
-fn no_code() -> Refusal {
-    misfit(
+fn missing_code() -> Refusal {
+    invalid_at(
         "code",
-        "an error has a code, such as SERVICE_UNAVAILABLE",
-        "un error tiene un código, como SERVICE_UNAVAILABLE",
+        "an error needs a code, such as SERVICE_UNAVAILABLE",
+        "un error requiere un código, como SERVICE_UNAVAILABLE",
     )
 }
 
-fn no_status() -> Refusal {
-    misfit(
+fn missing_status() -> Refusal {
+    invalid_at(
         "status",
-        "a reply has a status, 200 to 999",
-        "una respuesta tiene un estado, de 200 a 999",
+        "a reply needs a status, 200 to 999",
+        "una respuesta requiere un estado, de 200 a 999",
     )
 }
 
-fn no_header() -> Refusal {
-    misfit(
+fn bad_header() -> Refusal {
+    invalid_at(
         "headers",
         "a header has a name of letters, digits and hyphens, and a value on one line",
-        "una cabecera tiene un nombre de letras, cifras y guiones, y un valor en una línea",
+        "un encabezado tiene un nombre de letras, dígitos y guiones, y un valor en una línea",
     )
 }
 
-fn no_seconds(message: &str) -> Refusal {
-    misfit("seconds", message, &format!("El control no se entiende ({message})."))
+fn bad_seconds(message: &str) -> Refusal {
+    invalid_at("seconds", message, &format!("El control no es válido ({message})."))
 }
 
-fn misfit(field: &str, message: &str, message_es: &str) -> Refusal {
+fn invalid_at(field: &str, message: &str, message_es: &str) -> Refusal {
     Refusal::invalid(&[FieldFault::new(field, FaultCode::InvalidFormat, (message, message_es))])
 }

@@ -1,4 +1,4 @@
-//! A connection that can break: what the mock server's listener serves on.
+//! A TCP stream that can be reset: what the mock server's listener serves on.
 
 use std::{
     io::{self, IoSlice},
@@ -16,17 +16,17 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::plan::{Cut, Hit};
+use super::fault_plan::{Disconnect, InjectedFaults};
 use crate::http::ServerStream;
 
-/// A connection that ends with a reset when it is told so.
+/// A TCP stream that sends RST instead of FIN when it is dropped, if a fault asks for it.
 #[derive(Debug)]
-pub(super) struct BreakableLine {
+pub(super) struct BreakableStream {
     stream: TcpStream,
     reset: Arc<AtomicBool>,
 }
 
-impl ServerStream for BreakableLine {
+impl ServerStream for BreakableStream {
     type ResponseHook = Arc<AtomicBool>;
 
     fn open(stream: TcpStream) -> (Self, Self::ResponseHook) {
@@ -35,22 +35,25 @@ impl ServerStream for BreakableLine {
     }
 
     fn release(reset: &Self::ResponseHook, answer: Response) -> io::Result<Response> {
-        let Some(cut) = answer.extensions().get().and_then(Hit::cut) else { return Ok(answer) };
-        reset.store(cut == Cut::Reset, Ordering::SeqCst);
+        let Some(disconnect) = answer.extensions().get().and_then(InjectedFaults::disconnect)
+        else {
+            return Ok(answer);
+        };
+        reset.store(disconnect == Disconnect::Reset, Ordering::SeqCst);
         Err(io::ErrorKind::ConnectionAborted.into())
     }
 }
 
-impl Drop for BreakableLine {
+impl Drop for BreakableStream {
     fn drop(&mut self) {
         if self.reset.load(Ordering::SeqCst) {
-            // A connection that the client has closed already needs no reset.
+            // Without linger, closing the socket sends RST. It fails only if the client has closed already.
             let _ = self.stream.set_zero_linger();
         }
     }
 }
 
-impl AsyncRead for BreakableLine {
+impl AsyncRead for BreakableStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -60,7 +63,7 @@ impl AsyncRead for BreakableLine {
     }
 }
 
-impl AsyncWrite for BreakableLine {
+impl AsyncWrite for BreakableStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,29 +1,30 @@
 //! The idempotency key of a write: in the body, in the header, or the same in both
-//! (spec: Idempotency; api: 5).
+//! (spec: Idempotency; docs/api.md, Idempotency).
 
 use std::cell::RefCell;
 
 use serde_json::{Map, Value};
 
 use super::{
-    kinds::{Text, is_blank},
-    reader::{Faulty, Object, Report},
-    texts::{Wrong, faults},
+    field_types::{Text, is_blank},
+    reader::{AlreadyReported, Object},
+    texts::{FaultText, faults},
+    validation::Report,
 };
 use crate::model::{FieldFault, IdempotencyKey};
 
-/// What a write names itself.
+/// The idempotency key of a request, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyReading {
     /// Neither the body nor the header has a key.
     Missing,
     /// The key.
     Key(IdempotencyKey),
-    /// There is one, and it cannot be used.
+    /// There is a key, and it is not valid.
     Faulty(FieldFault),
 }
 
-/// The body's field, and in faults the header's too.
+/// The body's field; faults of the header name it too, since its value stands in for the field's.
 pub(crate) const FIELD: &str = "idempotencyKey";
 
 /// Reads the key from the body's `idempotencyKey` and the header `X-Idempotency-Key`: either stands
@@ -39,35 +40,37 @@ pub(crate) const FIELD: &str = "idempotencyKey";
 /// ```
 pub fn read_key(body: &Value, header: Option<&str>) -> KeyReading {
     let (report, no_members) = (RefCell::<Report>::default(), Map::new());
-    let request = Object::of(body.as_object().unwrap_or(&no_members), &report);
+    let request = Object::from_members(body.as_object().unwrap_or(&no_members), &report);
     let key = optional(&request, header);
     match (key, report.take().faults.pop()) {
         (_, Some(fault)) => KeyReading::Faulty(fault),
         (Ok(Some(key)), None) => KeyReading::Key(key),
-        (Ok(None) | Err(Faulty), None) => KeyReading::Missing,
+        (Ok(None) | Err(AlreadyReported), None) => KeyReading::Missing,
     }
 }
 
-/// The key of a request that may have one.
+/// The key of a request for which it is optional: a manifest.
 pub(crate) fn optional(
     request: &Object<'_>,
     header: Option<&str>,
-) -> Result<Option<IdempotencyKey>, Faulty> {
+) -> Result<Option<IdempotencyKey>, AlreadyReported> {
     let agree = |key| match present(header) {
         Some(other) if other != key => Err(faults::key_mismatch()),
         Some(_) | None => parse(key),
     };
-    let given = request.text(FIELD, Text::CODE).then(agree);
+    let given = request.text(FIELD, Text::CODE).and_then(agree);
     match present(header) {
-        Some(alone) if given.is_absent() => one(alone).and_then(parse).map(Some).map_err(|wrong| {
-            given.fault(wrong);
-            Faulty
-        }),
-        Some(_) | None => given.sound(),
+        Some(alone) if given.is_absent() => {
+            single(alone).and_then(parse).map(Some).map_err(|fault| {
+                given.fault(fault);
+                AlreadyReported
+            })
+        }
+        Some(_) | None => given.into_result(),
     }
 }
 
-/// The key of a request that must have one.
+/// The key of a request for which it is required.
 pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
     let key = optional(request, header).ok()?;
     if key.is_none() {
@@ -80,11 +83,12 @@ fn present(header: Option<&str>) -> Option<&str> {
     header.filter(|key| !is_blank(key))
 }
 
-fn one(header: &str) -> Result<&str, Wrong> {
+/// Several headers arrive joined by commas, and no key contains one.
+fn single(header: &str) -> Result<&str, FaultText> {
     if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
 }
 
-fn parse(key: &str) -> Result<IdempotencyKey, Wrong> {
+fn parse(key: &str) -> Result<IdempotencyKey, FaultText> {
     IdempotencyKey::parse(key).map_err(|_| match key.chars().count() {
         0..IdempotencyKey::MIN => faults::too_short(IdempotencyKey::MIN),
         IdempotencyKey::MIN..=IdempotencyKey::MAX => faults::key_characters(),

@@ -1,18 +1,19 @@
-//! What every address and every person has in common: countries, e-mail addresses.
+//! What sender and receiver have in common: country and e-mail address.
 
 use email_address::{EmailAddress, Options};
 
 use super::{
-    kinds::Text,
-    texts::{Wrong, faults},
+    field_types::Text,
+    texts::{FaultText, faults},
 };
 use crate::model::CountryCode;
 
-/// The longest address that mail servers carry (RFC 5321).
-pub(crate) const EMAIL: Text = Text::DATA.most(254);
+/// 254 characters: the longest address that mail servers accept (RFC 5321).
+pub(crate) const EMAIL: Text = Text::DATA.with_max(254);
 
-/// Accepts an address alone, with a dot in its domain.
-pub(crate) fn email(address: &str) -> Result<&str, Wrong> {
+/// Accepts an address without display name, with a dot in its domain: `ana@localhost` is valid but never reaches a
+/// receiver.
+pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
     let strict =
         Options::default().with_required_tld().without_domain_literal().without_display_text();
     match EmailAddress::parse_with_options(address, strict) {
@@ -21,8 +22,8 @@ pub(crate) fn email(address: &str) -> Result<&str, Wrong> {
     }
 }
 
-/// Accepts an assigned code in exact upper case.
-pub(crate) fn country(code: &str) -> Result<CountryCode, Wrong> {
+/// Accepts an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
+pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
     CountryCode::parse(code).map_err(|_| {
         let meant = CountryCode::parse(&code.trim().to_uppercase());
         faults::country().suggest(meant.ok().map(|country| country.as_str()))

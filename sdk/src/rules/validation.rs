@@ -1,36 +1,30 @@
-//! What comes of a check: the request with its warnings, or all its faults.
+//! What a check returns: the request with its warnings, or all its faults.
 
-use std::{cell::RefCell, fmt};
+use std::fmt;
 
-use serde_json::Value;
-
-use super::{
-    fields::Fields,
-    reader::{Object, Report},
-};
 use crate::model::{FieldFault, Warning};
 
-/// A request that keeps the rules; its warnings do not keep it from being carried out.
+/// A valid request; its warnings do not stop it from being executed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Accepted<T> {
-    /// What it asks for.
+    /// The request.
     pub value: T,
-    /// What is odd about it.
+    /// What looks unlikely and is accepted all the same.
     pub warnings: Vec<Warning>,
 }
 
 impl<T> Accepted<T> {
-    /// A request about which this is odd.
+    /// A valid request with these warnings.
     pub fn new(value: T, warnings: Vec<Warning>) -> Self {
         Self { value, warnings }
     }
 }
 
-/// A request that breaks rules: every fault, in the order of the spec's tables.
+/// An invalid request: every fault, in the order of the spec's tables.
 ///
-/// `Display` is one line of paths and codes, without a word of what the request said; the texts of
-/// single faults may repeat it.
+/// `Display` is one line of paths and codes and shows no value of the request; the messages of
+/// single faults may.
 ///
 /// ```
 /// use parcelo::{Language, OrderRequest};
@@ -45,47 +39,37 @@ impl<T> Accepted<T> {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejected {
-    /// What is wrong with it.
+    /// What must be corrected.
     pub faults: Vec<FieldFault>,
-    /// What is odd about it besides.
+    /// What looks unlikely besides.
     pub warnings: Vec<Warning>,
 }
 
 impl Rejected {
-    /// A request with these faults, and nothing odd besides.
+    /// A request with these faults and without warnings.
     pub fn new(faults: Vec<FieldFault>) -> Self {
         Self { faults, warnings: Vec::new() }
     }
 }
 
-/// Reads a body; faults and warnings come out in the order of `fields`.
-pub(crate) fn of<T>(
-    body: &Value,
-    fields: &Fields,
-    read: impl FnOnce(&Object<'_>) -> Option<T>,
-) -> Result<Accepted<T>, Rejected> {
-    let report = RefCell::default();
-    let value = Object::body(body, &report).and_then(|object| read(&object));
-    let mut report = report.into_inner();
-    fields.sort(&mut report);
-    let Report { faults, warnings } = report;
-    match value {
-        Some(value) if faults.is_empty() => Ok(Accepted { value, warnings }),
-        Some(_) | None => Err(Rejected { faults, warnings }),
-    }
+/// The faults and warnings found so far.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) faults: Vec<FieldFault>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
-/// Faults that `Display` names one by one.
-const NAMED: usize = 5;
+/// Faults that `Display` names one by one: the line goes into logs and terminals, where a long one helps less.
+const MAX_NAMED_FAULTS: usize = 5;
 
 impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the request breaks the rules:")?;
-        for (i, fault) in self.faults.iter().take(NAMED).enumerate() {
+        for (i, fault) in self.faults.iter().take(MAX_NAMED_FAULTS).enumerate() {
             let comma = if i == 0 { "" } else { "," };
             write!(f, "{comma} {} {}", fault.field, fault.code)?;
         }
-        match self.faults.len().saturating_sub(NAMED) {
+        match self.faults.len().saturating_sub(MAX_NAMED_FAULTS) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }

@@ -1,0 +1,32 @@
+//! The error of one item of a list, in the answer to the whole list (spec: Errors).
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "openapi")]
+use super::ErrorCode;
+use super::lenient;
+
+/// What is wrong with one item of a list, in the answer to the whole list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct ItemError {
+    /// The error code; a newer server may have further ones.
+    #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
+    pub code: String,
+    /// What happened, in English.
+    #[serde(default, deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
+    pub message: String,
+    /// The same in Spanish.
+    #[serde(default, deserialize_with = "lenient::word")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
+    pub message_es: String,
+}
+
+impl ItemError {
+    /// What is wrong, with a code and in English and Spanish.
+    pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
+        Self { code: code.into(), message: en.into(), message_es: es.into() }
+    }
+}

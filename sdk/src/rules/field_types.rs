@@ -1,0 +1,136 @@
+//! The types of fields: texts with their longest length and allowed characters, numbers with their bounds.
+
+use rust_decimal::Decimal;
+
+use super::{
+    text,
+    texts::{FaultText, faults},
+};
+
+/// The longest text, in characters. The spec says so of `fullName` (spec: Limits); every other text that it
+/// leaves unlimited has the same limit, so that a body cannot fill the database or the label with one field.
+const MAX_TEXT_CHARS: usize = 255;
+/// The longest id or reference of the caller's, in characters (spec: Limits).
+pub(crate) const MAX_REFERENCE_CHARS: usize = 100;
+/// The longest name of a key, a carrier or an account, in characters: it fits on a line of the dashboard.
+#[cfg(feature = "server")]
+const MAX_NAME_CHARS: usize = 100;
+
+/// A text field: how many characters it may have, and which.
+#[derive(Clone, Copy)]
+pub(crate) struct Text {
+    max_chars: usize,
+    form: Form,
+}
+
+/// How a text is trimmed, and which characters it may contain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A code, compared exactly: not trimmed.
+    Code,
+    /// One trimmed line.
+    Data,
+    /// One trimmed line of visible characters.
+    Name,
+    /// A person's or company's name on the label: one trimmed line, without hidden characters other
+    /// than those that its script needs.
+    Person,
+    /// One trimmed line on the label.
+    Line,
+    /// Trimmed lines on the label; line breaks and tabs are allowed.
+    Note,
+}
+
+impl Text {
+    /// A code, compared exactly; its own rule limits its length.
+    pub(crate) const CODE: Self = Self { max_chars: usize::MAX, form: Form::Code };
+    /// One line that is not printed on the label.
+    pub(crate) const DATA: Self = Self { max_chars: MAX_TEXT_CHARS, form: Form::Data };
+    /// The name of a key, a carrier or an account. Hidden characters are refused: with one, two names
+    /// look the same in a list.
+    #[cfg(feature = "server")]
+    pub(crate) const NAME: Self = Self { max_chars: MAX_NAME_CHARS, form: Form::Name };
+    /// The sender's or the receiver's name.
+    pub(crate) const PERSON: Self = Self { max_chars: MAX_TEXT_CHARS, form: Form::Person };
+    /// One line of the label.
+    pub(crate) const LINE: Self = Self { max_chars: MAX_TEXT_CHARS, form: Form::Line };
+    /// Lines of the label.
+    pub(crate) const NOTE: Self = Self { max_chars: MAX_TEXT_CHARS, form: Form::Note };
+    /// An id or a reference of the caller's, which the label shows.
+    pub(crate) const REFERENCE: Self = Self { max_chars: MAX_REFERENCE_CHARS, ..Self::LINE };
+    /// A tracking number to look up. Its format is not checked: a malformed number is answered like an
+    /// unknown one, so that one of a list does not reject the whole request.
+    pub(crate) const LOOKUP_NUMBER: Self = Self { max_chars: MAX_TEXT_CHARS, ..Self::CODE };
+
+    /// The maximum length in characters.
+    #[cfg(feature = "openapi")]
+    pub(crate) const fn max_characters(self) -> usize {
+        self.max_chars
+    }
+
+    /// The same type with another maximum length, in characters.
+    pub(crate) const fn with_max(self, max_chars: usize) -> Self {
+        Self { max_chars, ..self }
+    }
+
+    /// The text as this type has it, trimmed unless it is a code.
+    pub(crate) fn read(self, given: &str) -> Result<&str, FaultText> {
+        let given = if self.form == Form::Code { given } else { given.trim() };
+        // Characters count, not bytes: a name in Cyrillic may be as long as one in Latin letters.
+        if given.len() > self.max_chars && given.chars().count() > self.max_chars {
+            return Err(faults::too_long(self.max_chars));
+        }
+        if self.form == Form::Name && given.chars().any(text::is_hidden) {
+            return Err(faults::hidden_character());
+        }
+        if self.form == Form::Person && text::has_suspicious_hidden_character(given) {
+            return Err(faults::hidden_character());
+        }
+        let is_layout = |c| self.form == Form::Note && matches!(c, '\n' | '\r' | '\t');
+        if given.chars().any(|c| c.is_control() && !is_layout(c)) {
+            return Err(faults::control_character());
+        }
+        Ok(given)
+    }
+
+    pub(crate) fn is_on_label(self) -> bool {
+        matches!(self.form, Form::Person | Form::Line | Form::Note)
+    }
+
+    pub(crate) fn is_person(self) -> bool {
+        self.form == Form::Person
+    }
+}
+
+/// True if no character of the text is visible: such a field counts as absent.
+pub(crate) fn is_blank(given: &str) -> bool {
+    given.chars().all(|c| c.is_whitespace() || text::is_invisible(c))
+}
+
+/// The bounds of a number.
+#[derive(Clone, Copy)]
+pub(crate) enum Bounds {
+    /// Above 0 and at most this.
+    AboveZero(Decimal),
+    /// At least the first and at most the second.
+    Between(Decimal, Decimal),
+}
+
+impl Bounds {
+    /// The number, if it is within the bounds.
+    pub(crate) fn check(self, number: Decimal) -> Result<Decimal, FaultText> {
+        match self {
+            Self::AboveZero(max) if number > Decimal::ZERO && number <= max => Ok(number),
+            Self::Between(min, max) if number >= min && number <= max => Ok(number),
+            Self::AboveZero(_) | Self::Between(..) => Err(self.out_of_range()),
+        }
+    }
+
+    /// The fault of a number outside the bounds.
+    pub(crate) fn out_of_range(self) -> FaultText {
+        match self {
+            Self::AboveZero(max) => faults::above_zero(max),
+            Self::Between(min, max) => faults::between(min, max),
+        }
+    }
+}

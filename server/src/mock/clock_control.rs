@@ -1,0 +1,186 @@
+//! Moves a mock server's clock. Everything that falls due on the way is finished before a call returns.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    MockServer,
+    clock::{add, parse_time},
+    movable_clock::MovableClock,
+};
+use crate::{
+    clock::{Clock as _, Millis},
+    service::{Fired, Service},
+};
+
+/// Moves a server's clock. Each method returns once everything that fell due is finished, webhooks included, and
+/// returns what happened to parcels, in order.
+///
+/// A ticker does the same while the clock runs. It and the methods here take turns, in the order in which they asked:
+/// each due step happens once, and a method returns only the steps that it executed itself.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::time::Duration;
+///
+/// use parcelo_server::mock::{Clock, MockServer};
+///
+/// let server = MockServer::builder().clock(Clock::system()).start().await;
+/// server.clock().freeze().await;
+/// server.clock().set("2026-12-24T18:00:00Z").await;
+/// let fired = server.clock().advance(Duration::from_secs(7 * 24 * 3600)).await;
+/// assert_eq!(fired, []); // there is no parcel
+/// assert_eq!(server.clock().now().to_rfc3339(), "2026-12-31T18:00:00+00:00");
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ClockControl<'a>(&'a MockServer);
+
+impl<'a> ClockControl<'a> {
+    pub(super) const fn new(server: &'a MockServer) -> Self {
+        Self(server)
+    }
+
+    /// Reads this clock, for anything else that has to use the server's time: the program under test, or
+    /// `Webhook::clock`. It works after the server was dropped.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    ///
+    /// use parcelo_server::mock::MockServer;
+    ///
+    /// let server = MockServer::start().await;
+    /// let now = server.clock().reader();
+    /// server.clock().advance(Duration::from_secs(60)).await;
+    /// assert_eq!(now().to_rfc3339(), "2026-01-05T08:01:00+00:00");
+    /// # }
+    /// ```
+    pub fn reader(&self) -> impl Fn() -> DateTime<Utc> + Clone + Send + Sync + use<> {
+        let clock = Arc::clone(&self.0.clock);
+        move || clock.now().to_utc()
+    }
+
+    /// The time that the clock shows.
+    pub fn now(&self) -> DateTime<Utc> {
+        self.0.clock.now().to_utc()
+    }
+
+    /// Moves the clock ahead, stopping at everything that falls due on the way. Sandbox data older than 30 days is
+    /// deleted at the end.
+    ///
+    /// # Panics
+    ///
+    /// If that is beyond the year 9999.
+    pub async fn advance(&self, by: Duration) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        let target = add(self.now(), by).expect("a clock cannot go beyond the year 9999");
+        self.run_to(target.into()).await
+    }
+
+    /// Sets the clock to a time (RFC 3339). On the way ahead it stops at everything that falls due. Setting it back, as
+    /// when a machine's clock is corrected, undoes nothing: past events keep their time, and future ones wait for theirs.
+    ///
+    /// # Panics
+    ///
+    /// If the text is not an RFC 3339 time in the years 0 to 9999.
+    pub async fn set(&self, time: &str) -> Vec<Fired> {
+        let target = parse_time(time);
+        let _turn = self.clock().turn().await;
+        if target < self.clock().now() {
+            // Webhooks that are due now would not be at the earlier time.
+            self.deliver().await;
+            self.clock().set(target);
+        }
+        self.run_to(target).await
+    }
+
+    /// Freezes a clock that runs at what it shows.
+    pub async fn freeze(&self) -> Vec<Fired> {
+        self.change(MovableClock::freeze).await
+    }
+
+    /// Lets a frozen clock run from what it shows, as [`Clock::ticking`](super::Clock::ticking) does.
+    pub async fn resume(&self) -> Vec<Fired> {
+        self.change(MovableClock::resume).await
+    }
+
+    /// Sets the clock to the machine's time, which it follows from then on.
+    pub async fn follow_system(&self) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        let mut fired = self.run_to(crate::clock::SystemClock.now()).await;
+        self.clock().follow_system();
+        fired.extend(self.execute_due().await);
+        fired
+    }
+
+    /// Moves the clock ahead to a time; a clock that shows a later one stays.
+    pub(super) async fn advance_to(&self, target: Millis) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        self.run_to(target).await
+    }
+
+    pub(super) fn service(&self) -> &'a Service {
+        &self.0.service
+    }
+
+    fn clock(&self) -> &'a MovableClock {
+        &self.0.clock
+    }
+
+    async fn change(&self, change: impl FnOnce(&MovableClock)) -> Vec<Fired> {
+        let _turn = self.clock().turn().await;
+        change(self.clock());
+        self.execute_due().await
+    }
+
+    /// Executes what is due now; the caller holds the turn.
+    pub(super) async fn execute_due(&self) -> Vec<Fired> {
+        self.run_to(self.clock().now()).await
+    }
+
+    /// Executes what falls due until `target`, each thing at its own time; the caller holds the turn.
+    async fn run_to(&self, target: Millis) -> Vec<Fired> {
+        let mut fired = Vec::new();
+        // Webhooks that are due already are stamped with the time before the move.
+        self.deliver().await;
+        fired.extend(self.take_due_steps().await);
+        // Each stop is later than the one before, so the loop ends even if something due could not be executed.
+        while let Some(due) = self.next_due(target).await {
+            self.clock().advance_to(due);
+            fired.extend(self.take_due_steps().await);
+            self.deliver().await;
+        }
+        self.clock().advance_to(target);
+        // A clock that runs may have passed something since the last stop.
+        fired.extend(self.take_due_steps().await);
+        self.deliver().await;
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        self.0.service.purge_sandboxes().await.expect("the store is there");
+        fired
+    }
+
+    async fn take_due_steps(&self) -> Vec<Fired> {
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        self.0.service.take_due_steps().await.expect("the store is there")
+    }
+
+    /// Sends every webhook that is due, and waits for the answers.
+    pub(super) async fn deliver(&self) {
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        self.0.dispatcher.deliver_due().await.expect("the store is there");
+    }
+
+    async fn next_due(&self, target: Millis) -> Option<Millis> {
+        let service = &self.0.service;
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        let due = [service.next_due().await, service.next_delivery().await]
+            .map(|due| due.expect("the store is there"));
+        let now = self.clock().now();
+        due.into_iter().flatten().filter(|due| now < *due && *due <= target).min()
+    }
+}

@@ -1,0 +1,229 @@
+//! The mock server's middleware: logs every request, and injects the planned faults. `serve` does not have it.
+//!
+//! There are two layers. [`inject`] is outside the service's own middleware: it delays requests and answers and damages
+//! bodies. [`short_circuit`] is inside: a planned error answered there gets the headers that every answer of the
+//! service has, and requests that the service would refuse, such as those with a bad key, are still refused. The faults
+//! are attached to the response as an extension for the transport, since only it can close or reset a connection.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderName, HeaderValue, header, response::Parts},
+    middleware::{Next, from_fn, from_fn_with_state},
+    response::{IntoResponse, Response},
+};
+use futures_util::{StreamExt, stream};
+use http_body_util::{BodyExt, BodyStream, Collected, StreamBody};
+use parcelo::{ErrorCode, model::header as names};
+
+use super::{
+    corrupt::{corrupt, fit_content_length},
+    fault_plan::{Corruption, FaultPlans, InjectedFaults, Replacement, RequestInfo, Timing},
+    log::Log,
+    order_names::OrderNames,
+    recorded_request::MAX_BODY_BYTES,
+    request_capture::{Capture, RequestHead},
+    selection::all_names,
+};
+use crate::{
+    clock::Clock,
+    domain::Refusal,
+    http::{Api, Refused, router_through},
+};
+
+/// The request log and the planned faults of a server.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    plans: Mutex<FaultPlans>,
+    log: Log,
+    clock: Arc<dyn Clock>,
+}
+
+/// An extension of requests that the layer must not delay: `Responder` passes delays on to wiremock,
+/// since it blocks the runtime's thread, on which a sleep would never end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TransportWaits;
+
+/// An extension of requests: the error to answer, instead of the operation's answer or of executing it.
+#[derive(Debug, Clone)]
+struct ShortCircuit(Timing, Refusal);
+
+impl Recorder {
+    pub(super) fn new(seed: u64, log: usize, clock: Arc<dyn Clock>) -> Self {
+        Self { plans: Mutex::new(FaultPlans::seeded(seed)), log: Log::new(log), clock }
+    }
+
+    pub(super) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(super) fn plans(&self) -> MutexGuard<'_, FaultPlans> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The service's routes, with faults.
+pub(super) fn routes(api: Api, recorder: Arc<Recorder>) -> Router {
+    router_through(api, |routes| routes.layer(from_fn(short_circuit)))
+        .layer(from_fn_with_state(recorder, inject))
+}
+
+async fn inject(
+    State(recorder): State<Arc<Recorder>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let head = RequestHead::read(&mut request).await;
+    let (orders, request) = recorder.orders(&head, request).await;
+    let faults = recorder.faults(&head, &orders);
+    let (mut capture, mut request) =
+        Capture::begin(&recorder.log, head, recorder.clock.now(), request);
+    capture.set_faults(&faults.faults);
+    let transport_waits = request.extensions().get::<TransportWaits>().is_some();
+    let delay = |time: Duration| if transport_waits { Duration::ZERO } else { time };
+    pause(delay(faults.delay_before)).await;
+    if let Some(short_circuit) = ShortCircuit::from_faults(&faults) {
+        request.extensions_mut().insert(short_circuit);
+    }
+    let answer = respond(request, next, &faults, transport_waits).await;
+    let (head, body) = collect(answer).await;
+    let mut head = recorder.with_rate_limit(head, &faults);
+    if !faults.is_unanswered_before() {
+        capture.set_answer(head.status.as_u16(), &body);
+    }
+    pause(delay(faults.delay_after)).await;
+    let is_reply = faults.reply().is_some();
+    let corruption = faults
+        .corruption()
+        .filter(|corruption| !transport_waits || *corruption == Corruption::Malformed);
+    head.extensions.insert(faults);
+    match corruption {
+        Some(corruption) => corrupt(head, &body, corruption),
+        None if is_reply => {
+            let body = fit_content_length(&head, body);
+            Response::from_parts(head, body)
+        }
+        None => Response::from_parts(head, Body::from(body)),
+    }
+}
+
+/// The service's answer, or the reply that replaces it.
+async fn respond(
+    request: Request,
+    next: Next,
+    faults: &InjectedFaults,
+    transport_waits: bool,
+) -> Response {
+    let Some((timing, reply)) = faults.reply() else { return next.run(request).await };
+    match timing {
+        Timing::AfterCommit => drop(next.run(request).await),
+        // The body is read to its end for the log, and because a connection closed on unread data is reset, which can
+        // destroy the answer on its way.
+        Timing::Before => {
+            let mut body = request.into_body();
+            while let Some(Ok(_)) = body.frame().await {}
+        }
+    }
+    // Such a transport leaves a hanging request unanswered by itself.
+    if transport_waits && reply.hangs() { Response::default() } else { reply.response().await }
+}
+
+/// The head and the whole body of an answer. The service's bodies are in memory and cannot fail.
+pub(super) async fn collect(response: Response) -> (Parts, Bytes) {
+    let (head, body) = response.into_parts();
+    (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
+}
+
+/// The beginning of a body, as long as the log would keep it, and the body unchanged.
+async fn peek(mut body: Body) -> (Vec<u8>, Body) {
+    let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+    while bytes.len() <= MAX_BODY_BYTES {
+        let Some(frame) = body.frame().await else {
+            // A body that was read to its end has a known length. One that failed has ended too, and its failure must
+            // be passed on.
+            if frames.iter().all(Result::is_ok) {
+                return (bytes.clone(), Body::from(bytes));
+            }
+            break;
+        };
+        let data = frame.as_ref().ok().and_then(|frame| frame.data_ref());
+        bytes.extend_from_slice(data.map_or(&[][..], |data| data));
+        frames.push(frame);
+    }
+    let whole = stream::iter(frames).chain(BodyStream::new(body));
+    (bytes, Body::new(StreamBody::new(whole)))
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+async fn short_circuit(request: Request, next: Next) -> Response {
+    let Some(ShortCircuit(timing, refusal)) = request.extensions().get::<ShortCircuit>().cloned()
+    else {
+        return next.run(request).await;
+    };
+    if timing == Timing::AfterCommit {
+        drop(next.run(request).await);
+    }
+    Refused(refusal).into_response()
+}
+
+impl Recorder {
+    /// The orders that a request is about, if a plan selects by order: only then its body has to be read before.
+    async fn orders(&self, head: &RequestHead, request: Request) -> (OrderNames, Request) {
+        if !self.plans().select_by_order() {
+            return (OrderNames::EMPTY, request);
+        }
+        let (parts, body) = request.into_parts();
+        let (beginning, body) = peek(body).await;
+        let mut orders = head.orders.clone();
+        orders.add_body(&beginning);
+        let orders = self.log.read(|requests| all_names(&orders, requests));
+        (orders, Request::from_parts(parts, body))
+    }
+
+    fn faults(&self, head: &RequestHead, orders: &OrderNames) -> InjectedFaults {
+        let Some(operation) = head.operation else { return InjectedFaults::default() };
+        self.plans().faults_for(RequestInfo { operation, key: head.key.as_ref(), orders })
+    }
+
+    /// Makes the rate-limit headers of a planned 429 agree with its body. An answer with another `Retry-After` is the
+    /// service's own refusal and stays.
+    fn with_rate_limit(&self, mut head: Parts, faults: &InjectedFaults) -> Parts {
+        if let Some((_, Replacement::RateLimited(seconds))) = faults.replacement
+            && head.headers.get(header::RETRY_AFTER) == Some(&HeaderValue::from(seconds))
+        {
+            let reset = self.clock.now().second() + i64::from(seconds);
+            head.headers.insert(HeaderName::from_static(names::RATE_REMAINING), 0.into());
+            head.headers.insert(HeaderName::from_static(names::RATE_RESET), reset.into());
+        }
+        head
+    }
+}
+
+impl ShortCircuit {
+    fn from_faults(faults: &InjectedFaults) -> Option<Self> {
+        let (timing, replacement) = faults.replacement.as_ref()?;
+        let timing = *timing;
+        match replacement {
+            Replacement::Error(code) => Some(Self(timing, Refusal::example(*code))),
+            Replacement::RateLimited(seconds) => {
+                Some(Self(timing, Refusal::rate_limited(*seconds)))
+            }
+            // The error is never seen, since the connection ends; it only keeps the operation from being executed.
+            Replacement::Disconnect(_) if timing == Timing::Before => {
+                Some(Self(timing, ErrorCode::ServiceUnavailable.into()))
+            }
+            Replacement::Disconnect(_) | Replacement::Corrupted(_) | Replacement::Reply(_) => None,
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! Decides which faults to inject into a request: plain data, and counters.
+//!
+//! Plans are consulted in the order in which they were added, and each counts the requests that it selects,
+//! independently of the others. Latencies add up; of the other faults a request gets at most one, from the first plan
+//! that is due, and later plans do not count it as theirs.
+
+use std::{fmt, time::Duration};
+
+use parcelo::{ApiKey, ErrorCode, Operation};
+
+use super::{Reply, Times, order_names::OrderNames};
+use crate::ids::Ids;
+
+/// What is known about a request before it is handled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestInfo<'a> {
+    pub(super) operation: Operation,
+    pub(super) key: Option<&'a ApiKey>,
+    /// The orders that the request is about.
+    pub(super) orders: &'a OrderNames,
+}
+
+/// One planned fault.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FaultPlan {
+    /// `None` selects every operation.
+    pub(super) operation: Option<Operation>,
+    /// `None` selects requests with any key or without one.
+    pub(super) key: Option<ApiKey>,
+    /// `None` selects requests about any order or about none.
+    pub(super) order: Option<String>,
+    pub(super) trigger: Trigger,
+    pub(super) timing: Timing,
+    pub(super) action: Action,
+    /// How many requests the test expects it to hit; `None` for at least one.
+    pub(super) expected: Option<Times>,
+}
+
+/// Which of the selected requests the fault hits, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Trigger {
+    Always,
+    Nth(u64),
+    First(u64),
+    Probability(f64),
+}
+
+/// Whether the operation is executed before the fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timing {
+    Before,
+    AfterCommit,
+}
+
+/// What a fault does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    Latency(Duration),
+    Replace(Replacement),
+}
+
+/// What replaces the service's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Replacement {
+    Error(ErrorCode),
+    /// An answer of the test's choice, as a proxy in front of the service might give it.
+    Reply(Reply),
+    /// Whole seconds.
+    RateLimited(u32),
+    Disconnect(Disconnect),
+    Corrupted(Corruption),
+}
+
+/// How the connection ends without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disconnect {
+    Close,
+    Reset,
+}
+
+/// How an answer's body is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Corruption {
+    Truncated,
+    Slow(Duration),
+    Malformed,
+}
+
+/// The faults injected into one request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct InjectedFaults {
+    /// The delay before the request is handled.
+    pub(super) delay_before: Duration,
+    /// The delay of its answer.
+    pub(super) delay_after: Duration,
+    pub(super) replacement: Option<(Timing, Replacement)>,
+    /// Descriptions of the plans.
+    pub(super) faults: Vec<String>,
+}
+
+impl InjectedFaults {
+    /// True if the operation is not executed and nothing is answered.
+    pub(super) fn is_unanswered_before(&self) -> bool {
+        match &self.replacement {
+            Some((Timing::Before, Replacement::Disconnect(_))) => true,
+            Some((Timing::Before, Replacement::Reply(reply))) => reply.hangs(),
+            Some(_) | None => false,
+        }
+    }
+
+    /// How the body is damaged, if it is.
+    pub(super) fn corruption(&self) -> Option<Corruption> {
+        if let Some((_, Replacement::Corrupted(corruption))) = self.replacement {
+            Some(corruption)
+        } else {
+            None
+        }
+    }
+
+    /// How the connection ends without an answer, if it does.
+    pub(super) fn disconnect(&self) -> Option<Disconnect> {
+        if let Some((_, Replacement::Disconnect(disconnect))) = self.replacement {
+            Some(disconnect)
+        } else {
+            None
+        }
+    }
+
+    /// The reply that replaces the service's answer, and whether the operation is executed before.
+    pub(super) fn reply(&self) -> Option<(Timing, &Reply)> {
+        if let Some((timing, Replacement::Reply(reply))) = &self.replacement {
+            Some((*timing, reply))
+        } else {
+            None
+        }
+    }
+}
+
+/// All plans, with how many requests each has selected and hit.
+#[derive(Debug)]
+pub(super) struct FaultPlans {
+    entries: Vec<CountedPlan>,
+    chance: Ids,
+}
+
+#[derive(Debug)]
+struct CountedPlan {
+    plan: FaultPlan,
+    selected: u64,
+    hits: u64,
+}
+
+impl FaultPlans {
+    /// No plans. Probabilities are drawn from the seed, with a generator of their own: planning a fault must not change
+    /// the server's ids.
+    pub(super) fn seeded(seed: u64) -> Self {
+        Self { entries: Vec::new(), chance: Ids::seeded(!seed) }
+    }
+
+    pub(super) fn add(&mut self, plan: FaultPlan) {
+        self.entries.push(CountedPlan { plan, selected: 0, hits: 0 });
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Descriptions of the plans that have hit no request.
+    pub(super) fn unused(&self) -> Vec<String> {
+        let idle = self.entries.iter().filter(|entry| entry.hits == 0);
+        idle.map(|entry| entry.plan.to_string()).collect()
+    }
+
+    /// Complaints about plans without an expectation that have hit no request.
+    pub(super) fn idle(&self) -> Vec<String> {
+        let plain = self.entries.iter().filter(|entry| entry.plan.expected.is_none());
+        let idle = plain.filter(|entry| entry.hits == 0);
+        idle.map(|entry| format!("a planned fault hit no request: {}", entry.plan)).collect()
+    }
+
+    /// Complaints about plans that have hit more or fewer requests than expected.
+    pub(super) fn unexpected(&self) -> Vec<String> {
+        let wrong = self.entries.iter().filter_map(|CountedPlan { plan, hits, .. }| {
+            let expected = plan.expected?;
+            let describe = || format!("expected to hit {expected}, hit {hits}: {plan}");
+            (!expected.allows(*hits)).then(describe)
+        });
+        wrong.collect()
+    }
+
+    /// True if a plan selects requests by order.
+    pub(super) fn select_by_order(&self) -> bool {
+        self.entries.iter().any(|entry| entry.plan.order.is_some())
+    }
+
+    /// Counts this request, and returns the faults to inject.
+    pub(super) fn faults_for(&mut self, request: RequestInfo<'_>) -> InjectedFaults {
+        let mut faults = InjectedFaults::default();
+        for entry in self.entries.iter_mut().filter(|entry| entry.plan.selects(request)) {
+            entry.selected += 1;
+            if entry.plan.trigger.is_due(entry.selected, &self.chance) && faults.add(&entry.plan) {
+                entry.hits += 1;
+            }
+        }
+        faults
+    }
+}
+
+impl FaultPlan {
+    fn selects(&self, request: RequestInfo<'_>) -> bool {
+        self.operation.is_none_or(|operation| operation == request.operation)
+            && self.key.as_ref().is_none_or(|key| request.key == Some(key))
+            && self.order.as_ref().is_none_or(|order| request.orders.contains(order))
+    }
+}
+
+impl Trigger {
+    fn is_due(self, selected: u64, chance: &Ids) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Nth(n) => selected == n,
+            Self::First(n) => selected <= n,
+            Self::Probability(probability) => {
+                let drawn = u32::from_be_bytes(chance.array());
+                f64::from(drawn) / (f64::from(u32::MAX) + 1.0) < probability
+            }
+        }
+    }
+}
+
+impl InjectedFaults {
+    /// Adds the plan's fault; false if another fault replaces the answer already.
+    fn add(&mut self, plan: &FaultPlan) -> bool {
+        match (&plan.action, plan.timing) {
+            (Action::Latency(time), Timing::Before) => {
+                self.delay_before = self.delay_before.saturating_add(*time);
+            }
+            (Action::Latency(time), Timing::AfterCommit) => {
+                self.delay_after = self.delay_after.saturating_add(*time);
+            }
+            (Action::Replace(_), _) if self.replacement.is_some() => return false,
+            // Only an executed operation has a body to corrupt.
+            (Action::Replace(Replacement::Corrupted(corruption)), _) => {
+                self.replacement = Some((Timing::AfterCommit, Replacement::Corrupted(*corruption)));
+            }
+            (Action::Replace(replacement), timing) => {
+                self.replacement = Some((timing, replacement.clone()));
+            }
+        }
+        self.faults.push(plan.to_string());
+        true
+    }
+}
+
+impl fmt::Display for FaultPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = self.operation.map_or("any operation", Operation::name);
+        write!(f, "{operation}{}", self.trigger)?;
+        if self.key.is_some() {
+            f.write_str(" of one key")?;
+        }
+        if let Some(order) = &self.order {
+            write!(f, " about {order}")?;
+        }
+        if self.timing == Timing::AfterCommit {
+            f.write_str(" after commit")?;
+        }
+        write!(f, ": {}", self.action)
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Always => Ok(()),
+            Self::Nth(n) => write!(f, " no. {n}"),
+            Self::First(n) => write!(f, " up to no. {n}"),
+            Self::Probability(probability) => write!(f, " with probability {probability}"),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Latency(time) => write!(f, "latency of {time:?}"),
+            Self::Replace(Replacement::Error(code)) => f.write_str(code.code()),
+            Self::Replace(Replacement::Reply(reply)) if reply.hangs() => f.write_str("no answer"),
+            Self::Replace(Replacement::Reply(reply)) => write!(f, "answer {}", reply.status_code()),
+            Self::Replace(Replacement::RateLimited(seconds)) => {
+                write!(f, "rate limited for {seconds} s")
+            }
+            Self::Replace(Replacement::Disconnect(Disconnect::Close)) => {
+                f.write_str("connection closed")
+            }
+            Self::Replace(Replacement::Disconnect(Disconnect::Reset)) => {
+                f.write_str("connection reset")
+            }
+            Self::Replace(Replacement::Corrupted(Corruption::Truncated)) => {
+                f.write_str("truncated body")
+            }
+            Self::Replace(Replacement::Corrupted(Corruption::Slow(pause))) => {
+                write!(f, "slow body ({pause:?})")
+            }
+            Self::Replace(Replacement::Corrupted(Corruption::Malformed)) => {
+                f.write_str("malformed JSON")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::Environment;
+
+    use super::*;
+
+    const CLOSED: Replacement = Replacement::Disconnect(Disconnect::Close);
+    const RESET: Replacement = Replacement::Disconnect(Disconnect::Reset);
+    const INTERNAL_ERROR: Replacement = Replacement::Error(ErrorCode::InternalError);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn plan(trigger: Trigger, action: Action) -> FaultPlan {
+        let (operation, key, order, expected) = (None, None, None, None);
+        FaultPlan { operation, key, order, trigger, timing: Timing::Before, action, expected }
+    }
+
+    fn replace(trigger: Trigger, replacement: Replacement) -> FaultPlan {
+        plan(trigger, Action::Replace(replacement))
+    }
+
+    const NO_ORDERS: &OrderNames = &OrderNames::EMPTY;
+
+    fn asked(operation: Operation) -> RequestInfo<'static> {
+        RequestInfo { operation, key: None, orders: NO_ORDERS }
+    }
+
+    /// How each of five requests ends: closed, reset, with an error, or well.
+    fn ends(planned: &[FaultPlan]) -> String {
+        let mut plans = FaultPlans::seeded(1);
+        planned.iter().cloned().for_each(|plan| plans.add(plan));
+        let end = |()| match plans.faults_for(asked(Operation::CreateOrder)).replacement {
+            Some((_, CLOSED)) => 'c',
+            Some((_, RESET)) => 'r',
+            Some(_) => 'e',
+            None => '.',
+        };
+        [(); 5].map(end).into_iter().collect()
+    }
+
+    #[test]
+    fn each_selector_hits_its_requests() {
+        use Trigger::{Always, First, Nth, Probability};
+        let table = [
+            (Always, "ccccc"),
+            (Nth(1), "c...."),
+            (Nth(3), "..c.."),
+            (Nth(0), "....."),
+            (First(2), "cc..."),
+            (First(0), "....."),
+            (Probability(0.0), "....."),
+            (Probability(1.0), "ccccc"),
+        ];
+        for (trigger, expected) in table {
+            assert_eq!(ends(&[replace(trigger, CLOSED)]), expected, "{trigger:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_plan_that_is_due_replaces_the_answer() {
+        use Trigger::{Always, First, Nth};
+        let table: [(&[FaultPlan], _); 3] = [
+            (&[replace(Nth(2), CLOSED), replace(Always, RESET)], "rcrrr"),
+            (&[replace(Always, RESET), replace(Nth(2), CLOSED)], "rrrrr"),
+            (
+                &[
+                    replace(First(2), CLOSED),
+                    replace(First(3), RESET),
+                    replace(Nth(5), INTERNAL_ERROR),
+                ],
+                "ccr.e",
+            ),
+        ];
+        for (plans, expected) in table {
+            assert_eq!(ends(plans), expected);
+        }
+    }
+
+    #[test]
+    fn operation_and_key_select_and_only_what_they_select_counts() {
+        let key = ApiKey::from_random(Environment::Sandbox, &[1; 32]);
+        let other = ApiKey::from_random(Environment::Sandbox, &[2; 32]);
+        let chosen = FaultPlan {
+            operation: Some(Operation::CreateOrder),
+            key: Some(key.clone()),
+            ..replace(Trigger::Nth(2), CLOSED)
+        };
+        let mut plans = FaultPlans::seeded(0);
+        plans.add(chosen);
+        let table = [
+            (Operation::CreateOrder, Some(&key), false),
+            (Operation::CreateOrder, Some(&other), false),
+            (Operation::CreateOrder, None, false),
+            (Operation::VoidOrders, Some(&key), false),
+            (Operation::CreateOrder, Some(&key), true),
+            (Operation::CreateOrder, Some(&key), false),
+        ];
+        for (operation, key, hit) in table {
+            let asked = RequestInfo { operation, key, orders: NO_ORDERS };
+            assert_eq!(plans.faults_for(asked).replacement.is_some(), hit, "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn latencies_add_up_beside_one_replacement_and_keep_their_timing() {
+        let mut plans = FaultPlans::seeded(0);
+        let after = |plan| FaultPlan { timing: Timing::AfterCommit, ..plan };
+        plans.add(plan(Trigger::Always, Action::Latency(SECOND)));
+        plans.add(replace(Trigger::Always, INTERNAL_ERROR));
+        plans.add(plan(Trigger::Always, Action::Latency(SECOND)));
+        plans.add(after(plan(Trigger::Always, Action::Latency(SECOND * 5))));
+        plans.add(after(replace(Trigger::Nth(1), CLOSED)));
+        let hit = plans.faults_for(asked(Operation::Health));
+        assert_eq!((hit.delay_before, hit.delay_after), (SECOND * 2, SECOND * 5));
+        assert_eq!(hit.replacement, Some((Timing::Before, INTERNAL_ERROR)));
+        assert_eq!(hit.faults.len(), 4);
+        assert_eq!(plans.unused(), ["any operation no. 1 after commit: connection closed"]);
+        plans.clear();
+        assert!(plans.unused().is_empty());
+        assert_eq!(plans.faults_for(asked(Operation::Health)), InjectedFaults::default());
+    }
+
+    #[test]
+    fn a_body_is_corrupted_after_the_commit_always() {
+        let mut plans = FaultPlans::seeded(0);
+        plans.add(replace(Trigger::Always, Replacement::Corrupted(Corruption::Malformed)));
+        let hit = plans.faults_for(asked(Operation::Health));
+        assert_eq!(
+            hit.replacement,
+            Some((Timing::AfterCommit, Replacement::Corrupted(Corruption::Malformed)))
+        );
+    }
+
+    #[test]
+    fn chance_follows_from_the_seed_and_keeps_its_word() {
+        let hits = |seed| {
+            let mut plans = FaultPlans::seeded(seed);
+            plans.add(replace(Trigger::Probability(0.25), CLOSED));
+            let mut met = || plans.faults_for(asked(Operation::Health)).replacement.is_some();
+            (0..1_000).map(|_| met()).collect::<Vec<_>>()
+        };
+        assert_eq!(hits(1), hits(1));
+        assert_ne!(hits(1), hits(2));
+        let count = hits(1).into_iter().filter(|hit| *hit).count();
+        assert!((200..300).contains(&count), "{count} of 1000");
+    }
+}

@@ -1,0 +1,174 @@
+//! The clock of a mock server while it runs: frozen, ticking or the machine's, and movable in each case.
+
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard, watch};
+
+use super::clock::{Clock, Kind};
+use crate::clock::{Millis, SystemClock, TokioClock};
+
+/// How often a clock that runs checks for what has fallen due, in tokio's time.
+const TICK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The clock of a mock server.
+#[derive(Debug)]
+pub(super) struct MovableClock {
+    state: watch::Sender<ClockState>,
+    /// Held by the one task that executes what is due: the ticker, or a test's call that moves the clock. Two at
+    /// a time would each take some of the due steps, and a test could not tell which of them it caused.
+    turn: Mutex<()>,
+}
+
+/// What a clock shows: its source's time, shifted.
+#[derive(Debug, Clone, Copy)]
+struct ClockState {
+    source: TimeSource,
+    shift_millis: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum TimeSource {
+    Frozen,
+    /// Tokio's time, which a test can pause.
+    Ticking(TokioClock),
+    System,
+}
+
+/// A clock's state and what it showed, to be restored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SavedClock {
+    state: ClockState,
+    at: Millis,
+}
+
+impl ClockState {
+    fn new(clock: &Clock) -> Self {
+        match clock.0 {
+            Kind::Frozen(at) => Self::frozen(at),
+            Kind::Ticking(from) => Self::ticking(from),
+            Kind::System => Self::system(),
+        }
+    }
+
+    const fn frozen(at: Millis) -> Self {
+        Self { source: TimeSource::Frozen, shift_millis: at.0 }
+    }
+
+    fn ticking(from: Millis) -> Self {
+        Self { source: TimeSource::Ticking(TokioClock::starting_at(from)), shift_millis: 0 }
+    }
+
+    const fn system() -> Self {
+        Self { source: TimeSource::System, shift_millis: 0 }
+    }
+
+    const fn runs(&self) -> bool {
+        !matches!(self.source, TimeSource::Frozen)
+    }
+
+    fn source_time(&self) -> Millis {
+        match self.source {
+            TimeSource::Frozen => Millis(0),
+            TimeSource::Ticking(clock) => crate::clock::Clock::now(&clock),
+            TimeSource::System => crate::clock::Clock::now(&SystemClock),
+        }
+    }
+
+    fn now(&self) -> Millis {
+        self.source_time().plus(self.shift_millis)
+    }
+
+    fn set(&mut self, at: Millis) {
+        self.shift_millis = at.0.saturating_sub(self.source_time().0);
+    }
+}
+
+impl MovableClock {
+    pub(super) fn new(clock: &Clock) -> Self {
+        Self { state: watch::Sender::new(ClockState::new(clock)), turn: Mutex::default() }
+    }
+
+    pub(super) fn runs(&self) -> bool {
+        self.state.borrow().runs()
+    }
+
+    /// Waits until no other task executes what is due, and keeps others from it while the guard lives. Fair:
+    /// callers get it in the order in which they asked.
+    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
+    /// Resolves when a clock that runs may have passed something due, or when the clock was frozen, resumed or
+    /// restored.
+    pub(super) async fn tick(&self) {
+        let mut state = self.state.subscribe();
+        let runs = state.borrow_and_update().runs();
+        // It cannot fail: `self` holds the sender.
+        let changed = state.changed();
+        if runs {
+            let _ = tokio::time::timeout(TICK_INTERVAL, changed).await;
+        } else {
+            let _ = changed.await;
+        }
+    }
+
+    /// Sets the clock to a time, which may be past.
+    pub(super) fn set(&self, at: Millis) {
+        // Waiters in `tick` are not woken: the task that moves the clock holds the turn and executes what is due itself.
+        self.state.send_if_modified(|state| {
+            state.set(at);
+            false
+        });
+    }
+
+    /// Moves the clock ahead to a time; a clock that shows a later one stays.
+    pub(super) fn advance_to(&self, at: Millis) {
+        // As in `set`, waiters are not woken.
+        self.state.send_if_modified(|state| {
+            if state.now() < at {
+                state.set(at);
+            }
+            false
+        });
+    }
+
+    /// The clock's state and what it shows, for [`MovableClock::restore`].
+    pub(super) fn save(&self) -> SavedClock {
+        let state = *self.state.borrow();
+        SavedClock { state, at: state.now() }
+    }
+
+    /// Shows a saved time again, and goes on from it as it did then.
+    pub(super) fn restore(&self, saved: SavedClock) {
+        let SavedClock { mut state, at } = saved;
+        state.set(at);
+        self.state.send_replace(state);
+    }
+
+    /// Stops the clock at what it shows.
+    pub(super) fn freeze(&self) {
+        self.state.send_modify(|state| *state = ClockState::frozen(state.now()));
+    }
+
+    /// Lets a frozen clock tick from what it shows.
+    pub(super) fn resume(&self) {
+        self.state.send_if_modified(|state| {
+            let was_frozen = !state.runs();
+            if was_frozen {
+                *state = ClockState::ticking(state.now());
+            }
+            was_frozen
+        });
+    }
+
+    /// Shows what the machine's clock shows.
+    pub(super) fn follow_system(&self) {
+        self.state.send_replace(ClockState::system());
+    }
+}
+
+impl crate::clock::Clock for MovableClock {
+    fn now(&self) -> Millis {
+        self.state.borrow().now()
+    }
+}
