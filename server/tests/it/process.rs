@@ -317,7 +317,7 @@ async fn logs_hold_no_keys_and_nothing_personal() {
     let bearer = format!("Bearer {token}");
     let new = json!({ "name": "CANARY", "environment": "sandbox", "allowedCountries": ["EC"] });
     assert_eq!(post("admin", "/admin/v1/keys", "Authorization", &bearer, new).await, 201);
-    drop(running);
+    running.stop();
     let logged =
         house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
     assert!(logged.contains("/api/v1/orders/create"), "requests are logged: {logged}");

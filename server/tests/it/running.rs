@@ -204,6 +204,12 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
+    /// Stops it in order; its log, which is written a moment after each answer, is complete then.
+    pub(crate) fn stop(mut self) {
+        self.signal("-INT");
+        assert_eq!(self.wait(), Some(0));
+    }
+
     pub(crate) fn wait(&mut self) -> Option<i32> {
         ended(&mut self.child).code()
     }

@@ -373,6 +373,7 @@ async fn nothing_personal_and_no_secret_is_logged() {
         member.get(path).await;
     }
     member.post("/dashboard/parcels", &[("number", "CanarySearch")]).await;
+    running.stop();
     let logs: String = ground.output().lines().skip(printed).collect();
     assert!(
         logs.contains("/dashboard/parcels/{environment}/{number}/{file}"),
