@@ -50,7 +50,7 @@ async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
     let shop = Shop::open().await;
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let foreign = Shop::open().await.server.key().name("Other").issue();
-    let nobody = peer::nobody();
+    let missing = peer::unused_address();
     let table = [
         (secret, "", 2, "ok failed ok skipped skipped skipped skipped skipped"),
         (secret, "ftp://h", 2, "ok failed ok skipped skipped skipped skipped skipped"),
@@ -59,7 +59,7 @@ async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
         ("nonsense", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
         (secret, "https://live.example", 2, "ok ok ok failed skipped skipped skipped skipped"),
         (secret, "http://nowhere.invalid", 8, "ok ok ok ok failed skipped skipped skipped"),
-        (secret, &*nobody, 8, "ok ok ok ok ok failed skipped skipped"),
+        (secret, &*missing, 8, "ok ok ok ok ok failed skipped skipped"),
         (foreign.secret(), url, 4, "ok ok ok ok ok failed skipped skipped"),
         (secret, &*url.replace("http:", "https:"), 8, "ok ok ok ok ok failed skipped skipped"),
     ];

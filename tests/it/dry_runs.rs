@@ -9,7 +9,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::nobody());
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::unused_address());
     let table = [
         ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
         ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),

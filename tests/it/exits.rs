@@ -101,14 +101,14 @@ async fn a_wrong_command_line_is_2() {
         "api POST /api/v1/tracking/batch --data missing.json",
         "config",
         "config use",
-        "config use nobody",
+        "config use unknown",
         "config init a.b --base-url http://127.0.0.1:1",
         "config init",
         "webhook",
         "webhook listen",
         "webhook listen --secret whsec_short",
         "webhook listen --port 65536 --secret whsec_x",
-        "health --profile nobody",
+        "health --profile unknown",
         "completions",
         "completions tcsh",
         "man nonsense",
@@ -134,7 +134,7 @@ async fn no_address_is_2_and_a_flag_stronger_than_the_environment() {
     assert!(ran.stderr.contains("PARCELO_BASE_URL"), "{ran:?}");
     let url = shop.server.url();
     assert_eq!(nowhere.run(&format!("health --base-url {url}")).code, 0);
-    let dead = peer::nobody();
+    let dead = peer::unused_address();
     assert_eq!(shop.run(&format!("health --base-url {dead}")).code, 8);
 }
 
@@ -200,7 +200,7 @@ async fn too_many_requests_is_7_and_says_how_long_to_wait() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_there_is_8_for_reads_and_writes() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::nobody());
+    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::unused_address());
     for line in [
         "health",
         "track SB-SUCCESS-0001",

@@ -197,7 +197,7 @@ async fn an_event_is_passed_on_as_it_came_and_answered_as_the_program_answers() 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_cannot_be_passed_on_is_to_be_sent_again() {
     let dir = Workdir::new("", "");
-    let target = peer::nobody();
+    let target = peer::unused_address();
     let mut listening = listen(&dir, &format!("--forward-to {target}"));
     let answer = send(&listening.url, &secret(), CHANGE).await;
     assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);

@@ -112,7 +112,7 @@ async fn a_reset_deletes_everything_and_only_when_it_was_told_yes() {
     assert_eq!(unsure.code, 2);
     assert!(unsure.stderr.contains("Add --yes"), "{unsure:?}");
     let typed = shop.dir.run_with("sandbox reset -o json", &[], "yes\n");
-    assert_eq!(typed.code, 2, "a pipe is nobody to ask: {typed:?}");
+    assert_eq!(typed.code, 2, "a pipe is no one to ask: {typed:?}");
     assert_eq!(shop.run("parcel list -o json").json()["meta"]["total"], 5);
 
     let people = shop.run("sandbox reset --yes --lang es");

@@ -11,8 +11,8 @@ use tokio::{
     },
 };
 
-/// The address of a port on which nobody listens, and which nobody else is given.
-pub(crate) fn nobody() -> String {
+/// The address of a port on which no one listens, and which no one else is given.
+pub(crate) fn unused_address() -> String {
     let held: &TcpSocket = Box::leak(Box::new(TcpSocket::new_v4().unwrap()));
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     format!("http://{}", held.local_addr().unwrap())

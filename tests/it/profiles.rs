@@ -1,4 +1,4 @@
-//! Profiles: made, listed, chosen; what is stronger than they are; and a key that nobody sees.
+//! Profiles: made, listed, chosen; what is stronger than they are; and a key that no one sees.
 
 use std::{fs, path::PathBuf};
 

@@ -137,7 +137,7 @@ async fn verbose_tells_attempts_and_waits_and_the_answer() {
     let shop = Shop::open().await;
     let ran = shop.run("health -v");
     assert_eq!(ran.stderr, "GET /api/v1/health: status 200 on attempt 1\n");
-    let dir = Workdir::new(shop.key.secret(), &peer::nobody());
+    let dir = Workdir::new(shop.key.secret(), &peer::unused_address());
     let ran = dir.run("health --verbose --lang es");
     assert!(ran.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"), "{ran:?}");
     assert!(ran.stderr.contains("sin respuesta tras 4 intento(s)"), "{ran:?}");

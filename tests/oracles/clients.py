@@ -94,7 +94,7 @@ def lists(numbers):
 
 
 def tracks_many(numbers):
-    asked = BatchTrackingRequest(tracking_numbers=[*numbers, "SB-NOBODY-0001"], include_history=True)
+    asked = BatchTrackingRequest(tracking_numbers=[*numbers, "SB-ABSENT-0001"], include_history=True)
     batch = call(batch_tracking, 200, body=asked).parsed.data
     assert (batch.summary.found, batch.summary.not_found) == (4, 1)
     assert [result.tracking_number for result in batch.results[:4]] == numbers
@@ -113,7 +113,7 @@ def label_bytes_are_the_same(numbers):
             assert answer.headers["etag"] and number in answer.headers["content-disposition"]
             file = call(legacy_label, 200, f"{number}.{name.lower()}").parsed
             assert file.payload.read() == plain, name
-    refused = call(legacy_label, 404, "SB-NOBODY-0001.pdf").parsed
+    refused = call(legacy_label, 404, "SB-ABSENT-0001.pdf").parsed
     assert isinstance(refused, LegacyError) and refused.error == "PARCEL_NOT_FOUND"
 
 
@@ -123,18 +123,18 @@ def submits_a_manifest(numbers):
     assert call(submit_manifest, 200, body=asked).parsed.data.manifest_id == manifest.manifest_id
     read = call(get_manifest, 200, manifest.manifest_id).parsed.data
     assert read.tracking_numbers == numbers
-    asked = ManifestRequest(awb_number="176-12345686", tracking_numbers=["SB-NOBODY-0001"])
+    asked = ManifestRequest(awb_number="176-12345686", tracking_numbers=["SB-ABSENT-0001"])
     refused = call(submit_manifest, 409, body=asked).parsed.error
     assert refused.code == "MANIFEST_PARCELS_REJECTED"
     assert isinstance(refused.details.errors[0], RejectedParcel)
 
 
 def voids(number):
-    asked = VoidRequest(idempotency_key="void-0001", tracking_numbers=[number, "SB-NOBODY-0001"])
+    asked = VoidRequest(idempotency_key="void-0001", tracking_numbers=[number, "SB-ABSENT-0001"])
     done = call(void_orders, 200, body=asked).parsed.data
     assert [result.voided for result in done.results] == [True, False]
     assert done.results[1].error.code == "PARCEL_NOT_FOUND"
-    asked = VoidRequest(idempotency_key="void-0002", tracking_numbers=["SB-NOBODY-0001"])
+    asked = VoidRequest(idempotency_key="void-0002", tracking_numbers=["SB-ABSENT-0001"])
     refused = call(void_orders, 404, body=asked).parsed.error
     assert refused.details.results[0].error.code == "PARCEL_NOT_FOUND"
 

@@ -77,7 +77,7 @@ async function lists(numbers: string[]): Promise<void> {
 }
 
 async function tracksMany(numbers: string[]): Promise<void> {
-  const body = { trackingNumbers: [...numbers, "SB-NOBODY-0001"], includeHistory: true };
+  const body = { trackingNumbers: [...numbers, "SB-ABSENT-0001"], includeHistory: true };
   const { data } = await client.POST("/api/v1/tracking/batch", { body });
   assert.deepEqual([data?.data.summary.found, data?.data.summary.notFound], [4, 1]);
   assert.ok(data?.data.results.slice(0, 4).every((result) => result.tracking?.history?.length));
@@ -114,12 +114,12 @@ async function submitsAManifest(trackingNumbers: string[]): Promise<void> {
   const manifestId = first.data?.data.manifestId ?? "";
   const read = await client.GET("/api/v1/manifests/{manifestId}", { params: { path: { manifestId } } });
   assert.deepEqual(read.data?.data.trackingNumbers, trackingNumbers);
-  const refused = await submit("176-12345686", ["SB-NOBODY-0001"]);
+  const refused = await submit("176-12345686", ["SB-ABSENT-0001"]);
   assert.equal(refused.error?.error.details?.errors?.[0]?.field, "trackingNumbers[0]");
 }
 
 async function voids(number: string): Promise<void> {
-  const body = { idempotencyKey: "void-0001", trackingNumbers: [number, "SB-NOBODY-0001"] };
+  const body = { idempotencyKey: "void-0001", trackingNumbers: [number, "SB-ABSENT-0001"] };
   const { data } = await client.POST("/api/v1/orders/void", { body });
   assert.deepEqual(data?.data.results.map((result) => result.voided), [true, false]);
 }

@@ -11,7 +11,7 @@ use parcelo::webhook::Secret;
 use super::{bare, start};
 
 const BODY: &[u8] = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
-const MOST: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// A receiver that runs, and its secret.
 struct Receiver {
@@ -122,7 +122,7 @@ fn what_is_not_signed_or_not_json_is_refused() {
 #[test]
 fn what_is_too_large_is_refused_before_it_is_read_whole() {
     let mut receiver = Receiver::start();
-    let fits = [BODY, &b" ".repeat(MOST - BODY.len())].concat();
+    let fits = [BODY, &b" ".repeat(MAX_BODY_BYTES - BODY.len())].concat();
     assert_eq!(receiver.send("evt_1", &fits, 100), 200);
     // Of unknown length, and signed: one byte too many, and no end in sight.
     let long = [&fits[..], b" "].concat();

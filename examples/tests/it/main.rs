@@ -267,7 +267,7 @@ async fn track_until_delivered_tells_each_event_once_and_ends() {
         assert_eq!((lines.next(), child.wait().unwrap().code()), (None, code), "{number}");
     }
     assert!(
-        shop.fail("track_until_delivered", &["SB-NOBODY-0001"])
+        shop.fail("track_until_delivered", &["SB-ABSENT-0001"])
             .starts_with("PARCEL_NOT_FOUND (404)")
     );
 }

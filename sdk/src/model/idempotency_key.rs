@@ -20,7 +20,7 @@ use super::{
 /// same request again. The server remembers it for 24 hours; the client refuses to send a key that
 /// was first sent before that.
 ///
-/// A key and its clones remember when that was, and whether the write may have been executed. Nobody
+/// A key and its clones remember when that was, and whether the write may have been executed. No one
 /// else does: two keys of the same text, derived twice or read twice, are equal and have two
 /// memories. A process that goes on where another one stopped hands the memory over as a
 /// [`KeyState`].

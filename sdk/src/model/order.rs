@@ -257,7 +257,7 @@ pub struct Product {
 /// The parcel that an order became.
 ///
 /// It exists, whatever else the service says of it, so its tracking number is all that must be readable. What is
-/// not: an `id` is empty then, `status` an unknown one, `label_url` and `created_at` are none.
+/// not readable is left out: `id` is empty then, `status` unknown, `label_url` and `created_at` are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -271,13 +271,13 @@ pub struct Parcel {
     #[serde(default = "Parcel::without_id")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub id: ParcelId,
-    /// The number by which everybody names it.
+    /// The number by which everyone names it.
     pub tracking_number: TrackingNumber,
     /// Its status; `LABEL_GENERATED` after creation.
     #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
-    /// Where the label file lies; anybody who has this URL can read it.
+    /// Where the label file lies; anyone who has this URL can read it.
     #[serde(default, deserialize_with = "lenient::option")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub label_url: Option<LabelLink>,

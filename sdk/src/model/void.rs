@@ -45,7 +45,7 @@ setters! { VoidRequest {
 } }
 
 /// The most orders of one request.
-const MOST: usize = 100;
+const MAX_VOIDS_PER_REQUEST: usize = 100;
 
 /// A request to void any number of orders, which is sent by the hundred:
 /// [`Orders::void_many`](crate::calls::Orders::void_many).
@@ -92,7 +92,7 @@ impl VoidManyRequest {
             tracking_numbers: numbers.to_vec(),
             reason: None,
         };
-        Self { requests: numbers.chunks(MOST).map(request).collect() }
+        Self { requests: numbers.chunks(MAX_VOIDS_PER_REQUEST).map(request).collect() }
     }
 
     /// Sets the reason, at most 255 characters, which the history shows.

@@ -33,12 +33,12 @@ enum End {
     /// The whole request is read, and these bytes are sent.
     Bytes(&'static str),
     /// The whole request is read, and answered.
-    Answer(u16, Said),
+    Answer(u16, Answered),
 }
 
 /// What an answer's body says.
 #[derive(Debug, Clone, Copy)]
-enum Said {
+enum Answered {
     Code(&'static str),
     Fault(&'static str),
     Body(&'static str),
@@ -56,9 +56,9 @@ enum Proof {
 }
 
 fn ends() -> Vec<(End, Proof)> {
+    use Answered::{Body, Code, Fault};
     use End::{Answer, Bytes, Closed, Cut, Silence, Unanswered};
     use Proof::{None, Refused, Settled};
-    use Said::{Body, Code, Fault};
     let mut ends = vec![
         (Closed, None),
         (Cut, None),
@@ -160,9 +160,9 @@ async fn meet(socket: &mut TcpStream, end: End, whole: &AtomicBool) {
         End::Bytes(text) => text.to_owned(),
         End::Answer(status, said) => {
             let body = match said {
-                Said::Code(code) => refusal(code),
-                Said::Body(body) => body.to_owned(),
-                Said::Fault(field) => format!(
+                Answered::Code(code) => refusal(code),
+                Answered::Body(body) => body.to_owned(),
+                Answered::Fault(field) => format!(
                     r#"{{"success":false,"error":{{"code":"VALIDATION_FAILED","message":"No.",
                     "details":{{"errors":[{{"field":"{field}","message":"No."}}]}}}}}}"#
                 ),
@@ -173,7 +173,7 @@ async fn meet(socket: &mut TcpStream, end: End, whole: &AtomicBool) {
             )
         }
     };
-    // Whoever has gone meanwhile reads no answer.
+    // A client that has gone meanwhile reads no answer.
     let _ = socket.write_all(text.as_bytes()).await;
     let _ = socket.shutdown().await;
 }

@@ -74,7 +74,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// So many more were created, which nobody remembers.
+    /// So many more were created, which no one remembers.
     pub(crate) fn more(&mut self, parcels: usize) {
         self.parcels += parcels;
     }

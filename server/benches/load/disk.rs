@@ -1,4 +1,4 @@
-//! What the disk does for anybody: the bare write and fdatasync that a commit cannot beat.
+//! What the disk does for anyone: the bare write and fdatasync that a commit cannot beat.
 
 use std::{fs::File, io::Write as _, path::Path, time::Duration};
 

@@ -46,7 +46,7 @@ pub(crate) struct JumpGuard {
 }
 
 impl JumpGuard {
-    /// A guard at the start of the process. A clock that was wrong before cannot be told from a correct one, so it is in
+    /// A guard at the start of the process. A clock that was wrong before cannot be distinguished from a correct one, so it is in
     /// doubt as after a jump.
     pub(crate) fn starting_at(first: Reading) -> Self {
         Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
@@ -139,7 +139,7 @@ mod tests {
         // (the jump, what is believed after it, and after ten minutes)
         for (jump, doubted, later) in [(DAY, 0, DAY), (-DAY, -DAY, -DAY), (61, 0, 61)] {
             let mut guard = settled();
-            assert_eq!(believed(&guard, 601, jump), doubted, "{jump}: before anybody has looked");
+            assert_eq!(believed(&guard, 601, jump), doubted, "{jump}: before anyone has looked");
             assert!(!guard.may_purge(at(601, jump)));
             assert_eq!(guard.look(at(601, jump)), Some(jump * 1_000));
             for second in 602..1_201 {

@@ -35,7 +35,7 @@ pub(crate) fn record(
     record
 }
 
-/// The record as anybody may see it: of an event only what happened, when, and in which city.
+/// The record as anyone may see it: of an event only what happened, when, and in which city.
 pub(crate) fn public_record(
     parcel: &ParcelRow,
     events: &[Event],

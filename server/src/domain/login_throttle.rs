@@ -32,7 +32,7 @@ const NETWORK: Pauses = Pauses { free: 5, first: Millis::MINUTE, longest: 15 * M
 // More than one network has, so that an office's slips do not slow down its account elsewhere.
 const ACCOUNT: Pauses = Pauses { free: 10, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
 // A neighbour behind the same router must not keep the owner out, nor guess without end: at one
-// attempt in five seconds a password of twelve characters outlasts everybody.
+// attempt in five seconds a password of twelve characters outlasts everyone.
 const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Millis::SECOND };
 
 /// An attempt to sign in.
@@ -134,7 +134,7 @@ impl LoginThrottle {
             Counted::Known(..) => KNOWN,
         };
         let passed = now.0 - failures.last.0;
-        // A clock that was set back must not lock anybody out.
+        // A clock that was set back must not lock anyone out.
         if passed < 0 { 0 } else { pauses.after(failures.count) - passed }
     }
 }

@@ -20,7 +20,7 @@ pub struct Site {
 }
 
 /// The address under which a socket is called from its own machine: one that listens everywhere has
-/// no address that anybody could call.
+/// no address that anyone could call.
 pub(crate) fn local_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {

@@ -136,7 +136,7 @@ mod tests {
         let seats = ["203.0.113.9", "::ffff:203.0.113.9"].map(|peer| enter(&connected, peer));
         assert!(seats.iter().all(Option::is_some));
         assert!(enter(&connected, "203.0.113.9").is_none(), "a third one");
-        assert!(enter(&connected, "203.0.113.10").is_some(), "somebody else's first");
+        assert!(enter(&connected, "203.0.113.10").is_some(), "someone else's first");
         drop(seats);
         assert!(enter(&connected, "203.0.113.9").is_some(), "places are given back");
         assert!(connected.open().is_empty(), "and forgotten");
@@ -170,7 +170,7 @@ mod tests {
         drop(first);
         // Until the server has seen the first one go.
         while !is_served(&mut connect(address).await).await {}
-        assert!(is_served(&mut second).await, "nobody else lost a connection");
+        assert!(is_served(&mut second).await, "no one else lost a connection");
         stop.now();
         drop(second);
         listener.finish().await;

@@ -243,12 +243,12 @@ async fn parcels_and_labels(house: &mut House) {
     order["idempotencyKey"] = json!("another-key");
     house.refused(ErrorCode::ParcelDuplicateTracking, Asked::post(create, &headers, &order)).await;
     let void = Operation::VoidOrders.path();
-    let nobody = parcels("void-0001", &["SB-NOBODY-0001"]);
-    house.refused(ErrorCode::ParcelNotFound, Asked::post(void, &headers, &nobody)).await;
+    let missing = parcels("void-0001", &["SB-ABSENT-0001"]);
+    house.refused(ErrorCode::ParcelNotFound, Asked::post(void, &headers, &missing)).await;
     house.clock.set(NOW.plus(20 * Millis::MINUTE));
     let moving = parcels("void-0002", &[NUMBER]);
     house.refused(ErrorCode::ParcelNotVoidable, Asked::post(void, &headers, &moving)).await;
-    let both = parcels("void-0003", &[NUMBER, "SB-NOBODY-0001"]);
+    let both = parcels("void-0003", &[NUMBER, "SB-ABSENT-0001"]);
     house.refused(ErrorCode::VoidFailed, Asked::post(void, &headers, &both)).await;
     let reprint = Operation::ReprintLabel.path_of(NUMBER);
     let again = json!({ "idempotencyKey": "reprint-0001" });
@@ -285,8 +285,8 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
         house.keep_item(code, item);
     }
     house.keep(ErrorCode::ManifestParcelsRejected, (status, body));
-    let nobody = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
-    house.refused(ErrorCode::ManifestNotFound, Asked::get(&nobody, headers)).await;
+    let missing = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
+    house.refused(ErrorCode::ManifestNotFound, Asked::get(&missing, headers)).await;
     let made =
         house.issuer().issue_for_carrier(Environment::Sandbox, "Andes".to_owned(), NOW).await;
     let carrier = made.unwrap().0;
@@ -312,8 +312,8 @@ async fn operators(house: &mut House) {
     let url = json!({ "url": "https://shop.example/parcelo" });
     let set = Asked { method: "PUT", ..Asked::post(webhook, &headers, &url) };
     let none = call(routes(), Asked::get("/admin/v1/keys", &[])).await;
-    let nobody = format!("{webhook}?account=nobody");
-    let account = call(routes(), Asked::get(&nobody, &headers)).await;
+    let missing = format!("{webhook}?account=unknown");
+    let account = call(routes(), Asked::get(&missing, &headers)).await;
     let gone = Asked { method: "DELETE", ..Asked::get("/admin/v1/keys/key_1", &headers) };
     let gone = call(routes(), gone).await;
     house.issuer().account("default".to_owned(), NOW).await.unwrap();

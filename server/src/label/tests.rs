@@ -171,7 +171,7 @@ fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// The lines of text that a PDF gives to whoever copies them.
+/// The lines of text that a PDF gives to those who copy them.
 fn text_of(pdf: &[u8]) -> Vec<String> {
     let streams = streams(pdf);
     // Two streams for each font; a label without Chinese has two fonts.

@@ -220,9 +220,9 @@ mod tests {
             error.to_string().starts_with("SB-NORMAL-0001 is LABEL_GENERATED and moves no further")
         );
         assert!(error.to_string().contains("SB-SUCCESS-"), "{error}");
-        let nobody =
-            server.clock().advance_until(&number("SB-NOBODY-0001"), status).await.unwrap_err();
-        assert_eq!(nobody, AdvanceError::ParcelNotFound(number("SB-NOBODY-0001")));
+        let missing =
+            server.clock().advance_until(&number("SB-ABSENT-0001"), status).await.unwrap_err();
+        assert_eq!(missing, AdvanceError::ParcelNotFound(number("SB-ABSENT-0001")));
         let said = hints(&server.service).join("; ");
         assert!(
             said.starts_with("SB-NORMAL-0001 will not move: its tracking number has no prefix"),

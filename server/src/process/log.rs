@@ -2,7 +2,7 @@
 //!
 //! A line for each answer, each with a lock and a system call of its own, cost as much as a tenth of the
 //! answer; and a reader that stopped reading stopped the service. Lines are collected for a moment and
-//! written together by a thread of their own. Whoever looks at the log of a terminal gets each at once.
+//! written together by a thread of their own. A terminal shows each line at once.
 
 use std::{
     io::{self, IsTerminal as _, Write},

@@ -31,7 +31,7 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     let started = builder.start_controlled(address).await;
     let server = started.map_err(|source| Failure::Listen { address, source })?;
     let key = server.key().issue();
-    // Signals are heard before anybody can know that there is a process to send one to.
+    // Signals are heard before anyone can know that there is a process to send one to.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), server.url(), &key)?;
     print::mock(server.url(), &key)?;

@@ -214,7 +214,7 @@ fn listen(
     listeners
 }
 
-/// Who may have any number of connections: this machine, and proxies, behind which everybody is.
+/// Who may have any number of connections: this machine, and proxies, behind which everyone is.
 fn exempt(service: &Service) -> Vec<IpNet> {
     let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()

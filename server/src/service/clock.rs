@@ -92,7 +92,7 @@ mod tests {
     }
 
     impl House {
-        /// A house whose clock nobody doubts any more.
+        /// A house whose clock no one doubts any more.
         async fn settled() -> Self {
             let clocks = Reading { wall: START, monotonic: Duration::ZERO };
             let clocks = Pair(Arc::new(Mutex::new(clocks)));
@@ -128,7 +128,7 @@ mod tests {
             }
         }
 
-        /// Sets the wall clock, which nobody notices until somebody looks.
+        /// Sets the wall clock, which no one notices until someone looks.
         fn set(&self, by: i64) {
             let mut both = self.clocks.0.lock().unwrap();
             both.wall = both.wall.plus(by);
@@ -143,7 +143,7 @@ mod tests {
             self.service.bring_deliveries_forward().await.unwrap();
         }
 
-        /// A shop that is told what happens.
+        /// A shop with a webhook.
         async fn listen(&self) {
             let tenant = self.caller.tenant();
             let url = "https://shop.example/parcelo".to_owned();
@@ -198,7 +198,7 @@ mod tests {
         let Some(Answer::Created(first)) = house.create(&order).await else { panic!() };
         house.set(25 * Millis::HOUR);
         let replayed = Some(Answer::Replayed(first));
-        assert_eq!(house.create(&order).await, replayed, "before anybody has looked");
+        assert_eq!(house.create(&order).await, replayed, "before anyone has looked");
         assert!(!house.jumps().await);
         house.run(1).await;
         assert!(house.jumps().await);
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(kept().await, 1);
         house.run(60).await;
         house.service.purge().await;
-        assert_eq!(kept().await, 0, "whoever has not set it right by then meant it");
+        assert_eq!(kept().await, 0, "a clock that was not corrected by then is meant");
     }
 
     #[tokio::test]
@@ -269,7 +269,7 @@ mod tests {
         house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
         house.run(1).await;
         house.set(-Millis::DAY);
-        assert_eq!(house.due().await.len(), 0, "nobody has noticed yet");
+        assert_eq!(house.due().await.len(), 0, "no one has noticed yet");
         house.run(1).await;
         assert_eq!(house.due().await.len(), 1, "what was never tried is due at once");
         house.run(6).await;
@@ -299,7 +299,7 @@ mod tests {
         }
         house.restart().await;
         house.run(17).await;
-        assert_eq!(house.fail_due().await, 1, "which begins anew with a step back alone");
+        assert_eq!(house.fail_due().await, 1, "which begins again only with a step back");
     }
 
     #[tokio::test]

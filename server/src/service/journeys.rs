@@ -65,7 +65,7 @@ impl House {
         self.service.create_order(&self.caller, &order, None).await.unwrap();
     }
 
-    /// The history as everybody reads it.
+    /// The history as everyone reads it.
     async fn history(&self, number: &str) -> Value {
         let record = self.service.track(&self.caller, number, Ok(true), Language::En).await;
         json!(record.unwrap().history)
@@ -295,7 +295,7 @@ async fn a_list_that_takes_long_holds_up_no_order() {
     let house = House::on(Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap()).await;
     let release = hold_list("shop-slow-list");
     let query = check_list([("externalOrderId".into(), "shop-slow-list".into())]).unwrap();
-    // The runtime has one thread: a list that keeps it lets nobody else have it.
+    // The runtime has one thread: a list that keeps it lets no one else have it.
     let list = house.service.list_parcels(&house.caller, &query, Language::En);
     let order = async {
         house.create("SB-SUCCESS-0001").await;

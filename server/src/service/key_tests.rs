@@ -78,7 +78,7 @@ fn wanted() -> NewKeyRequest {
     }
 }
 
-/// Right in form, and nobody's.
+/// Right in form, and no one's.
 fn wrong_key(number: u32) -> ApiKey {
     let mut bytes = [0; 32];
     bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
@@ -126,7 +126,7 @@ async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
     let (first, record) = ground.key_beside().await;
     assert!(ground.knows(&first).await);
     let (second, _) = ground.key_beside().await;
-    assert!(ground.knows(&second).await, "nobody has to wait for the next regular look");
+    assert!(ground.knows(&second).await, "no one has to wait for the next regular look");
     for number in 0..1_000 {
         assert!(!ground.knows(&wrong_key(number)).await);
     }

@@ -240,13 +240,13 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
     let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
     for labels in Environment::ALL
         .into_iter()
-        .flat_map(|environment| [false, true].map(|held| BacklogLabels::of(environment, held)))
+        .flat_map(|environment| [false, true].map(|held| BacklogLabels::new(environment, held)))
     {
         depth.get_or_create(&labels).set(0);
         age.get_or_create(&labels).set(0);
     }
     for backlog in backlogs {
-        let labels = BacklogLabels::of(backlog.tenant.environment, backlog.held);
+        let labels = BacklogLabels::new(backlog.tenant.environment, backlog.held);
         depth.get_or_create(&labels).inc_by(backlog.events);
         let seconds = (now.0 - backlog.since.0).max(0) / 1_000;
         let oldest = age.get_or_create(&labels);
@@ -258,7 +258,7 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
 }
 
 impl BacklogLabels {
-    const fn of(environment: Environment, held: bool) -> Self {
+    const fn new(environment: Environment, held: bool) -> Self {
         let state = if held { "held" } else { "pending" };
         Self { environment: environment.code(), state }
     }

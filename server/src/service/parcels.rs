@@ -77,7 +77,7 @@ impl Service {
         Ok(history::record(parcel, events.as_deref(), language))
     }
 
-    /// What anybody may know about any account's parcel (docs/api.md, Track without a key).
+    /// What anyone may know about any account's parcel (docs/api.md, Track without a key).
     pub async fn track_publicly(
         &self,
         environment: parcelo::Environment,

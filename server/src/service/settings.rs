@@ -56,7 +56,7 @@ pub struct Limits {
     pub public: u32,
     /// Of one address without a valid key.
     pub unauthenticated: u32,
-    /// Whether anybody is held to these; a limit of a key's own always holds.
+    /// Whether anyone is held to these; a limit of a key's own always holds.
     pub enforced: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the service promises carriers, on a clock that nobody but the test moves.
+//! What the service promises carriers, on a clock that no one but the test moves.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads that may look at many rows: beside the runtime's workers, which answer everybody, and only a few at a
+//! Reads that may look at many rows: beside the runtime's workers, which answer everyone, and only a few at a
 //! time, so that writes keep their share of the machine. Each tenant has one at a time; its others wait
 //! their turn, and no tenant waits behind another's queue.
 
@@ -62,7 +62,7 @@ impl Scans {
     async fn turn(&self, tenant: Option<Tenant>) -> Option<Turn> {
         let queue = self.queue(tenant)?;
         let turn = async {
-            // A tenant's queue first: only its foremost stands in everybody's.
+            // A tenant's queue first: only its foremost stands in everyone's.
             let own = queue.acquire_owned().await.ok()?;
             let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Turn { own, one_of_all })
@@ -78,7 +78,7 @@ impl Scans {
         }
         let queue =
             queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(MAX_PER_TENANT)));
-        // Everybody in the queue holds it, and so does the map.
+        // Everyone in the queue holds it, and so does the map.
         (Arc::strong_count(queue) <= MAX_QUEUED_PER_TENANT).then(|| Arc::clone(queue))
     }
 }

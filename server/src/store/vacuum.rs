@@ -63,7 +63,7 @@ impl Store {
         Ok(ToVacuum { _hold: hold, path: path.to_owned(), db, before })
     }
 
-    /// Truncates the log if it may hold what was erased and nothing is being erased; while somebody
+    /// Truncates the log if it may hold what was erased and nothing is being erased; while someone
     /// reads from it it stays, for the next time.
     pub async fn truncate_log(&self) {
         let Mode::File(writer, ..) = &self.0.mode else { return };

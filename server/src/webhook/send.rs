@@ -237,6 +237,6 @@ mod tests {
         assert_eq!(send().await.unwrap().status(), 204);
         let socket = receiver.await.unwrap();
         assert_eq!(reason(&send().await.unwrap_err()), DeliveryError::NotAllowed);
-        assert!(socket.accept().now_or_never().is_none(), "nobody called again");
+        assert!(socket.accept().now_or_never().is_none(), "no one called again");
     }
 }

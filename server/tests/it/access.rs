@@ -59,7 +59,7 @@ async fn an_address_outside_the_list_is_refused_and_named() {
     }
     let api = Api::with_key(server.url(), &outside);
     let lying = send(api.request("GET", HEALTH).header("X-Forwarded-For", "192.0.2.1")).await;
-    assert_eq!(lying.status, 403, "nobody's word counts but a trusted proxy's");
+    assert_eq!(lying.status, 403, "no one's word counts but a trusted proxy's");
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn every_answer_carries_its_id_and_the_three_rate_headers() {
     let answers = [
         created,
         api.get(HEALTH).await,
-        api.get("/api/v1/tracking/SB-NOBODY-0001").await,
+        api.get("/api/v1/tracking/SB-ABSENT-0001").await,
         api.get("/api/v1/nothing").await,
         api.create_text("{").await,
         Api::new(server.url()).get(HEALTH).await,

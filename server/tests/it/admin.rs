@@ -259,9 +259,9 @@ async fn accounts_are_apart() {
     let wanted = json!({ "url": "http://127.0.0.1:9/acme" });
     admin.data("PUT", "webhooks/sandbox?account=Acme", Some(&wanted), 201).await;
     assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
-    for path in ["webhooks/sandbox?account=Nobody", "keys?account=Nobody"] {
-        let nobody = admin.ask("GET", path, None).await;
-        assert_eq!(nobody.refusal(), (404, "ACCOUNT_NOT_FOUND".to_owned()), "{path}");
+    for path in ["webhooks/sandbox?account=Unknown", "keys?account=No one"] {
+        let missing = admin.ask("GET", path, None).await;
+        assert_eq!(missing.refusal(), (404, "ACCOUNT_NOT_FOUND".to_owned()), "{path}");
     }
     let not_ours = format!("keys/{}?account=default", theirs["keyId"].as_str().unwrap());
     assert_eq!(admin.ask("DELETE", &not_ours, None).await.refusal().1, "KEY_NOT_FOUND");
@@ -448,7 +448,7 @@ async fn a_key_gets_a_new_secret_and_the_one_before_works_as_long_as_was_asked()
     }
     let table = [
         ("keys/key_1/rotate".to_owned(), "KEY_NOT_FOUND"),
-        (format!("keys/{id}/rotate?account=Nobody"), "ACCOUNT_NOT_FOUND"),
+        (format!("keys/{id}/rotate?account=Unknown"), "ACCOUNT_NOT_FOUND"),
     ];
     for (path, code) in table {
         assert_eq!(admin.ask("POST", &path, None).await.refusal().1, code, "{path}");

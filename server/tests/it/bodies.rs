@@ -9,7 +9,7 @@ const CREATE: &str = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\
                       Content-Type: application/json\r\n";
 const CONNECTIONS: usize = 64;
 /// The most that the server may grow.
-const MOST: u64 = 32 << 20;
+const MAX_GROWTH_BYTES: u64 = 32 << 20;
 
 /// How one byte of a body is sent.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ fn api_grows_little(length: usize) {
     let head = format!("{CREATE}X-API-Key: {}\r\n", key.secret());
     for packet in [Packet::Bare, Packet::Chunk] {
         let grown = growth(&server, server.sandbox(), &head, (packet, length));
-        assert!(grown < MOST, "{} MB", grown >> 20);
+        assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
     }
 }
 
@@ -92,6 +92,6 @@ fn the_form_to_sign_in_in_tiny_packets_costs_its_own_length() {
                 Content-Type: application/x-www-form-urlencoded\r\n";
     for packet in [Packet::Bare, Packet::Chunk] {
         let grown = growth(&server, server.url("admin"), head, (packet, 4 << 10));
-        assert!(grown < MOST, "{} MB", grown >> 20);
+        assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
     }
 }

@@ -130,7 +130,7 @@ async fn each_event_is_told_its_own_outcome_in_the_order_sent() {
     let (server, _api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let nobodys =
-        with(scan("e5", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("SB-NOBODY-0001"));
+        with(scan("e5", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("SB-ABSENT-0001"));
     let malformed = with(scan("e6", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("no number"));
     let events = [
         scan("e1", "IN_TRANSIT", "08:30"),
@@ -166,7 +166,7 @@ async fn an_event_that_was_taken_is_a_duplicate_whatever_it_says_now() {
     let before = history(&api, NUMBER).await;
     assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"]);
     let changed =
-        with(scan("e1", "DELIVERED", "08:50"), "/trackingNumber", json!("SB-NOBODY-0001"));
+        with(scan("e1", "DELIVERED", "08:50"), "/trackingNumber", json!("SB-ABSENT-0001"));
     assert_eq!(carrier.told(&[changed]).await, ["DUPLICATE"]);
     server.clock().advance(minutes(60 * 24 * 29)).await;
     assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"], "it is not forgotten");

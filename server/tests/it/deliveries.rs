@@ -93,7 +93,7 @@ fn id(headers: &HeaderMap) -> String {
     headers[ID].to_str().unwrap().to_owned()
 }
 
-/// As in `debian:*-slim` and `scratch`: the machine trusts nobody.
+/// As in `debian:*-slim` and `scratch`: the machine trusts no one.
 const NO_ROOTS: [(&str, &str); 2] =
     [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
 
@@ -337,7 +337,7 @@ async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
     webhooks(&house, "test", &[]);
     let attempted = || webhooks(&house, "deliveries", &[])[0]["attempts"].get(0).is_some();
     assert!((0..1_000).any(|_| attempted()), "it was tried");
-    assert!(receiver.came.borrow().is_empty(), "nobody was called");
+    assert!(receiver.came.borrow().is_empty(), "no one was called");
     drop(running);
     let _running = house.start(&[]);
     webhooks(&house, "test", &[]);

@@ -9,7 +9,7 @@ use crate::{
     running::{House, Running},
 };
 
-/// Somebody's data, and how its owner sees it.
+/// Someone's data, and how its owner sees it.
 struct Owner {
     api: Api,
     number: String,
@@ -17,12 +17,12 @@ struct Owner {
     manifest: String,
 }
 
-/// Somebody who names it.
+/// Someone who names it.
 struct Stranger {
     api: Api,
     /// A carrier key that is not of the environment that is called.
     carrier: String,
-    /// What a create under the owner's own number is told.
+    /// What a create under the owner's own number answers.
     taken: (u16, &'static str),
 }
 
@@ -145,7 +145,7 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
         | Operation::ListParcels
         | Operation::PublicTracking
         | Operation::ResetSandbox => {
-            unreachable!("{operation:?} names nobody's data, or is public")
+            unreachable!("{operation:?} names no one's data, or is public")
         }
         _ => panic!("{operation:?} is not walked: say what a stranger is told"),
     };

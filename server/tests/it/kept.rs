@@ -1,4 +1,4 @@
-//! Connections that are kept: an answer before its request was read to the end costs nobody the next
+//! Connections that are kept: an answer before its request was read to the end costs no one the next
 //! request on the connection, or says that there is none.
 
 use parcelo_server::mock::MockServer;

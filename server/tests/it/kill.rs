@@ -42,7 +42,7 @@ async fn duplicates(running: &Running, key: &ApiKey) -> Vec<Answer> {
     tasks.join_all().await
 }
 
-/// What the clients were told: idempotency key and tracking number of each acknowledged order.
+/// What the clients got: idempotency key and tracking number of each acknowledged order.
 type Ledger = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// Cycles of load and kill -9; `PARCELO_KILLS` sets another number.

@@ -43,7 +43,7 @@ async fn what_cannot_be_downloaded_is_refused_in_json() {
     let gif = api.get(&format!("/api/v1/labels/{number}/download?format=gif")).await;
     assert_eq!(gif.faults(), ["format UNKNOWN_VALUE"]);
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
-    for (api, number) in [(&api, "SB-NOBODY-0001"), (&api, "x"), (&stranger, &number)] {
+    for (api, number) in [(&api, "SB-ABSENT-0001"), (&api, "x"), (&stranger, &number)] {
         let answer = api.get(&format!("/api/v1/labels/{number}/download")).await;
         assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
     }
@@ -57,9 +57,9 @@ async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature(
     let link =
         |created: &serde_json::Value| created["parcel"]["labelUrl"].as_str().unwrap().to_owned();
     let (link, other) = (link(&created), link(&other));
-    let anybody = Api::new("");
+    let anyone = Api::new("");
     for extension in ["pdf", "png", "zpl", "PNG"] {
-        let file = anybody.get(&link.replace(".pdf?", &format!(".{extension}?"))).await;
+        let file = anyone.get(&link.replace(".pdf?", &format!(".{extension}?"))).await;
         assert_eq!((file.status, file.header("x-robots-tag")), (200, "noindex"), "{extension}");
         assert_eq!(file.header("cache-control"), "private, no-store");
     }
@@ -72,7 +72,7 @@ async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature(
         link.replace(".pdf", ""),
         link.split_once('?').unwrap().0.to_owned(),
     ] {
-        assert_eq!(anybody.get(&wrong).await.refusal(), (404, "NOT_FOUND".to_owned()), "{wrong}");
+        assert_eq!(anyone.get(&wrong).await.refusal(), (404, "NOT_FOUND".to_owned()), "{wrong}");
     }
 }
 

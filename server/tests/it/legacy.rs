@@ -143,7 +143,7 @@ async fn an_order_is_cancelled_and_stays_so() {
     assert_eq!(api.track(NUMBER).await.json()["status"], "VOIDED");
     let label = api.get(&format!("/api/labels/{NUMBER}.pdf")).await;
     assert_eq!(refusal(&label), (409, "LABEL_VOIDED".to_owned()));
-    for number in ["SB-NOBODY-0001", "no", "%00%ff"] {
+    for number in ["SB-ABSENT-0001", "no", "%00%ff"] {
         let answer = send(api.request("POST", &format!("/api/orders/{number}/cancel"))).await;
         assert_eq!(refusal(&answer), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
     }
@@ -164,7 +164,7 @@ async fn up_to_twenty_parcels_are_tracked_in_their_order() {
     create(&api, &legacy_order()).await;
     server.clock().advance(Duration::from_secs(300)).await;
     let spanish = api
-        .request("GET", &format!("/api/tracking?number=SB-NOBODY-0001,%20{NUMBER},"))
+        .request("GET", &format!("/api/tracking?number=SB-ABSENT-0001,%20{NUMBER},"))
         .header("accept-language", "es");
     let answer = send(spanish).await;
     assert_told(&answer);
@@ -172,7 +172,7 @@ async fn up_to_twenty_parcels_are_tracked_in_their_order() {
     assert_eq!(
         answer.json(),
         json!({ "ok": true, "tracking": [
-            { "tracking_number": "SB-NOBODY-0001", "error": "PARCEL_NOT_FOUND" },
+            { "tracking_number": "SB-ABSENT-0001", "error": "PARCEL_NOT_FOUND" },
             { "tracking_number": NUMBER, "status": "CUSTOMS_CLEARANCE", "status_name": "En trámite aduanero",
               "estimated_delivery": "2026-01-13T23:59:59-05:00", "events": [
                 event("ORDERED", "00", "Miami, US"), event("LABEL_GENERATED", "00", "Miami, US"),
@@ -180,7 +180,7 @@ async fn up_to_twenty_parcels_are_tracked_in_their_order() {
             ] },
         ] })
     );
-    let twenty = vec!["SB-NOBODY-0001"; 20].join(",");
+    let twenty = vec!["SB-ABSENT-0001"; 20].join(",");
     assert_eq!(api.get(&format!("/api/tracking?number={twenty}")).await.status, 200);
     for query in ["", "?number=", "?number=,,", &format!("?number={twenty},X")] {
         let refused = api.get(&format!("/api/tracking{query}")).await;
@@ -203,7 +203,7 @@ async fn a_label_is_the_same_file_as_under_v1() {
     for (file, code) in [
         ("SB-SUCCESS-0001", "NOT_FOUND"),
         ("SB-SUCCESS-0001.gif", "NOT_FOUND"),
-        ("SB-NOBODY-0001.pdf", "PARCEL_NOT_FOUND"),
+        ("SB-ABSENT-0001.pdf", "PARCEL_NOT_FOUND"),
     ] {
         let refused = api.get(&format!("/api/labels/{file}")).await;
         assert_eq!(refusal(&refused), (404, code.to_owned()), "{file}");
@@ -277,7 +277,7 @@ async fn its_end_is_announced_and_comes_and_its_users_are_known() {
         "0",
     ]);
     for _ in 0..3 {
-        let answer = announced.api(&key).get("/api/tracking?number=SB-NOBODY-0001").await;
+        let answer = announced.api(&key).get("/api/tracking?number=SB-ABSENT-0001").await;
         assert_eq!((answer.status, answer.header("deprecation")), (200, "@1769904000"));
         assert_eq!(answer.header("sunset"), "Tue, 30 Jun 2099 00:00:00 GMT");
     }

@@ -151,9 +151,9 @@ async fn five_hundred_parcels_are_one_manifest_and_one_more_is_too_many() {
     too_many.push(last.clone());
     assert_eq!(submit(&api, AWB, &too_many).await.faults(), ["trackingNumbers TOO_LONG"]);
     let mut one_bad = numbers.clone();
-    one_bad[333] = "SB-NOBODY-0001".to_owned();
+    one_bad[333] = "SB-ABSENT-0001".to_owned();
     let answer = submit(&api, AWB, &one_bad).await;
-    assert_eq!(rejected(&answer), ["trackingNumbers[333] SB-NOBODY-0001 - PARCEL_NOT_FOUND"]);
+    assert_eq!(rejected(&answer), ["trackingNumbers[333] SB-ABSENT-0001 - PARCEL_NOT_FOUND"]);
     let moved = api.get("/api/v1/parcels?status=MANIFEST_SUBMITTED").await.json();
     assert_eq!(moved["meta"]["total"], 0, "nothing was changed");
     let answer = submit(&api, AWB, &numbers).await;
@@ -233,7 +233,7 @@ async fn another_set_under_the_same_air_waybill_is_refused() {
     let numbers = parcels(&api, 0..3).await;
     let first = submit(&api, AWB, &numbers[..2]).await.json();
     let free = [numbers[2].as_str()];
-    for set in [&numbers[..1], &numbers[..], &numbers[2..], &["SB-NOBODY-0001".to_owned()]] {
+    for set in [&numbers[..1], &numbers[..], &numbers[2..], &["SB-ABSENT-0001".to_owned()]] {
         let answer = submit(&api, AWB, set).await;
         assert_eq!(answer.refusal(), (409, "MANIFEST_ALREADY_SUBMITTED".to_owned()), "{set:?}");
         let details = &answer.json()["error"]["details"];

@@ -119,7 +119,7 @@ async fn a_parcel_is_put_where_a_test_needs_it_and_a_reset_deletes_all() {
     let back = put("SB-NORMAL-0001", "IN_TRANSIT").await;
     assert_eq!(back.status, 400);
     assert!(back.text().contains("from which no transitions lead"), "{}", back.text());
-    assert_eq!(put("SB-NOBODY-0001", "DELIVERED").await.status, 404);
+    assert_eq!(put("SB-ABSENT-0001", "DELIVERED").await.status, 404);
     assert_eq!(put("odd", "DELIVERED").await.status, 404);
     let deleted = mock.control("POST", "reset", &json!({})).await.json();
     assert_eq!(deleted["deleted"]["parcels"], 1, "{deleted}");
@@ -213,7 +213,7 @@ async fn a_suite_moves_on_until_a_parcel_is_there_or_learns_why_it_never_will_be
     let never = mock.control("POST", "clock", &until("SB-NORMAL-0001")).await;
     assert_eq!(never.status, 400);
     assert!(never.text().contains("has no prefix of a simulated journey"), "{}", never.text());
-    assert_eq!(mock.control("POST", "clock", &until("SB-NOBODY-0001")).await.status, 404);
+    assert_eq!(mock.control("POST", "clock", &until("SB-ABSENT-0001")).await.status, 404);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::{
     running::{BINARY, House, wait_for},
 };
 
-/// A pipe that nobody reads.
+/// A pipe that no one reads.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -34,7 +34,7 @@ const SHOTS: &[Shot] = &[
     Shot::new("tracking-desktop-en", "SB-SUCCESS-1001?lang=en", DESK),
     Shot::new("tracking-desktop-es", "SB-CUSTOMS-1001?lang=es", DESK),
     Shot::new("tracking-phone-dark", "SB-RTS-1001?lang=es", Window { dark: true, ..PHONE }),
-    Shot::new("tracking-lost", "SB-NOBODY-1001?lang=en", Window { height: 830, ..PHONE }),
+    Shot::new("tracking-lost", "SB-ABSENT-1001?lang=en", Window { height: 830, ..PHONE }),
 ];
 
 impl Shot {

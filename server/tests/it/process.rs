@@ -147,9 +147,9 @@ async fn label_links_work_whatever_their_public_address_is() {
         let link = created.json()["parcel"]["labelUrl"].as_str().unwrap().to_owned();
         let behind = link.strip_prefix(public).unwrap_or_else(|| panic!("{link}"));
         assert!(behind.starts_with(path), "{link}");
-        let anybody = Api::new(running.sandbox());
-        assert_eq!(anybody.get(behind).await.status, 200, "{link}");
-        assert_eq!(anybody.get("/healthz").await.status, 200);
+        let anyone = Api::new(running.sandbox());
+        assert_eq!(anyone.get(behind).await.status, 200, "{link}");
+        assert_eq!(anyone.get("/healthz").await.status, 200);
     }
 }
 
@@ -209,7 +209,7 @@ async fn wrong_arguments_say_what_would_be_right() {
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "No such file"),
         (&["keys", "list", "--database", "sqlite::memory:"], "database file"),
-        (&["serve", "--base-url", "mailto:somebody"], "https://"),
+        (&["serve", "--base-url", "mailto:someone"], "https://"),
         (&["serve", "--labels-host", "https://labels.example/?a=b"], "https://"),
         (&["serve", "--labels-host", "https://labels.example/api/v1/tracking"], "outside /api"),
         (&["serve", "--sandbox-rate-limit", "0"], "1.."),

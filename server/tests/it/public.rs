@@ -1,4 +1,4 @@
-//! GET /track/{trackingNumber}: the page and its JSON, for anybody who has the number.
+//! GET /track/{trackingNumber}: the page and its JSON, for anyone who has the number.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ async fn a_browser_gets_a_page_in_its_own_language_or_the_one_asked_for() {
 #[tokio::test]
 async fn the_page_has_landmarks_no_script_and_loads_nothing() {
     let (_server, visitor) = visited().await;
-    for path in ["/track/SB-SUCCESS-0001", "/track/SB-NOBODY-0001"] {
+    for path in ["/track/SB-SUCCESS-0001", "/track/SB-ABSENT-0001"] {
         let html = page(&visitor, path, "en").await.text();
         for part in ["<header", "<nav aria-label=", "<main", "<footer", "<h1", "name=\"viewport\""]
         {
@@ -118,7 +118,7 @@ async fn the_page_has_landmarks_no_script_and_loads_nothing() {
 async fn what_is_no_number_or_nobodys_is_a_page_or_an_envelope_with_404() {
     let (_server, visitor) = visited().await;
     let hostile = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
-    for number in ["SB-NOBODY-0001", "short", "%00%ff", "%C3%91andu", hostile] {
+    for number in ["SB-ABSENT-0001", "short", "%00%ff", "%C3%91andu", hostile] {
         let path = format!("/track/{number}");
         let json = visitor.get(&path).await;
         assert_eq!(json.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
@@ -273,7 +273,7 @@ async fn too_many_visits_from_an_address_are_told_when_to_come_back() {
     let visitor = Api::new(running.sandbox());
     let mut refused = Vec::new();
     while refused.len() < 2 {
-        let answer = page(&visitor, "/track/SB-NOBODY-0001", "es").await;
+        let answer = page(&visitor, "/track/SB-ABSENT-0001", "es").await;
         assert_eq!(answer.header("x-ratelimit-limit"), "1");
         if answer.status == 429 {
             refused.push(answer);

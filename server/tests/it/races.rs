@@ -1,4 +1,4 @@
-//! Void, manifest and carrier event on one parcel at the same time, on a file: whoever wins, the
+//! Void, manifest and carrier event on one parcel at the same time, on a file: whichever wins, the
 //! history is one that the table of transitions allows, and every answer is true.
 
 use parcelo::Operation;

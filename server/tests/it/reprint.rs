@@ -111,7 +111,7 @@ async fn a_reprint_keeps_its_bytes_when_the_parcel_flies_after_it() {
 async fn what_cannot_be_reprinted_is_refused() {
     let (server, api) = start().await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
-    for (api, number) in [(&api, "SB-NOBODY-0001"), (&stranger, "SB-NORMAL-0001")] {
+    for (api, number) in [(&api, "SB-ABSENT-0001"), (&stranger, "SB-NORMAL-0001")] {
         let answer = reprint(api, number, "reprint-0001").await;
         assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
         let metadata = api.get(&Operation::GetLabel.path_of(number)).await;
@@ -143,7 +143,7 @@ async fn a_batch_answers_every_number_in_its_order() {
         async move { post(&api, Operation::BatchTracking.path(), &body).await }
     };
     let numbers =
-        json!(["SB-SUCCESS-0001", "odd", "SB-NOBODY-0001", "sb-normal-0001", "SB-SUCCESS-0001"]);
+        json!(["SB-SUCCESS-0001", "odd", "SB-ABSENT-0001", "sb-normal-0001", "SB-SUCCESS-0001"]);
     let answer = batch(json!({ "trackingNumbers": numbers, "includeHistory": true })).await;
     let data = answer.json()["data"].clone();
     assert_eq!(answer.status, 200, "{}", answer.text());

@@ -88,7 +88,7 @@ async fn requests_about_an_order_are_found_by_each_of_its_names() {
         server.requests().for_order(name).assert_count(0);
     }
     let shown = format!("{:?}", server.requests().for_order("A-17").all());
-    assert!(!shown.contains("A-17"), "an id may be somebody's: {shown}");
+    assert!(!shown.contains("A-17"), "an id may be someone's: {shown}");
 }
 
 #[tokio::test]

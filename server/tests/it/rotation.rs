@@ -38,7 +38,7 @@ async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one
         let again = api.create(&order("order-0001")).await;
         assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
         assert_eq!(again.bytes, first.bytes);
-        let other = with(order("order-0001"), "/receiver/fullName", json!("Somebody Else"));
+        let other = with(order("order-0001"), "/receiver/fullName", json!("Someone Else"));
         assert_eq!(api.create(&other).await.refusal().1, "IDEMPOTENCY_CONFLICT");
     }
     assert_eq!(parcels(&after).await, 1);

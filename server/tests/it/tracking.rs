@@ -77,7 +77,7 @@ async fn what_is_no_number_or_nobodys_is_refused() {
         assert_eq!(api.track(path).await.faults(), ["trackingNumber INVALID_FORMAT"], "{path}");
     }
     for path in
-        ["SB-NOBODY-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"]
+        ["SB-ABSENT-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"]
     {
         let answer = api.get(&format!("/api/v1/tracking/{path}")).await;
         assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{path}");

@@ -71,7 +71,7 @@ async fn what_can_be_voided_is_and_the_rest_is_told_why_not() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
     let answer =
-        void(&api, "void-0001", &["SB-NORMAL-0001", "SB-NOBODY-0001", "SB-SUCCESS-0001", "odd"])
+        void(&api, "void-0001", &["SB-NORMAL-0001", "SB-ABSENT-0001", "SB-SUCCESS-0001", "odd"])
             .await;
     let data = answer.json()["data"].clone();
     assert_eq!(answer.status, 200);
@@ -93,10 +93,10 @@ async fn nothing_voided_is_never_a_success() {
     server.clock().advance(Duration::from_secs(300)).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     let table: [(&Api, &[&str], u16, &str); 4] = [
-        (&api, &["SB-NOBODY-0001", "odd"], 404, "PARCEL_NOT_FOUND"),
+        (&api, &["SB-ABSENT-0001", "odd"], 404, "PARCEL_NOT_FOUND"),
         (&stranger, &["SB-NORMAL-0001"], 404, "PARCEL_NOT_FOUND"),
         (&api, &["SB-SUCCESS-0001"], 409, "PARCEL_NOT_VOIDABLE"),
-        (&api, &["SB-NOBODY-0001", "SB-SUCCESS-0001"], 409, "VOID_FAILED"),
+        (&api, &["SB-ABSENT-0001", "SB-SUCCESS-0001"], 409, "VOID_FAILED"),
     ];
     for (api, numbers, status, code) in table {
         let answer = void(api, "void-0001", numbers).await;

@@ -1,4 +1,4 @@
-//! Webhooks of the embedded server: what is told, in which order, when again, and to whom not.
+//! Webhooks of the embedded server: what is sent, in which order, when again, and to whom not.
 
 use std::time::Duration;
 

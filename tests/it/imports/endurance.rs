@@ -51,7 +51,7 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     assert!(lines >= 20, "a line every five seconds: {}", ran.stderr);
 }
 
-/// Counts from now on how often the machine lets nobody run for longer than the limiter's margin.
+/// Counts from now on how often the machine lets no one run for longer than the limiter's margin.
 fn standstills() -> Arc<AtomicUsize> {
     const BEAT: Duration = Duration::from_millis(10);
     let counted = Arc::new(AtomicUsize::new(0));

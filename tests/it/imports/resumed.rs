@@ -208,7 +208,7 @@ async fn an_import_that_the_service_lets_nobody_begin_ends_as_one_request_would(
 async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(30)));
-    let dead = peer::nobody();
+    let dead = peer::unused_address();
     let ran =
         shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
     assert_eq!(ran.code, 8, "{ran:?}");

@@ -99,7 +99,7 @@ struct Revoke {
 }
 
 impl Key {
-    fn of(record: &KeyRecord, now: Millis) -> Self {
+    fn new(record: &KeyRecord, now: Millis) -> Self {
         let environment = record.scope.tenant.environment;
         Self {
             id: record.id.clone(),
@@ -132,7 +132,7 @@ pub(super) async fn list(
     page(&Keys {
         frame,
         fresh: flashes.secrets,
-        all: shown.map(|record| Key::of(record, now)).collect(),
+        all: shown.map(|record| Key::new(record, now)).collect(),
         pages: Pagination::new(number, number < last, |number| pagination::address(PAGE, number)),
     })
 }
@@ -176,7 +176,7 @@ pub(super) async fn ask_rotation(
     Path(id): Path<String>,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let key = Key::of(&find(&api, &member, &id).await?, api.service.now());
+    let key = Key::new(&find(&api, &member, &id).await?, api.service.now());
     page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS, fault: None })
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn rotate(
     let offered = |overlap: &&Overlap| overlap.seconds.to_string() == given;
     let now = api.service.now();
     let Some(overlap) = OVERLAPS.iter().find(offered) else {
-        let (frame, key) = (member.frame(Section::Keys), Key::of(&found, now));
+        let (frame, key) = (member.frame(Section::Keys), Key::new(&found, now));
         let fault = Some(member.language().pick(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
@@ -218,7 +218,7 @@ pub(super) async fn ask(
     Path(id): Path<String>,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let key = Key::of(&find(&api, &member, &id).await?, api.service.now());
+    let key = Key::new(&find(&api, &member, &id).await?, api.service.now());
     page(&Revoke { frame: member.frame(Section::Keys), key })
 }
 

@@ -38,7 +38,7 @@ const TAGS: &[(&str, &str)] = &[
     ("orders", "Orders: created with their labels, and voided."),
     ("manifests", "Manifests: the parcels that travel under an air waybill."),
     ("tracking", "Where parcels are."),
-    ("track", "Where a parcel is, for anybody who has its number."),
+    ("track", "Where a parcel is, for anyone who has its number."),
     ("labels", "Labels: what is known about them, their files, reprints."),
     ("health", "What an API key is and may do."),
     ("parcels", "The list of parcels."),

@@ -1,4 +1,4 @@
-//! GET /track/{trackingNumber}: where a parcel stands, for anybody who has its number; as a page
+//! GET /track/{trackingNumber}: where a parcel stands, for anyone who has its number; as a page
 //! for people and as JSON for programs. It shows what the public record has, and nothing else.
 
 mod dates;
@@ -170,7 +170,7 @@ pub(super) mod description {
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
-        let record = Answer::bare::<TrackingRecord>("200", "What everybody may know.");
+        let record = Answer::bare::<TrackingRecord>("200", "What everyone may know.");
         let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")
             .query(&[
                 Query {

@@ -1,4 +1,4 @@
-//! The labels in `docs/labels`, byte for byte: whoever changes the drawing looks at them again.
+//! The labels in `docs/labels`, byte for byte: a change of the drawing shows in them.
 //!
 //! `PARCELO_BLESS=1 cargo test -p parcelo-server --lib kept_labels` writes them.
 

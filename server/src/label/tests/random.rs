@@ -1,4 +1,4 @@
-//! What holds for every text that anybody sends.
+//! What holds for every text that anyone sends.
 
 use std::collections::BTreeSet;
 

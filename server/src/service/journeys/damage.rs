@@ -42,7 +42,7 @@ async fn the_steps_of_all_others_are_taken() {
     assert!(fired.iter().any(|step| step.status == ParcelStatus::Delivered), "{fired:?}");
     let counted = house.counted().await;
     house.service.take_due_steps().await.unwrap();
-    assert_eq!(house.counted().await, counted, "a row that is passed over is told of once");
+    assert_eq!(house.counted().await, counted, "a row that is passed over is reported once");
 }
 
 #[tokio::test]

@@ -418,7 +418,7 @@ async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
     let writes = store.credential_writes();
     let gone = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5)).await.unwrap();
     assert_eq!(gone.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
-    assert!(store.credential_writes() > writes, "whoever keeps credentials asks again");
+    assert!(store.credential_writes() > writes, "a cache of credentials asks again");
     assert_eq!(found().await, gone);
 }
 

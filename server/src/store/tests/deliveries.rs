@@ -92,7 +92,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
             for (kept, counted) in kept(&store) {
                 assert_eq!(kept, counted, "step {step}, {what}");
             }
-            // Else whoever leases would be told at once to lease again.
+            // Else the one that leases would be woken at once to lease again.
             for tenant in store.tenants_with_due(now, 9).await.unwrap() {
                 let due = "SELECT count(*) FROM living_outbox WHERE tenant = ?1 AND due <= ?2";
                 let given = (tenant.number(), now.0);

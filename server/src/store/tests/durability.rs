@@ -287,7 +287,7 @@ fn spoil_page_with(file: &Path, text: &[u8]) {
     // A page that was split keeps what it had in its free space: the last one has the row.
     let at = bytes.windows(text.len()).rposition(|window| window == text).unwrap();
     let page = at / PAGE * PAGE;
-    assert!(page > 0, "the first page is everybody's");
+    assert!(page > 0, "the first page is everyone's");
     bytes[page..page + PAGE].fill(0xA5);
     std::fs::write(file, bytes).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Mass writes go in pages beside everybody's orders, and what they erase is gone from the disk.
+//! Mass writes go in pages beside everyone's orders, and what they erase is gone from the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
     assert!(pages() >= 7, "a parcel has at least three rows' worth: itself and two events");
 }
 
-/// Random-looking numbers, so that everybody's rows lie among one another in every index.
+/// Random-looking numbers, so that everyone's rows lie among one another in every index.
 fn scattered(n: u32) -> String {
     format!("SB-{:08X}", n.wrapping_mul(0x9E37_79B1))
 }
@@ -146,7 +146,7 @@ async fn until_truncated(place: &Place, store: &Store) {
         }
     };
     let most = std::time::Duration::from_secs(60);
-    tokio::time::timeout(most, truncated).await.expect("nobody reads from the log");
+    tokio::time::timeout(most, truncated).await.expect("no one reads from the log");
 }
 
 /// How often an owner's words stand in a database, its log and a backup of it.

@@ -1,4 +1,4 @@
-//! Lists against the table that they list, and what a long read may hold up: nobody but its tenant's next.
+//! Lists against the table that they list, and what a long read may hold up: no one but its tenant's next.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! A reset has a boundary, and is erased page by page beside everybody's orders.
+//! A reset has a boundary, and is erased page by page beside everyone's orders.
 
 use std::{path::Path, time::Duration};
 
@@ -237,7 +237,7 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
         .with_webhook_deliveries(before.unsigned_abs());
     assert_eq!((deleted, total), (expected, Some(expected)), "as it was when the reset began");
     let deliveries = store.deliveries(sandbox(1), 99).await.unwrap().len();
-    assert!(deliveries > 0, "what came meanwhile is told");
+    assert!(deliveries > 0, "what came meanwhile is sent");
     let there = left(&[
         ("parcels", 2),
         ("events", 1),

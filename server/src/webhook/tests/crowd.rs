@@ -1,4 +1,4 @@
-//! Many tenants at once: leased together, a share for each, and nobody waits for somebody who hangs.
+//! Many tenants at once: leased together, a share for each, and no one waits for someone who hangs.
 
 use std::{
     sync::{
@@ -92,7 +92,7 @@ async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
     let dispatcher = Dispatcher::over(network.clone(), service, IN_FLIGHT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     let mut tenants = Vec::new();
-    // The dead come first: whoever is served in turn meets them before the others.
+    // The dead come first: one that is served in turn meets them before the others.
     for place in 0..dead + live {
         let url = if place < dead { DEAD } else { LIVE };
         tenants.push(house.subscriber(&format!("shop-{place}"), url).await.tenant());
@@ -122,5 +122,5 @@ async fn one_dead_receiver_among_a_hundred_delays_nobody() {
 #[tokio::test(start_paused = true)]
 async fn two_hundred_dead_receivers_leave_places_for_those_who_live() {
     let took = took(5, 200, 12).await;
-    assert!(took.last() < Some(&50), "{took:?}: nobody waits for a place of the dead");
+    assert!(took.last() < Some(&50), "{took:?}: no one waits for a place of the dead");
 }

@@ -1,4 +1,4 @@
-//! What each form does, and that it does nothing for whoever was not shown it.
+//! What each form does, and that it does nothing for those who were not shown it.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
 use parcelo_server::internals::{ApiKeyScope, Countries, Millis, Visitor as Caller};

@@ -117,7 +117,7 @@ impl House {
         Visitor::at(&self.url, "en")
     }
 
-    /// Somebody who has signed in to an account.
+    /// Someone who has signed in to an account.
     pub(super) async fn member(&self, account: &str) -> Visitor {
         let mut visitor = self.visitor();
         let answer = visitor.sign_in(account, PASSWORD).await;
@@ -237,7 +237,7 @@ pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// An order whose every personal text can be told apart, and those texts.
+/// An order whose every personal text can be distinguished, and those texts.
 pub(super) fn marked(number: &str) -> (Value, [&'static str; 6]) {
     let order = with(order("order-marked"), "/trackingNumber", Value::from(number));
     let order = with(order, "/sender/fullName", Value::from("CanarySender"));

@@ -1,4 +1,4 @@
-//! What a page says of what was just done: to whoever did it, on the page it was made for, once.
+//! What a page says of what was just done: to the one who did it, on the page it was made for, once.
 
 use parcelo::Environment;
 

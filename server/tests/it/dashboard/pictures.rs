@@ -21,7 +21,7 @@ const DESK: Window = Window { width: 1200, height: 860, dark: false };
 
 const TALL: Window = Window { height: 1040, ..DESK };
 
-/// Every page of somebody who is signed in.
+/// Every page of someone who is signed in.
 const PAGES: [(&str, &str); 12] = [
     ("overview", "/dashboard"),
     ("parcels", "/dashboard/parcels?environment=sandbox"),

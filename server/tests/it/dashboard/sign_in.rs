@@ -25,7 +25,7 @@ async fn whoever_knows_the_password_comes_in_and_nobody_else() {
         (" default ", PASSWORD, 303),
         ("default", "", 401),
         ("default", "ñandú, twelve or mor", 401),
-        ("nobody", PASSWORD, 401),
+        ("unknown", PASSWORD, 401),
         ("", PASSWORD, 401),
     ];
     for (account, password, status) in table {
@@ -46,14 +46,14 @@ async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
         let mut visitor = house.visitor();
         async move { (visitor.sign_in(account, "wrong").await, visitor) }
     };
-    let ((known, one), (unknown, other)) = (wrong("default").await, wrong("nobody").await);
+    let ((known, one), (unknown, other)) = (wrong("default").await, wrong("unknown").await);
     assert_eq!((known.status, unknown.status), (401, 401));
     let plain = |answer: &Answer, visitor: &Visitor, account: &str| {
         let token = token_in(&answer.text());
         assert!(visitor.guest.is_some());
         answer.text().replace(&token, "").replace(account, "")
     };
-    assert_eq!(plain(&known, &one, "default"), plain(&unknown, &other, "nobody"));
+    assert_eq!(plain(&known, &one, "default"), plain(&unknown, &other, "unknown"));
     assert!(known.text().contains("Incorrect account or password"));
 }
 
@@ -147,7 +147,7 @@ async fn a_new_password_ends_every_session_of_its_account_and_of_no_other() {
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
-/// Somebody who tries to sign in from many addresses.
+/// Someone who tries to sign in from many addresses.
 struct Guesser {
     form: Visitor,
     token: String,
@@ -220,7 +220,7 @@ async fn an_account_that_is_guessed_at_from_everywhere_pauses_and_its_owner_does
         let answer = guesser.tries("default", &format!("198.51.100.{client}"), "wrong").await;
         assert_eq!(answer.status, 401);
     }
-    for account in ["default", "nobody"] {
+    for account in ["default", "unknown"] {
         // Whether there is such an account cannot be seen by that.
         for client in 1..=10 {
             guesser.tries(account, &format!("203.0.113.{client}"), "wrong").await;

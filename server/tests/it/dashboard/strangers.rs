@@ -1,5 +1,5 @@
-//! Nobody sees or touches what another account has, whatever they know of its ids and numbers; and
-//! whoever is not signed in sees nothing.
+//! No one sees or touches what another account has, whatever they know of its ids and numbers; and
+//! without a sign-in there is nothing to see.
 
 use parcelo::Environment;
 use parcelo_server::internals::{ApiKeyScope, Caller, EndpointRequest};

@@ -51,7 +51,7 @@ async fn signed_up(store: &Store, name: &str) -> (AccountKey, Login) {
 async fn a_password_opens_its_account_until_the_next_one(store: Store) {
     let account = store.account("bare", "acc_0".to_owned(), NOW).await.unwrap();
     assert!(store.login("bare").await.unwrap().is_none(), "it has no password");
-    assert!(store.login("nobody").await.unwrap().is_none());
+    assert!(store.login("unknown").await.unwrap().is_none());
     let (shop, login) = signed_up(&store, "shop").await;
     assert!(shop != account && login == Login { account: shop, password: "hash of shop".into() });
     let ends = NOW.plus(9);
