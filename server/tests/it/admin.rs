@@ -88,6 +88,7 @@ async fn a_key_is_shown_once_works_at_once_and_is_refused_within_a_second_of_its
     assert_eq!(refused, (401, "AUTH_INVALID_API_KEY".to_owned()), "at once");
     let again = admin.data("DELETE", &path, None, 200).await;
     assert_eq!(again["revokedAt"], revoked["revokedAt"], "a second time changes nothing");
+    running.stop();
     assert!(!house.output().contains(&secret));
 }
 
@@ -403,6 +404,7 @@ async fn no_secret_stands_in_the_log_of_a_whole_session() {
     let webhook = admin.data("PUT", WEBHOOK, Some(&webhook), 201).await;
     let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
     admin.data("POST", "webhooks/sandbox/test", None, 200).await;
+    running.stop();
     let output = house.output();
     let log = output.strip_prefix(&greeting).unwrap();
     assert!(log.contains("answered"), "{log}");

@@ -114,6 +114,7 @@ async fn a_machine_without_root_certificates_sends_webhooks() {
         assert!(running.is_alive(), "{}", house.output());
     };
     assert_eq!(attempt["httpStatus"], 204, "{attempt}");
+    running.stop();
     assert!(house.output().contains("no root certificates"), "{}", house.output());
 }
 
@@ -170,6 +171,7 @@ async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
     assert_eq!(webhooks(&house, "replay", &["--event", event])["replayed"], 1);
     receiver.wait_for(|came| came.len() == 5).await;
     assert_eq!(id(&receiver.came.borrow()[4].0), event);
+    running.stop();
     assert!(!house.output().contains("whsec_"), "{}", house.output());
 }
 

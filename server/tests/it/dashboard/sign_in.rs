@@ -312,13 +312,13 @@ async fn a_new_database_says_its_password_once_and_a_command_sets_another() {
         let (done, told) = set_password(&ground, "default", bad);
         assert!(!done && told.contains("12 to 200 characters"), "{bad:?}: {told}");
     }
+    running.stop();
     let logs = ground.output();
     let after = logs.replacen(first, "", 1);
     let session = member.session.as_deref().unwrap();
     for secret in [first, "another one, twelve", session, "Second shop"] {
         assert!(!after.contains(secret), "{secret} is in the logs");
     }
-    drop(running);
     let again = ground.start(&[]);
     assert!(again.url("admin").starts_with("http"));
     assert_eq!(ground.output().matches("account default, with this password").count(), 1);
