@@ -18,10 +18,23 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking,parcelo/gzip,parcelo/http2
 
-# Durable orders a second over HTTP, the mock server, a call of the SDK, each beside its peers.
+# The mock server, webhooks, resets, a call of the SDK, each beside its peers.
 bench:
-    cargo bench --workspace
+    cargo bench -p parcelo-server --bench mock --bench webhooks --bench erasing
+    cargo bench -p parcelo --bench calls
     cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench
+
+# Answers a second, CPU, memory and growth to a million parcels, beside a static handler and prism; half an hour.
+load:
+    cargo bench -p parcelo-server --bench load -- --plots docs/benchmarks
+
+# What an answer costs the server in instructions, against its bounds.
+instructions:
+    CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 cargo bench -p parcelo-server --bench load -- instructions
+
+# Whether the SDK's public API breaks a promise since a revision; needs cargo-semver-checks.
+semver revision:
+    cargo semver-checks -p parcelo --baseline-rev {{revision}}
 
 # Crates and cold builds of the SDK and the mock server, beside their peers; needs a quiet machine.
 weight:
