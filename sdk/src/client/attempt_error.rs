@@ -230,7 +230,7 @@ fn unanswered(fault: TransportError, stats: &CallStats) -> Error {
         Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
     };
     stats.error(kind, phase.texts()).with_source(fault).with(|inner| {
-        inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Refused | Phase::Untrusted);
+        inner.nothing_sent = !stats.was_sent;
     })
 }
 

@@ -96,6 +96,7 @@ impl<'a> Call<'a> {
             attempts: 0,
             idempotency_key: self.idempotency_key.cloned(),
             is_write: self.is_write(),
+            was_sent: false,
             outcome_unknown: false,
         }
     }

@@ -10,6 +10,8 @@ pub(super) struct CallStats {
     pub(super) idempotency_key: Option<IdempotencyKey>,
     /// Whether the call changes something.
     pub(super) is_write: bool,
+    /// Whether an attempt sent its request, or may have.
+    pub(super) was_sent: bool,
     /// Whether an attempt without a key ended and it is not known what the service did. With a key, the key
     /// remembers that.
     pub(super) outcome_unknown: bool,

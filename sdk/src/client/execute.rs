@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, Method, StatusCode, header::DATE};
-use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, debug, debug_span, field::Empty};
 
 use super::{
-    Attempt, Client, Error, ErrorKind, FailureClass, Phase, Reply, StopReason, TransportError,
+    Attempt, Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
     attempt::{attempt_span, record_result},
     attempt_error::{AttemptError, ErrorResponse, WriteOutcome},
     body::{BodyReader, ReadTimeout},
@@ -21,7 +20,6 @@ use super::{
     error::Texts,
     limiter::RateLimitFeedback,
     pacer::NotAdmitted,
-    reply::{self, Enveloped, HasSuccess, WithoutSuccess},
     response::{RateLimitStatus, ServiceResponse},
     retry::{Decision, FailedAttempt},
     retry_after,
@@ -29,37 +27,6 @@ use super::{
 use crate::model::{Ended, Operation, header};
 
 impl Client {
-    /// Makes a call whose answer is JSON.
-    pub(super) async fn json<T: DeserializeOwned + HasSuccess>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
-        let reply = reply::read(&call, response, &execution.stats);
-        if reply.as_ref().map_or_else(Error::is_executed, |_| true) {
-            execution.mark_executed();
-        }
-        reply
-    }
-
-    /// Makes a call whose answer is JSON without `success`.
-    pub(super) async fn json_without_success<T: DeserializeOwned>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.0))
-    }
-
-    /// Makes a call whose answer is JSON in an envelope.
-    pub(super) async fn enveloped<T: DeserializeOwned>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let reply: Reply<Enveloped<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.data))
-    }
-
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
     pub(super) async fn execute<T, R>(
         &self,
@@ -312,6 +279,7 @@ impl CallExecution {
     /// The key, or a call without one, learns from a failed attempt whether it may have been executed.
     fn record_failure(&mut self, error: &AttemptError) {
         let outcome = error.write_outcome();
+        self.stats.was_sent |= outcome != WriteOutcome::NotSent;
         if self.stats.idempotency_key.is_none() {
             self.stats.outcome_unknown |= outcome == WriteOutcome::Unknown;
             return;

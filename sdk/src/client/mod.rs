@@ -17,6 +17,7 @@ mod download;
 mod error;
 mod error_conversions;
 mod execute;
+mod json;
 mod labels;
 mod limiter;
 mod manifests;
