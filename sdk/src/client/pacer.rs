@@ -1,5 +1,5 @@
-//! Waiting under the rate limit: calls of a client and its clones queue, first come, first served. When a
-//! turn comes is decided by [`limiter`](super::limiter).
+//! Waiting under the rate limit: calls of a client and its clones queue, first come, first served.
+//! [`limiter`](super::limiter) decides when a turn comes.
 
 use std::{
     sync::{Mutex, PoisonError},

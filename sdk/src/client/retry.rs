@@ -151,7 +151,7 @@ pub enum StopReason {
     Budget,
     /// The next attempt would begin after the call's time is over.
     Deadline,
-    /// The service asked for a longer wait than the client allows (30 s); see
+    /// The service asked for a longer wait than [`Retry::max_retry_after`] allows (30 s by default); see
     /// [`Error::retry_after`](crate::client::Error::retry_after).
     RetryAfterTooLong,
     /// The client's own rate limiter had no capacity, and the call must not wait for it
@@ -168,8 +168,8 @@ pub enum StopReason {
 pub enum FailureClass {
     /// Nothing was sent: the address could not be resolved or connected to. Always tried again.
     NotSent,
-    /// A connection that had been used before was closed without a byte of an answer. Tried again
-    /// at once the first time, and like `MaybeSent` after that.
+    /// A connection that had been used before was closed without a byte of an answer. If repeating the request
+    /// changes nothing, tried again at once the first time; after that like `MaybeSent`.
     Stale,
     /// No whole answer arrived. Tried again if repeating the request changes nothing.
     MaybeSent,
@@ -416,7 +416,9 @@ mod tests {
     fn every_phase_has_its_class() {
         let table = [
             (Phase::NotSent, FailureClass::NotSent),
+            (Phase::Refused, FailureClass::Permanent),
             (Phase::Untrusted, FailureClass::Permanent),
+            (Phase::NotHttp, FailureClass::Permanent),
             (Phase::Stale, FailureClass::Stale),
             (Phase::MaybeSent, FailureClass::MaybeSent),
             (Phase::Timeout, FailureClass::MaybeSent),

@@ -18,12 +18,11 @@ use super::{
 ///
 /// It is made with the request and not when sending, so that a process that crashed can send the
 /// same request again. The server remembers it for 24 hours; the client refuses to send a key that
-/// was first sent before that.
+/// was first sent more than 24 hours ago.
 ///
-/// A key and its clones remember when that was, and whether the write may have been executed. No one
-/// else does: two keys of the same text, derived twice or read twice, are equal and have two
-/// memories. A process that goes on where another one stopped hands the memory over as a
-/// [`KeyState`].
+/// A key and its clones remember when it was first sent, and whether the write may have been executed. Other keys
+/// do not, even with the same text: a key that is derived or parsed again starts with no history. A process that
+/// continues another one's work takes that history over as a [`KeyState`].
 ///
 /// ```
 /// # use parcelo::IdempotencyKey;
@@ -169,7 +168,7 @@ impl IdempotencyKey {
     /// such as when the order was written down; a key that knows an earlier one keeps that.
     ///
     /// Such a process knows the key's age by the wall clock alone, and one with a state by the dates of
-    /// the service's answers too: a wall clock that was set back between the two hides as much of it.
+    /// the service's answers too: if the wall clock was set back in between, the key looks younger by that much.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;

@@ -50,7 +50,7 @@ pub struct KeyState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Execution {
-    /// It was not, as far as this process has to do with it.
+    /// Not executed, as far as this process knows.
     #[default]
     No,
     /// Unknown: an attempt was sent and no answer arrived.
@@ -154,8 +154,8 @@ impl Memory {
 pub(crate) struct Moment {
     /// By the machine's wall clock, which may be set.
     pub(crate) wall: DateTime<Utc>,
-    /// By the monotonic clock, which stops while the machine is suspended: since some time
-    /// of this process.
+    /// By the monotonic clock, which stops while the machine is suspended: counted from an arbitrary moment of this
+    /// process.
     pub(crate) steady: TimeDelta,
     /// By the service's clock, as far as its answers tell.
     pub(crate) service: Option<DateTime<Utc>>,

@@ -39,8 +39,8 @@ const ADDRESS: Fields = Fields(&[
 /// Notes for the driver (spec: Limits, 500 characters).
 pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 
-/// The country that an order goes to, if it is an assigned code, whatever faults the order has: the API key's
-/// countries are checked before the order is.
+/// The order's destination country, read even if the rest of the order is invalid; `None` if it is not an
+/// assigned code. The countries of the API key are checked before the order.
 ///
 /// ```
 /// use parcelo::CountryCode;
@@ -53,7 +53,8 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
     CountryCode::parse(code).ok()
 }
 
-/// Reads the receiver; `None` if there is a fault.
+/// Reads the receiver; `None` if a required field is missing or a field is invalid. Faults that a rule adds to valid
+/// fields, such as those of `countries`, are only in the report.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();

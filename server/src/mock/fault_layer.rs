@@ -45,12 +45,13 @@ pub(super) struct Recorder {
     clock: Arc<dyn Clock>,
 }
 
-/// An extension of requests that the layer must not delay: `Responder` passes delays on to wiremock,
-/// since it blocks the runtime's thread, on which a sleep would never end.
+/// Marks a request whose delays the transport makes itself. `Responder` blocks the runtime's thread, on which a sleep
+/// here would never end, so it passes delays on to wiremock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransportWaits;
 
-/// An extension of requests: the error to answer, instead of the operation's answer or of executing it.
+/// Marks a request that is answered with an error: before its operation is executed, or after, instead of the
+/// operation's answer.
 #[derive(Debug, Clone)]
 struct ShortCircuit(Timing, Refusal);
 

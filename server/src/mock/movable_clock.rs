@@ -112,7 +112,7 @@ impl MovableClock {
         }
     }
 
-    /// Sets the clock to a time, which may be past.
+    /// Sets the clock to a time, which may be in the past.
     pub(super) fn set(&self, at: Millis) {
         // Waiters in `tick` are not woken: the task that moves the clock holds the turn and executes what is due itself.
         self.state.send_if_modified(|state| {
