@@ -12,7 +12,7 @@ use super::{
     Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_stats::CallStats,
     clock::Deadline, error::Texts,
 };
-use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header};
+use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header, hex};
 
 /// The most JSON that is read: far more than any answer of the service, none of which has more than 500 rows.
 pub(super) const MAX_JSON_BYTES: u64 = 8 << 20;
@@ -246,9 +246,7 @@ impl PreparedRequest {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let digest = hash.finalize();
-        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+        hex(&hash.finalize())
     }
 
     /// Whether it counts towards the key's rate limit.

@@ -24,7 +24,7 @@ use super::{
     retry::{Decision, FailedAttempt},
     retry_after,
 };
-use crate::model::{Ended, Operation, header};
+use crate::model::{AttemptOutcome, Operation, header};
 
 impl Client {
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
@@ -80,7 +80,7 @@ pub(super) struct CallExecution {
 impl Drop for CallExecution {
     fn drop(&mut self) {
         if self.is_outcome_open {
-            self.record_outcome(Ended::InDoubt(self.digest()));
+            self.record_outcome(AttemptOutcome::Unknown(self.digest()));
         }
     }
 }
@@ -143,7 +143,7 @@ impl CallExecution {
         self.attempt_started = clock::now();
         // From here on, whatever interrupts the attempt leaves its key in doubt.
         if let Some(key) = &self.stats.idempotency_key {
-            key.begin(|| self.client.clocks().moment());
+            key.begin_attempt(|| self.client.clocks().moment());
             self.is_outcome_open = true;
         }
     }
@@ -284,25 +284,25 @@ impl CallExecution {
             self.stats.outcome_unknown |= outcome == WriteOutcome::Unknown;
             return;
         }
-        let ended = match outcome {
-            WriteOutcome::NotSent => Ended::NotSent,
-            WriteOutcome::Rejected => Ended::Refused,
-            WriteOutcome::RejectedAfterLookup => Ended::Settled(self.digest()),
-            WriteOutcome::KeyConflict => Ended::Conflict(self.digest()),
-            WriteOutcome::Unknown => Ended::InDoubt(self.digest()),
+        let outcome = match outcome {
+            WriteOutcome::NotSent => AttemptOutcome::NotSent,
+            WriteOutcome::Rejected => AttemptOutcome::Rejected,
+            WriteOutcome::RejectedAfterLookup => AttemptOutcome::RejectedAfterLookup(self.digest()),
+            WriteOutcome::KeyConflict => AttemptOutcome::KeyConflict(self.digest()),
+            WriteOutcome::Unknown => AttemptOutcome::Unknown(self.digest()),
         };
-        self.record_outcome(ended);
+        self.record_outcome(outcome);
     }
 
     /// The answer says that the write was executed.
     pub(super) fn mark_executed(&mut self) {
-        self.record_outcome(Ended::Executed);
+        self.record_outcome(AttemptOutcome::Executed);
     }
 
-    fn record_outcome(&mut self, ended: Ended) {
+    fn record_outcome(&mut self, outcome: AttemptOutcome) {
         if let Some(key) = self.stats.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
             self.is_outcome_open = false;
-            key.end(ended);
+            key.end_attempt(outcome);
         }
     }
 
@@ -332,7 +332,7 @@ impl CallExecution {
     /// How long the service still remembers the key.
     fn key_time_left(&self) -> Option<Duration> {
         let key = self.stats.idempotency_key.as_ref()?;
-        Some(key.left(|| self.client.clocks().moment()))
+        Some(key.time_left(|| self.client.clocks().moment()))
     }
 
     fn is_key_expired(&self) -> bool {

@@ -180,13 +180,13 @@ fn encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.extend(['%', hex(byte >> 4), hex(byte & 15)]);
+            out.extend(['%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
         }
     }
     out
 }
 
-fn hex(half: u8) -> char {
+fn hex_digit(half: u8) -> char {
     char::from_digit(half.into(), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
