@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
 use super::{
-    Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_stats::CallStats,
+    Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_state::CallState,
     clock::Deadline, error::Texts,
 };
 use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header, hex};
@@ -91,8 +91,8 @@ impl<'a> Call<'a> {
     }
 
     /// What is known about the call before it is sent.
-    pub(super) fn stats(&self) -> CallStats {
-        CallStats {
+    pub(super) fn initial_state(&self) -> CallState {
+        CallState {
             attempts: 0,
             idempotency_key: self.idempotency_key.cloned(),
             is_write: self.is_write(),
@@ -138,7 +138,7 @@ impl<'a> Call<'a> {
             Target::Raw(_, path) => join(base.as_str(), path),
         };
         let uri = Uri::try_from(uri)
-            .map_err(|fault| Error::config(INVALID_ADDRESS).with_source(fault))?;
+            .map_err(|error| Error::config(INVALID_ADDRESS).with_source(error))?;
         Ok(PreparedRequest {
             method: self.method(),
             template: self.path_template(),

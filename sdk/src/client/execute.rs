@@ -15,7 +15,7 @@ use super::{
     attempt_error::{AttemptError, ErrorResponse, WriteOutcome},
     body::{BodyReader, ReadTimeout},
     call::{Call, MAX_JSON_BYTES, PreparedRequest},
-    call_stats::CallStats,
+    call_state::CallState,
     clock::{self, Deadline},
     error::Texts,
     limiter::RateLimitFeedback,
@@ -51,7 +51,7 @@ impl Client {
         .instrument(span.clone())
         .await;
         let (status, attempts) = match &result {
-            Ok((response, execution)) => (Some(response.status.as_u16()), execution.stats.attempts),
+            Ok((response, execution)) => (Some(response.status.as_u16()), execution.state.attempts),
             Err(error) => (error.status(), error.attempts()),
         };
         span.record("http.response.status_code", status).record("attempts", attempts);
@@ -67,7 +67,7 @@ pub(super) struct CallExecution {
     operation: Option<Operation>,
     request: PreparedRequest,
     deadline: Instant,
-    pub(super) stats: CallStats,
+    pub(super) state: CallState,
     was_stale: bool,
     /// The tokens that the last retry cost.
     last_retry_cost: Option<u32>,
@@ -95,7 +95,7 @@ impl CallExecution {
             operation: call.operation,
             request,
             deadline: clock::add(now, client.timeouts().total),
-            stats: call.stats(),
+            state: call.initial_state(),
             was_stale: false,
             last_retry_cost: None,
             attempt_started: now,
@@ -105,7 +105,7 @@ impl CallExecution {
         let has_waited = execution
             .acquire_turn()
             .await
-            .map_err(|not_admitted| not_admitted.into_error(&execution.stats))?;
+            .map_err(|not_admitted| not_admitted.into_error(&execution.state))?;
         // The key may have expired while the call waited.
         if has_waited {
             execution.check_key_age()?;
@@ -125,7 +125,7 @@ impl CallExecution {
             self.begin_attempt();
             let PreparedRequest { method, template, .. } = &self.request;
             let base = self.client.base_url();
-            let span = attempt_span(method, template, base, self.stats.attempts);
+            let span = attempt_span(method, template, base, self.state.attempts);
             let result = self.exchange(&read).instrument(span.clone()).await;
             record_result(&span, &result);
             match result {
@@ -139,10 +139,10 @@ impl CallExecution {
     }
 
     fn begin_attempt(&mut self) {
-        self.stats.attempts += 1;
+        self.state.attempts += 1;
         self.attempt_started = clock::now();
         // From here on, whatever interrupts the attempt leaves its key in doubt.
-        if let Some(key) = &self.stats.idempotency_key {
+        if let Some(key) = &self.state.idempotency_key {
             key.begin_attempt(|| self.client.clocks().moment());
             self.is_outcome_open = true;
         }
@@ -191,7 +191,7 @@ impl CallExecution {
         let date = clocks.parse_date(shown)?;
         if headers.contains_key(header::REQUEST_ID) {
             clocks.observe_date(shown, date);
-            if let Some(key) = &self.stats.idempotency_key {
+            if let Some(key) = &self.state.idempotency_key {
                 key.note_service_time(date);
             }
         }
@@ -201,19 +201,19 @@ impl CallExecution {
     fn observe_rate_limit(
         &self,
         date: Option<DateTime<Utc>>,
-        status: Option<RateLimitStatus>,
+        rate_limit: Option<RateLimitStatus>,
         error: Option<&ErrorResponse>,
     ) {
         let throttled = error.filter(|error| error.status == StatusCode::TOO_MANY_REQUESTS);
-        if !self.request.is_rate_limited() || (status.is_none() && throttled.is_none()) {
+        if !self.request.is_rate_limited() || (rate_limit.is_none() && throttled.is_none()) {
             return;
         }
         let window_seconds =
-            status.and_then(|status| retry_after::seconds_until(status.reset, date?));
+            rate_limit.and_then(|window| retry_after::seconds_until(window.reset, date?));
         self.client.pacer().observe(&RateLimitFeedback {
             sent: self.attempt_started,
             received: clock::now(),
-            status,
+            rate_limit,
             window_seconds: window_seconds.unwrap_or(1),
             throttled: throttled.map(|error| error.retry_after.unwrap_or_default()),
         });
@@ -240,7 +240,7 @@ impl CallExecution {
         });
         let wait = match decision {
             Decision::Wait(wait) => wait,
-            Decision::GiveUp(reason) => return Err(error.into_error(&self.stats, reason)),
+            Decision::GiveUp(reason) => return Err(error.into_error(&self.state, reason)),
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.last_retry_cost = Some(failed.cost());
@@ -257,7 +257,7 @@ impl CallExecution {
             Ok(()) => self.is_key_expired().then_some(StopReason::KeyExpired),
         };
         match stopped {
-            Some(reason) => Err(error.into_error(&self.stats, reason)),
+            Some(reason) => Err(error.into_error(&self.state, reason)),
             None => Ok(()),
         }
     }
@@ -265,7 +265,7 @@ impl CallExecution {
     fn failed_attempt(&self, error: &AttemptError) -> FailedAttempt {
         let now = clock::now();
         FailedAttempt {
-            number: self.stats.attempts,
+            number: self.state.attempts,
             class: error.class(),
             is_repeatable: self.request.is_repeatable,
             was_stale: self.was_stale,
@@ -279,9 +279,9 @@ impl CallExecution {
     /// The key, or a call without one, learns from a failed attempt whether it may have been executed.
     fn record_failure(&mut self, error: &AttemptError) {
         let outcome = error.write_outcome();
-        self.stats.was_sent |= outcome != WriteOutcome::NotSent;
-        if self.stats.idempotency_key.is_none() {
-            self.stats.outcome_unknown |= outcome == WriteOutcome::Unknown;
+        self.state.was_sent |= outcome != WriteOutcome::NotSent;
+        if self.state.idempotency_key.is_none() {
+            self.state.outcome_unknown |= outcome == WriteOutcome::Unknown;
             return;
         }
         let outcome = match outcome {
@@ -300,7 +300,7 @@ impl CallExecution {
     }
 
     fn record_outcome(&mut self, outcome: AttemptOutcome) {
-        if let Some(key) = self.stats.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
+        if let Some(key) = self.state.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
             self.is_outcome_open = false;
             key.end_attempt(outcome);
         }
@@ -331,7 +331,7 @@ impl CallExecution {
 
     /// How long the service still remembers the key.
     fn key_time_left(&self) -> Option<Duration> {
-        let key = self.stats.idempotency_key.as_ref()?;
+        let key = self.state.idempotency_key.as_ref()?;
         Some(key.time_left(|| self.client.clocks().moment()))
     }
 
@@ -347,7 +347,7 @@ impl CallExecution {
         if !self.is_key_expired() {
             return Ok(());
         }
-        let error = self.stats.error(ErrorKind::KeyExpired, EXPIRED);
+        let error = self.state.error(ErrorKind::KeyExpired, EXPIRED);
         Err(error.with(|inner| inner.stop_reason = Some(StopReason::KeyExpired)))
     }
 
@@ -357,7 +357,7 @@ impl CallExecution {
         };
         (observer.0)(&complete(Attempt {
             operation,
-            number: self.stats.attempts,
+            number: self.state.attempts,
             status: None,
             failure: None,
             took: clock::now().saturating_duration_since(self.attempt_started),

@@ -16,7 +16,7 @@ impl Client {
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
         let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
-        let reply = reply::read(&call, response, &execution.stats);
+        let reply = reply::read(&call, response, &execution.state);
         if reply.as_ref().err().is_none_or(Error::is_executed) {
             execution.mark_executed();
         }

@@ -11,7 +11,7 @@ mod attempt_error;
 mod body;
 mod builder;
 mod call;
-mod call_stats;
+mod call_state;
 mod clock;
 mod download;
 mod error;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Error, ErrorKind, StopReason,
-    call_stats::CallStats,
+    call_state::CallState,
     clock,
     error::Texts,
     limiter::{Admission, Limiter, RateLimitFeedback, Ticket},
@@ -89,7 +89,7 @@ pub(super) struct NotAdmitted {
 }
 
 impl NotAdmitted {
-    pub(super) fn into_error(self, stats: &CallStats) -> Error {
+    pub(super) fn into_error(self, state: &CallState) -> Error {
         const NO_CAPACITY: Texts = (
             "The client's own rate limiter had no capacity in time.",
             "El limitador de solicitudes del propio cliente no tuvo capacidad a tiempo.",
@@ -102,7 +102,7 @@ impl NotAdmitted {
             Some(_) => (ErrorKind::RateLimited, NO_CAPACITY),
             None => (ErrorKind::Timeout, OUT_OF_TIME),
         };
-        stats.error(kind, texts).with(|inner| {
+        state.error(kind, texts).with(|inner| {
             inner.retry_after = self.retry_after;
             inner.nothing_sent = true;
             inner.stop_reason = Some(self.reason);

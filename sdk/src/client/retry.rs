@@ -12,13 +12,13 @@ use crate::model::ErrorCode;
 
 /// Three retries wait 0.35 s on average and 0.7 s at most, unless the service asks for more. That outlasts a
 /// dropped connection; what lasts longer is reported to the caller.
-const MAX_ATTEMPTS: u32 = 4;
+const DEFAULT_ATTEMPTS: u32 = 4;
 /// The service answers within milliseconds, so a request that failed is over by then.
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+const DEFAULT_FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// After this the waits no longer double: a caller who allows many attempts wants to notice the recovery soon.
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Half of the default [`Timeouts::total`](super::Timeouts::total), so that the attempt after the wait still has time.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+pub(super) const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// A 429 without `Retry-After` is waited for 5 times as long: the window that is full lasts a second, so 100 ms
 /// later it would mostly still be full.
 const THROTTLED_BACKOFF_FACTOR: u32 = 5;
@@ -92,10 +92,10 @@ impl Retry {
     /// a 429 without `Retry-After`. `Retry-After` is followed up to 30 s.
     pub fn standard() -> Self {
         Self {
-            attempts: MAX_ATTEMPTS,
-            first_backoff: FIRST_BACKOFF,
-            max_backoff: MAX_BACKOFF,
-            max_retry_after: MAX_RETRY_AFTER,
+            attempts: DEFAULT_ATTEMPTS,
+            first_backoff: DEFAULT_FIRST_BACKOFF,
+            max_backoff: DEFAULT_MAX_BACKOFF,
+            max_retry_after: DEFAULT_MAX_RETRY_AFTER,
             budgeted: true,
         }
     }

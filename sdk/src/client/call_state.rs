@@ -5,7 +5,7 @@ use crate::model::IdempotencyKey;
 
 /// What is known about a call so far.
 #[derive(Debug, Clone)]
-pub(super) struct CallStats {
+pub(super) struct CallState {
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
     /// Whether the call changes something.
@@ -17,7 +17,7 @@ pub(super) struct CallStats {
     pub(super) outcome_unknown: bool,
 }
 
-impl CallStats {
+impl CallState {
     /// Whether the service may have executed the request: this call's, or that of an earlier call with the same
     /// key.
     pub(super) fn may_have_executed(&self) -> bool {
