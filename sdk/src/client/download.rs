@@ -1,5 +1,6 @@
 //! Downloading a label: into memory, as a stream, or to disk. A download that breaks off is started again,
-//! and the bytes that were delivered already are skipped.
+//! and the bytes that were delivered already are skipped. No `Range` is asked for: the service draws a label for each
+//! request and answers no ranges, and a file has tens of KB at most.
 
 use std::{
     io,
