@@ -310,7 +310,8 @@ impl CallExecution {
         self.request.digest(self.client.headers())
     }
 
-    /// Gives the call its whole time again: a download that has come some way may take longer.
+    /// Gives the call its whole time again: a download that has come some way may take longer. One that breaks again and
+    /// again is ended by the number of attempts, which goes on counting.
     pub(super) fn restart_deadline(&mut self) {
         self.deadline = clock::after(self.client.timeouts().total);
     }

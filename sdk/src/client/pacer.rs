@@ -111,7 +111,8 @@ impl NotAdmitted {
 }
 
 /// A queued call looks again after this time, because its turn may come sooner than was known when it
-/// joined: others leave the queue, and the service raises the limit.
+/// joined: others leave the queue, and the service raises the limit. It learns of either at
+/// most a second late.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 impl Pacer {

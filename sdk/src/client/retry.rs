@@ -316,12 +316,9 @@ fn wait(retry: Retry, failed: &FailedAttempt, rng: &mut Rng) -> Duration {
     if failed.is_free() {
         return Duration::ZERO;
     }
-    let first = match (failed.class, failed.retry_after) {
-        (FailureClass::Throttled, None) => {
-            retry.first_backoff.saturating_mul(THROTTLED_BACKOFF_FACTOR)
-        }
-        _ => retry.first_backoff,
-    };
+    let is_throttled = failed.class == FailureClass::Throttled && failed.retry_after.is_none();
+    let factor = if is_throttled { THROTTLED_BACKOFF_FACTOR } else { 1 };
+    let first = retry.first_backoff.saturating_mul(factor);
     let doubled = 2_u32.saturating_pow(failed.number.saturating_sub(1));
     let backoff = random_below(first.saturating_mul(doubled).min(retry.max_backoff), rng);
     match failed.retry_after {

@@ -57,6 +57,7 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
 /// fields, such as those of `countries`, are only in the report.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
+    // Where a rule below looks at a field, it is checked to be there and kept as a field, to which a fault can be added.
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
     let email = receiver.text("email", contact::EMAIL).and_then(contact::email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);
@@ -74,7 +75,8 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
         state,
         zip: address.text("zipCode", Text::LINE),
     };
-    let lines = read_lines(&address);
+    let line1 = address.text("line1", Text::LINE).required();
+    let instructions = address.text("deliveryInstructions", INSTRUCTIONS).optional();
     let country = country?;
     phone::check_country(&phone, country);
     countries::check(&to, country);
@@ -85,20 +87,14 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
         national_id: to.national_id.optional().map(str::to_owned),
         id_type: to.id_type.optional(),
         address: ReceiverAddress {
-            line1: lines.0?.to_owned(),
+            line1: line1?.to_owned(),
             city: to.city.optional()?.to_owned(),
             province: to.province.optional().or(to.state.optional()).map(str::to_owned),
             zip_code: to.zip.optional().map(str::to_owned),
             country,
-            delivery_instructions: lines.1.map(str::to_owned),
+            delivery_instructions: instructions.map(str::to_owned),
         },
     })
-}
-
-/// The street, and the notes for the driver.
-fn read_lines<'a>(address: &'a Object<'a>) -> (Option<&'a str>, Option<&'a str>) {
-    let instructions = address.text("deliveryInstructions", INSTRUCTIONS);
-    (address.text("line1", Text::LINE).required(), instructions.optional())
 }
 
 /// The second name of `province`: Mexicans call theirs a state, and so does the spec. For any other country the
