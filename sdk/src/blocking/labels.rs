@@ -47,7 +47,7 @@ impl<'a> Labels<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
-        let Client { client, driver } = self.client;
+        let Client { inner: client, driver } = self.client;
         LabelDownload { file: client.labels().download(number, format), driver }
     }
 
@@ -68,13 +68,13 @@ impl<'a> Labels<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn download_link(self, link: &str) -> Result<LabelDownload<'a>, Error> {
-        let Client { client, driver } = self.client;
+        let Client { inner: client, driver } = self.client;
         Ok(LabelDownload { file: client.labels().download_link(link)?, driver })
     }
 
     /// The metadata of a label: [`Labels::metadata`](crate::client::Labels::metadata).
     pub fn metadata(self, number: &TrackingNumber) -> Result<Reply<LabelMetadata>, Error> {
-        self.client.driver.call(self.client.client.labels().metadata(number))
+        self.client.driver.call(self.client.inner.labels().metadata(number))
     }
 
     /// Reprints a label: [`Labels::reprint`](crate::client::Labels::reprint).
@@ -98,7 +98,7 @@ impl<'a> Labels<'a> {
         number: &TrackingNumber,
         request: &ReprintRequest,
     ) -> Result<Reply<LabelMetadata>, Error> {
-        self.client.driver.call(self.client.client.labels().reprint(number, request))
+        self.client.driver.call(self.client.inner.labels().reprint(number, request))
     }
 }
 

@@ -40,11 +40,11 @@ impl Manifests<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit(self, request: &ManifestRequest) -> Result<Reply<Manifest>, Error> {
-        self.client.driver.call(self.client.client.manifests().submit(request))
+        self.client.driver.call(self.client.inner.manifests().submit(request))
     }
 
     /// Reads a manifest by its id, `man_…`: [`Manifests::get`](crate::calls::Manifests::get).
     pub fn get(self, manifest_id: &ManifestId) -> Result<Reply<Manifest>, Error> {
-        self.client.driver.call(self.client.client.manifests().get(manifest_id))
+        self.client.driver.call(self.client.inner.manifests().get(manifest_id))
     }
 }

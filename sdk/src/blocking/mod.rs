@@ -73,7 +73,7 @@ use driver::Driver;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    client: client::Client,
+    inner: client::Client,
     driver: Driver,
 }
 
@@ -92,7 +92,7 @@ impl ClientBuilder {
     /// ```
     pub fn build_blocking(self) -> Result<Client, Error> {
         let driver = Driver::start()?;
-        Ok(Client { client: self.build()?, driver })
+        Ok(Client { inner: self.build()?, driver })
     }
 }
 
@@ -118,7 +118,7 @@ impl Client {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn health(&self) -> Result<Reply<Health>, Error> {
-        self.driver.call(self.client.health())
+        self.driver.call(self.inner.health())
     }
 
     /// Reads a path of the service that this version has no method for, as a type of your own:
@@ -134,22 +134,22 @@ impl Client {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
-        self.driver.call(self.client.get(path))
+        self.driver.call(self.inner.get(path))
     }
 
     /// Where the service is.
     pub fn base_url(&self) -> &Url {
-        self.client.base_url()
+        self.inner.base_url()
     }
 
     /// The language of texts for people.
     pub fn language(&self) -> Language {
-        self.client.language()
+        self.inner.language()
     }
 
     /// The environment that the key belongs to.
     pub fn environment(&self) -> Environment {
-        self.client.environment()
+        self.inner.environment()
     }
 
     /// The same client with other settings for retries.
@@ -169,28 +169,28 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_retry(&self, retry: Retry) -> Self {
-        self.with(self.client.with_retry(retry))
+        self.with(self.inner.with_retry(retry))
     }
 
     /// The same client with other timeouts. The timeout for connecting stays as it was built.
     #[must_use]
     pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
-        self.with(self.client.with_timeouts(timeouts))
+        self.with(self.inner.with_timeouts(timeouts))
     }
 
     /// The same client with another way to keep to the rate limit.
     #[must_use]
     pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
-        self.with(self.client.with_rate_limit(rate_limit))
+        self.with(self.inner.with_rate_limit(rate_limit))
     }
 
     fn with(&self, client: client::Client) -> Self {
-        Self { client, driver: self.driver.clone() }
+        Self { inner: client, driver: self.driver.clone() }
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.client.fmt(f)
+        self.inner.fmt(f)
     }
 }

@@ -35,7 +35,7 @@ impl<'a> Orders<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create(self, order: &OrderRequest) -> Result<Reply<CreatedOrder>, Error> {
-        self.client.driver.call(self.client.client.orders().create(order))
+        self.client.driver.call(self.client.inner.orders().create(order))
     }
 
     /// Creates the orders of an iterator, several at a time:
@@ -59,7 +59,7 @@ impl<'a> Orders<'a> {
     where
         I: IntoIterator<Item = OrderRequest>,
     {
-        CreateMany::new(self.client.client.orders().create_many(orders), &self.client.driver)
+        CreateMany::new(self.client.inner.orders().create_many(orders), &self.client.driver)
     }
 
     /// All parcels of an order, by its id in your system: [`Orders::find`](crate::client::Orders::find).
@@ -75,7 +75,7 @@ impl<'a> Orders<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
-        self.client.driver.call(self.client.client.orders().find(external_order_id))
+        self.client.driver.call(self.client.inner.orders().find(external_order_id))
     }
 
     /// Voids 1-100 orders: [`Orders::void`](crate::client::Orders::void).
@@ -97,7 +97,7 @@ impl<'a> Orders<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn void(self, request: &VoidRequest) -> Result<Reply<VoidedOrders>, Error> {
-        self.client.driver.call(self.client.client.orders().void(request))
+        self.client.driver.call(self.client.inner.orders().void(request))
     }
 
     /// Voids any number of orders: [`Orders::void_many`](crate::client::Orders::void_many).
@@ -116,6 +116,6 @@ impl<'a> Orders<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn void_many(self, request: &VoidManyRequest) -> Result<VoidedOrders, Error> {
-        self.client.driver.call(self.client.client.orders().void_many(request))
+        self.client.driver.call(self.client.inner.orders().void_many(request))
     }
 }

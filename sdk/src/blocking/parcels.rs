@@ -38,7 +38,7 @@ impl<'a> Parcels<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn list(self) -> Request<'a, ListParcels> {
-        let Client { client, driver } = self.client;
+        let Client { inner: client, driver } = self.client;
         Request { request: client.parcels().list(), driver }
     }
 }

@@ -32,6 +32,6 @@ impl Sandbox<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reset(self) -> Result<Reply<SandboxReset>, Error> {
-        self.client.driver.call(self.client.client.sandbox().reset())
+        self.client.driver.call(self.client.inner.sandbox().reset())
     }
 }

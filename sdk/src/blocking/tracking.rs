@@ -37,7 +37,7 @@ impl<'a> Tracking<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get(self, number: &'a TrackingNumber) -> Request<'a, GetTracking<'a>> {
-        let Client { client, driver } = self.client;
+        let Client { inner: client, driver } = self.client;
         Request { request: client.tracking().get(number), driver }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Tracking<'a> {
         self,
         numbers: impl IntoIterator<Item = &'n TrackingNumber>,
     ) -> Request<'a, TrackBatch<'a>> {
-        let Client { client, driver } = self.client;
+        let Client { inner: client, driver } = self.client;
         Request { request: client.tracking().batch(numbers), driver }
     }
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
-    call_stats::CallStats,
+    call_state::CallState,
     error::Texts,
     response::{self, ResponseSummary},
     retry_after::retry_after,
@@ -26,8 +26,8 @@ pub(super) enum AttemptError {
 }
 
 impl From<TransportError> for AttemptError {
-    fn from(fault: TransportError) -> Self {
-        Self::Transport(fault)
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
     }
 }
 
@@ -157,7 +157,7 @@ const NOT_FROM_SERVICE: Texts =
 impl AttemptError {
     pub(super) fn class(&self) -> FailureClass {
         match self {
-            Self::Transport(fault) => FailureClass::from_phase(fault.phase()),
+            Self::Transport(error) => FailureClass::from_phase(error.phase()),
             Self::TooLarge(_) => FailureClass::Permanent,
             Self::Response(response) => FailureClass::from_status(response.status, response.code()),
         }
@@ -175,7 +175,7 @@ impl AttemptError {
     /// The span attribute `error.type`: one of a few words.
     pub(super) fn error_type(&self) -> String {
         match self {
-            Self::Transport(fault) => format!("{:?}", fault.phase()),
+            Self::Transport(error) => format!("{:?}", error.phase()),
             Self::TooLarge(_) => "TooLarge".to_owned(),
             Self::Response(response) => response.status.as_str().to_owned(),
         }
@@ -191,7 +191,7 @@ impl AttemptError {
     pub(super) fn write_outcome(&self) -> WriteOutcome {
         match self {
             Self::TooLarge(_) => WriteOutcome::Unknown,
-            Self::Transport(fault) => match fault.phase() {
+            Self::Transport(error) => match error.phase() {
                 Phase::NotSent | Phase::Refused | Phase::Untrusted => WriteOutcome::NotSent,
                 Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => {
                     WriteOutcome::Unknown
@@ -201,17 +201,17 @@ impl AttemptError {
         }
     }
 
-    pub(super) fn into_error(self, stats: &CallStats, reason: StopReason) -> Error {
+    pub(super) fn into_error(self, state: &CallState, reason: StopReason) -> Error {
         // Whatever else the key was used for, this request was not executed.
         let is_conflict = self.write_outcome() == WriteOutcome::KeyConflict;
         let retry_after = self.retry_after();
         let error = match self {
-            Self::Transport(fault) => unanswered(fault, stats),
-            Self::TooLarge(head) => stats.error(ErrorKind::Decode, TOO_LARGE).with(|inner| {
+            Self::Transport(error) => transport_error(error, state),
+            Self::TooLarge(head) => state.error(ErrorKind::Decode, TOO_LARGE).with(|inner| {
                 inner.status = Some(head.status.as_u16());
                 inner.request_id = head.request_id();
             }),
-            Self::Response(response) => refused(*response, stats),
+            Self::Response(response) => response_error(*response, state),
         };
         error.with(|inner| {
             inner.retry_after = retry_after;
@@ -221,21 +221,21 @@ impl AttemptError {
     }
 }
 
-fn unanswered(fault: TransportError, stats: &CallStats) -> Error {
-    let phase = fault.phase();
+fn transport_error(error: TransportError, state: &CallState) -> Error {
+    let phase = error.phase();
     let kind = match phase {
         Phase::Timeout => ErrorKind::Timeout,
         Phase::NotHttp => ErrorKind::Decode,
         Phase::Refused => ErrorKind::Config,
         Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
     };
-    stats.error(kind, phase.texts()).with_source(fault).with(|inner| {
-        inner.nothing_sent = matches!(phase, Phase::NotSent | Phase::Refused | Phase::Untrusted);
+    state.error(kind, phase.texts()).with_source(error).with(|inner| {
+        inner.nothing_sent = !state.was_sent;
     })
 }
 
-fn refused(response: ErrorResponse, stats: &CallStats) -> Error {
-    stats.error(response.kind(), NOT_FROM_SERVICE).with(|inner| {
+fn response_error(response: ErrorResponse, state: &CallState) -> Error {
+    state.error(response.kind(), NOT_FROM_SERVICE).with(|inner| {
         inner.status = Some(response.status.as_u16());
         inner.request_id = response.request_id;
         inner.faults = response.body.as_ref().map(ErrorBody::field_faults).unwrap_or_default();

@@ -68,8 +68,8 @@ impl BodyReader {
         match next {
             Err(elapsed) => Err(TransportError::new(Phase::Timeout, elapsed).into()),
             // The head has arrived, so the request was sent, whatever phase the transport reports.
-            Ok(Some(Err(fault))) if fault.phase() == Phase::Timeout => Err(fault.into()),
-            Ok(Some(Err(fault))) => Err(TransportError::new(Phase::MaybeSent, fault).into()),
+            Ok(Some(Err(error))) if error.phase() == Phase::Timeout => Err(error.into()),
+            Ok(Some(Err(error))) => Err(TransportError::new(Phase::MaybeSent, error).into()),
             Ok(Some(Ok(chunk))) => self.count(chunk).map(Some),
             Ok(None) if self.content_length.is_some_and(|length| length != self.bytes_read) => {
                 Err(truncated())
@@ -160,8 +160,8 @@ mod tests {
             (ReadTimeout::WholeBody(Deadline::at(start + Duration::from_secs(5))), 5),
         ] {
             let reader = BodyReader::new(&head(), stream::pending().boxed(), 0..=10, timeout);
-            let Err(AttemptError::Transport(fault)) = reader.read_all().await else { panic!() };
-            assert_eq!(fault.phase(), Phase::Timeout);
+            let Err(AttemptError::Transport(error)) = reader.read_all().await else { panic!() };
+            assert_eq!(error.phase(), Phase::Timeout);
             assert_eq!(start.elapsed().as_secs(), secs);
         }
     }

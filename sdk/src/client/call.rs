@@ -9,10 +9,10 @@ use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded::Serializer};
 
 use super::{
-    Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_stats::CallStats,
+    Client, Error, ErrorKind, body::ReadTimeout, builder::Headers, call_state::CallState,
     clock::Deadline, error::Texts,
 };
-use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header};
+use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header, hex};
 
 /// The most JSON that is read: far more than any answer of the service, none of which has more than 500 rows.
 pub(super) const MAX_JSON_BYTES: u64 = 8 << 20;
@@ -91,11 +91,12 @@ impl<'a> Call<'a> {
     }
 
     /// What is known about the call before it is sent.
-    pub(super) fn stats(&self) -> CallStats {
-        CallStats {
+    pub(super) fn initial_state(&self) -> CallState {
+        CallState {
             attempts: 0,
             idempotency_key: self.idempotency_key.cloned(),
             is_write: self.is_write(),
+            was_sent: false,
             outcome_unknown: false,
         }
     }
@@ -137,7 +138,7 @@ impl<'a> Call<'a> {
             Target::Raw(_, path) => join(base.as_str(), path),
         };
         let uri = Uri::try_from(uri)
-            .map_err(|fault| Error::config(INVALID_ADDRESS).with_source(fault))?;
+            .map_err(|error| Error::config(INVALID_ADDRESS).with_source(error))?;
         Ok(PreparedRequest {
             method: self.method(),
             template: self.path_template(),
@@ -245,9 +246,7 @@ impl PreparedRequest {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let digest = hash.finalize();
-        let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+        hex(&hash.finalize())
     }
 
     /// Whether it counts towards the key's rate limit.

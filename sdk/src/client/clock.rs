@@ -108,11 +108,11 @@ impl Clocks {
     pub(super) fn moment(&self) -> Moment {
         let local = match &self.source {
             ClockSource::Wall(clock) => {
-                Moment { wall: clock.now(), steady: steady(), service: None }
+                Moment { wall: clock.now(), monotonic: monotonic(), service: None }
             }
             // No monotonic time: the service's clock may stand still while this program runs.
             ClockSource::Service(clock) => {
-                return Moment { wall: clock.now(), steady: TimeDelta::zero(), service: None };
+                return Moment { wall: clock.now(), monotonic: TimeDelta::zero(), service: None };
             }
         };
         let now_at_service = |last: &LastDate| last.date + elapsed(&last.received, &local);
@@ -156,7 +156,7 @@ pub(super) fn parse(header: &HeaderValue) -> Option<DateTime<Utc>> {
 
 /// The runtime's clock, counted from the first time that this process read it, because one key may be sent by
 /// several clients. A paused runtime may be before that, so the result may be negative.
-fn steady() -> TimeDelta {
+fn monotonic() -> TimeDelta {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     let now = now();
     let first = *FIRST.get_or_init(|| now);
@@ -168,5 +168,5 @@ fn steady() -> TimeDelta {
 
 /// The time between two moments of this process, by the clock that says more.
 fn elapsed(then: &Moment, now: &Moment) -> TimeDelta {
-    (now.wall - then.wall).max(now.steady - then.steady)
+    (now.wall - then.wall).max(now.monotonic - then.monotonic)
 }

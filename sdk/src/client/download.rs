@@ -1,5 +1,6 @@
 //! Downloading a label: into memory, as a stream, or to disk. A download that breaks off is started again,
-//! and the bytes that were delivered already are skipped.
+//! and the bytes that were delivered already are skipped. No `Range` is asked for: the service draws a label for each
+//! request and answers no ranges, and a file has tens of KB at most.
 
 use std::{
     io,
@@ -20,7 +21,7 @@ use super::{
     attempt_error::AttemptError,
     body::BodyReader,
     call::Call,
-    call_stats::CallStats,
+    call_state::CallState,
     error::Texts,
     execute::CallExecution,
     response::ServiceResponse,
@@ -70,7 +71,7 @@ impl<'a> LabelDownload<'a> {
     /// ```
     pub async fn bytes(self) -> Result<Bytes, Error> {
         let (response, execution) = self.client.execute(&self.call(), BodyReader::read_all).await?;
-        label_body(response, &execution.stats)
+        label_body(response, &execution.state)
     }
 
     /// Saves the file and returns its length in bytes.
@@ -166,7 +167,7 @@ impl<'a> LabelDownload<'a> {
     pub async fn stream(self) -> Result<LabelStream, Error> {
         let read = |reader| std::future::ready(Ok(reader));
         let (response, execution) = self.client.execute(&self.call(), read).await?;
-        Ok(LabelStream::new(label_body(response, &execution.stats)?, execution))
+        Ok(LabelStream::new(label_body(response, &execution.state)?, execution))
     }
 
     fn call(&self) -> Call<'_> {
@@ -266,7 +267,7 @@ impl Download {
             self.execution.restart_deadline();
             self.execution.recover(error).await?;
             let response = self.execution.run(|reader| std::future::ready(Ok(reader))).await?;
-            self.reader = label_body(response, &self.execution.stats)?;
+            self.reader = label_body(response, &self.execution.state)?;
             match self.skip_delivered().await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(self.label_changed()),
@@ -293,7 +294,7 @@ impl Download {
             "The label was reprinted during the download: start again.",
             "La etiqueta se reimprimió durante la descarga: empiece de nuevo.",
         );
-        self.execution.stats.error(ErrorKind::Conflict, CHANGED)
+        self.execution.state.error(ErrorKind::Conflict, CHANGED)
     }
 }
 
@@ -302,7 +303,7 @@ impl Download {
 const NON_LABEL_TYPES: [&str; 2] = ["text/html", "application/json"];
 
 /// The body of an answer, if it is a label.
-fn label_body<T>(response: ServiceResponse<T>, stats: &CallStats) -> Result<T, Error> {
+fn label_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T, Error> {
     const NOT_A_LABEL: Texts = (
         "The answer is not a label: check what answers at this address.",
         "La respuesta no es una etiqueta: revise qué responde en esa dirección.",
@@ -316,7 +317,7 @@ fn label_body<T>(response: ServiceResponse<T>, stats: &CallStats) -> Result<T, E
     {
         return Ok(response.body);
     }
-    Err(stats.error(ErrorKind::Decode, NOT_A_LABEL).with(|inner| {
+    Err(state.error(ErrorKind::Decode, NOT_A_LABEL).with(|inner| {
         inner.status = Some(response.status.as_u16());
         inner.request_id = response.summary().request_id();
         inner.stop_reason = Some(StopReason::Permanent);
@@ -337,8 +338,8 @@ async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result.map_err(|fault| file_error(NOT_WRITTEN).with_source(fault)),
-        Err(fault) => Err(file_error(NOT_WRITTEN).with_source(fault)),
+        Ok(result) => result.map_err(|error| file_error(NOT_WRITTEN).with_source(error)),
+        Err(error) => Err(file_error(NOT_WRITTEN).with_source(error)),
     }
 }
 

@@ -8,9 +8,9 @@ use crate::{
 
 /// A text that is not a valid value of its type becomes a validation error. Nothing was sent.
 impl From<InvalidValue> for Error {
-    fn from(fault: InvalidValue) -> Self {
+    fn from(error: InvalidValue) -> Self {
         const INVALID: Texts = ("A value is malformed.", "Un valor no tiene el formato correcto.");
-        Self::new(ErrorKind::Validation, INVALID).with_source(fault)
+        Self::new(ErrorKind::Validation, INVALID).with_source(error)
     }
 }
 

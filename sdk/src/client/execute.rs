@@ -6,60 +6,27 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, Method, StatusCode, header::DATE};
-use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep};
 use tracing::{Instrument, debug, debug_span, field::Empty};
 
 use super::{
-    Attempt, Client, Error, ErrorKind, FailureClass, Phase, Reply, StopReason, TransportError,
+    Attempt, Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
     attempt::{attempt_span, record_result},
     attempt_error::{AttemptError, ErrorResponse, WriteOutcome},
     body::{BodyReader, ReadTimeout},
     call::{Call, MAX_JSON_BYTES, PreparedRequest},
-    call_stats::CallStats,
+    call_state::CallState,
     clock::{self, Deadline},
     error::Texts,
     limiter::RateLimitFeedback,
     pacer::NotAdmitted,
-    reply::{self, Enveloped, HasSuccess, WithoutSuccess},
     response::{RateLimitStatus, ServiceResponse},
     retry::{Decision, FailedAttempt},
     retry_after,
 };
-use crate::model::{Ended, Operation, header};
+use crate::model::{AttemptOutcome, Operation, header};
 
 impl Client {
-    /// Makes a call whose answer is JSON.
-    pub(super) async fn json<T: DeserializeOwned + HasSuccess>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
-        let reply = reply::read(&call, response, &execution.stats);
-        if reply.as_ref().map_or_else(Error::is_executed, |_| true) {
-            execution.mark_executed();
-        }
-        reply
-    }
-
-    /// Makes a call whose answer is JSON without `success`.
-    pub(super) async fn json_without_success<T: DeserializeOwned>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.0))
-    }
-
-    /// Makes a call whose answer is JSON in an envelope.
-    pub(super) async fn enveloped<T: DeserializeOwned>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let reply: Reply<Enveloped<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.data))
-    }
-
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
     pub(super) async fn execute<T, R>(
         &self,
@@ -84,7 +51,7 @@ impl Client {
         .instrument(span.clone())
         .await;
         let (status, attempts) = match &result {
-            Ok((response, execution)) => (Some(response.status.as_u16()), execution.stats.attempts),
+            Ok((response, execution)) => (Some(response.status.as_u16()), execution.state.attempts),
             Err(error) => (error.status(), error.attempts()),
         };
         span.record("http.response.status_code", status).record("attempts", attempts);
@@ -100,7 +67,7 @@ pub(super) struct CallExecution {
     operation: Option<Operation>,
     request: PreparedRequest,
     deadline: Instant,
-    pub(super) stats: CallStats,
+    pub(super) state: CallState,
     was_stale: bool,
     /// The tokens that the last retry cost.
     last_retry_cost: Option<u32>,
@@ -113,7 +80,7 @@ pub(super) struct CallExecution {
 impl Drop for CallExecution {
     fn drop(&mut self) {
         if self.is_outcome_open {
-            self.record_outcome(Ended::InDoubt(self.digest()));
+            self.record_outcome(AttemptOutcome::Unknown(self.digest()));
         }
     }
 }
@@ -128,7 +95,7 @@ impl CallExecution {
             operation: call.operation,
             request,
             deadline: clock::add(now, client.timeouts().total),
-            stats: call.stats(),
+            state: call.initial_state(),
             was_stale: false,
             last_retry_cost: None,
             attempt_started: now,
@@ -138,7 +105,7 @@ impl CallExecution {
         let has_waited = execution
             .acquire_turn()
             .await
-            .map_err(|not_admitted| not_admitted.into_error(&execution.stats))?;
+            .map_err(|not_admitted| not_admitted.into_error(&execution.state))?;
         // The key may have expired while the call waited.
         if has_waited {
             execution.check_key_age()?;
@@ -158,7 +125,7 @@ impl CallExecution {
             self.begin_attempt();
             let PreparedRequest { method, template, .. } = &self.request;
             let base = self.client.base_url();
-            let span = attempt_span(method, template, base, self.stats.attempts);
+            let span = attempt_span(method, template, base, self.state.attempts);
             let result = self.exchange(&read).instrument(span.clone()).await;
             record_result(&span, &result);
             match result {
@@ -172,11 +139,11 @@ impl CallExecution {
     }
 
     fn begin_attempt(&mut self) {
-        self.stats.attempts += 1;
+        self.state.attempts += 1;
         self.attempt_started = clock::now();
         // From here on, whatever interrupts the attempt leaves its key in doubt.
-        if let Some(key) = &self.stats.idempotency_key {
-            key.begin(|| self.client.clocks().moment());
+        if let Some(key) = &self.state.idempotency_key {
+            key.begin_attempt(|| self.client.clocks().moment());
             self.is_outcome_open = true;
         }
     }
@@ -224,7 +191,7 @@ impl CallExecution {
         let date = clocks.parse_date(shown)?;
         if headers.contains_key(header::REQUEST_ID) {
             clocks.observe_date(shown, date);
-            if let Some(key) = &self.stats.idempotency_key {
+            if let Some(key) = &self.state.idempotency_key {
                 key.note_service_time(date);
             }
         }
@@ -234,19 +201,19 @@ impl CallExecution {
     fn observe_rate_limit(
         &self,
         date: Option<DateTime<Utc>>,
-        status: Option<RateLimitStatus>,
+        rate_limit: Option<RateLimitStatus>,
         error: Option<&ErrorResponse>,
     ) {
         let throttled = error.filter(|error| error.status == StatusCode::TOO_MANY_REQUESTS);
-        if !self.request.is_rate_limited() || (status.is_none() && throttled.is_none()) {
+        if !self.request.is_rate_limited() || (rate_limit.is_none() && throttled.is_none()) {
             return;
         }
         let window_seconds =
-            status.and_then(|status| retry_after::seconds_until(status.reset, date?));
+            rate_limit.and_then(|window| retry_after::seconds_until(window.reset, date?));
         self.client.pacer().observe(&RateLimitFeedback {
             sent: self.attempt_started,
             received: clock::now(),
-            status,
+            rate_limit,
             window_seconds: window_seconds.unwrap_or(1),
             throttled: throttled.map(|error| error.retry_after.unwrap_or_default()),
         });
@@ -273,7 +240,7 @@ impl CallExecution {
         });
         let wait = match decision {
             Decision::Wait(wait) => wait,
-            Decision::GiveUp(reason) => return Err(error.into_error(&self.stats, reason)),
+            Decision::GiveUp(reason) => return Err(error.into_error(&self.state, reason)),
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.last_retry_cost = Some(failed.cost());
@@ -290,7 +257,7 @@ impl CallExecution {
             Ok(()) => self.is_key_expired().then_some(StopReason::KeyExpired),
         };
         match stopped {
-            Some(reason) => Err(error.into_error(&self.stats, reason)),
+            Some(reason) => Err(error.into_error(&self.state, reason)),
             None => Ok(()),
         }
     }
@@ -298,7 +265,7 @@ impl CallExecution {
     fn failed_attempt(&self, error: &AttemptError) -> FailedAttempt {
         let now = clock::now();
         FailedAttempt {
-            number: self.stats.attempts,
+            number: self.state.attempts,
             class: error.class(),
             is_repeatable: self.request.is_repeatable,
             was_stale: self.was_stale,
@@ -312,29 +279,30 @@ impl CallExecution {
     /// The key, or a call without one, learns from a failed attempt whether it may have been executed.
     fn record_failure(&mut self, error: &AttemptError) {
         let outcome = error.write_outcome();
-        if self.stats.idempotency_key.is_none() {
-            self.stats.outcome_unknown |= outcome == WriteOutcome::Unknown;
+        self.state.was_sent |= outcome != WriteOutcome::NotSent;
+        if self.state.idempotency_key.is_none() {
+            self.state.outcome_unknown |= outcome == WriteOutcome::Unknown;
             return;
         }
-        let ended = match outcome {
-            WriteOutcome::NotSent => Ended::NotSent,
-            WriteOutcome::Rejected => Ended::Refused,
-            WriteOutcome::RejectedAfterLookup => Ended::Settled(self.digest()),
-            WriteOutcome::KeyConflict => Ended::Conflict(self.digest()),
-            WriteOutcome::Unknown => Ended::InDoubt(self.digest()),
+        let outcome = match outcome {
+            WriteOutcome::NotSent => AttemptOutcome::NotSent,
+            WriteOutcome::Rejected => AttemptOutcome::Rejected,
+            WriteOutcome::RejectedAfterLookup => AttemptOutcome::RejectedAfterLookup(self.digest()),
+            WriteOutcome::KeyConflict => AttemptOutcome::KeyConflict(self.digest()),
+            WriteOutcome::Unknown => AttemptOutcome::Unknown(self.digest()),
         };
-        self.record_outcome(ended);
+        self.record_outcome(outcome);
     }
 
     /// The answer says that the write was executed.
     pub(super) fn mark_executed(&mut self) {
-        self.record_outcome(Ended::Executed);
+        self.record_outcome(AttemptOutcome::Executed);
     }
 
-    fn record_outcome(&mut self, ended: Ended) {
-        if let Some(key) = self.stats.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
+    fn record_outcome(&mut self, outcome: AttemptOutcome) {
+        if let Some(key) = self.state.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
             self.is_outcome_open = false;
-            key.end(ended);
+            key.end_attempt(outcome);
         }
     }
 
@@ -342,7 +310,8 @@ impl CallExecution {
         self.request.digest(self.client.headers())
     }
 
-    /// Gives the call its whole time again: a download that has come some way may take longer.
+    /// Gives the call its whole time again: a download that has come some way may take longer. One that breaks again and
+    /// again is ended by the number of attempts, which goes on counting.
     pub(super) fn restart_deadline(&mut self) {
         self.deadline = clock::after(self.client.timeouts().total);
     }
@@ -363,8 +332,8 @@ impl CallExecution {
 
     /// How long the service still remembers the key.
     fn key_time_left(&self) -> Option<Duration> {
-        let key = self.stats.idempotency_key.as_ref()?;
-        Some(key.left(|| self.client.clocks().moment()))
+        let key = self.state.idempotency_key.as_ref()?;
+        Some(key.time_left(|| self.client.clocks().moment()))
     }
 
     fn is_key_expired(&self) -> bool {
@@ -379,7 +348,7 @@ impl CallExecution {
         if !self.is_key_expired() {
             return Ok(());
         }
-        let error = self.stats.error(ErrorKind::KeyExpired, EXPIRED);
+        let error = self.state.error(ErrorKind::KeyExpired, EXPIRED);
         Err(error.with(|inner| inner.stop_reason = Some(StopReason::KeyExpired)))
     }
 
@@ -389,7 +358,7 @@ impl CallExecution {
         };
         (observer.0)(&complete(Attempt {
             operation,
-            number: self.stats.attempts,
+            number: self.state.attempts,
             status: None,
             failure: None,
             took: clock::now().saturating_duration_since(self.attempt_started),

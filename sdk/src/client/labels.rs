@@ -79,7 +79,7 @@ impl<'a> Labels<'a> {
             return Err(Error::config(INVALID_LINK));
         }
         let url =
-            Url::parse(link).map_err(|fault| Error::config(INVALID_LINK).with_source(fault))?;
+            Url::parse(link).map_err(|error| Error::config(INVALID_LINK).with_source(error))?;
         if is_label_host(&url, self.client) {
             Ok(LabelDownload::from_link(self.client, url))
         } else {

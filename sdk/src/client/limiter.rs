@@ -10,16 +10,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tokio::time::Instant;
 
-use super::response::RateLimitStatus;
+use super::{response::RateLimitStatus, retry};
 
 /// The share of the limit that is used. Network and timers shift requests by some milliseconds; with the full
 /// limit, one that arrives early would fall into a window that is already full, and be refused. 1 % of a window
 /// is 10 ms.
 const USED_SHARE: f64 = 0.99;
-/// What a 429 leaves of the rate. Other processes use the same key then. The rate falls by a factor and rises by a
+/// A 429 multiplies the rate by this. Other processes use the same key then. The rate falls by a factor and rises by a
 /// constant, as TCP's does (AIMD): so processes that share a key approach equal shares without knowing of one
 /// another.
-const RATE_AFTER_429: f64 = 0.7;
+const RATE_FACTOR_AFTER_429: f64 = 0.7;
 /// The share of the limit by which the rate recovers each second: a single 429 is forgotten after
 /// 6 s. A faster recovery would run into the next 429 sooner, each of which costs a request and a wait.
 const RECOVERY_PER_SECOND: f64 = 0.05;
@@ -35,8 +35,9 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
 /// A `Retry-After` up to this stops the queue. After a longer one calls are sent and fail with it, since waiting would
-/// use up their time; it is the default of [`Retry::max_retry_after`](super::Retry::max_retry_after).
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// use up their time. The queue is shared, and [`Retry`](super::Retry) may differ from call to call, so this is its
+/// default and no setting of a client.
+const MAX_PAUSE: Duration = retry::DEFAULT_MAX_RETRY_AFTER;
 
 /// Whether a request may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,7 @@ pub(super) struct RateLimitFeedback {
     pub(super) sent: Instant,
     /// When its answer came.
     pub(super) received: Instant,
-    pub(super) status: Option<RateLimitStatus>,
+    pub(super) rate_limit: Option<RateLimitStatus>,
     /// Seconds from the answer's own `Date` to the end of the window; 1 when not known.
     pub(super) window_seconds: u64,
     /// The answer is a 429, with this `Retry-After`.
@@ -76,13 +77,13 @@ pub(super) struct Limiter {
     /// The last 429 that counted, and the rate that it left.
     slowed: Option<(Instant, f64)>,
     last_turn: Option<Instant>,
-    closed_until: Option<Instant>,
+    paused_until: Option<Instant>,
     window: Option<Window>,
     /// The last ticket that was issued, and the last whose turn has come.
     issued: u64,
     called: u64,
-    /// Tickets that were given back before their turn: the next callers get them.
-    vacant: BTreeSet<u64>,
+    /// Tickets that were returned before their turn: the next callers get them.
+    returned: BTreeSet<u64>,
 }
 
 /// The newest window that the service has reported.
@@ -101,11 +102,11 @@ impl Limiter {
             requests_per_second,
             slowed: None,
             last_turn: None,
-            closed_until: None,
+            paused_until: None,
             window: None,
             issued: 0,
             called: 0,
-            vacant: BTreeSet::new(),
+            returned: BTreeSet::new(),
         }
     }
 
@@ -114,7 +115,7 @@ impl Limiter {
         self.call_due_tickets(now);
         let turn = self.next_turn(now);
         if self.called < self.issued || turn > now {
-            let next = self.vacant.first().copied().unwrap_or(self.issued + 1);
+            let next = self.returned.first().copied().unwrap_or(self.issued + 1);
             return Admission::Wait(self.expected_turn(next, now));
         }
         let on_time = now.saturating_duration_since(turn) <= ON_TIME;
@@ -124,7 +125,7 @@ impl Limiter {
 
     /// A ticket for a request that has to wait.
     pub(super) fn join(&mut self, due: Instant) -> Ticket {
-        let number = self.vacant.pop_first().unwrap_or_else(|| {
+        let number = self.returned.pop_first().unwrap_or_else(|| {
             self.issued += 1;
             self.issued
         });
@@ -140,7 +141,7 @@ impl Limiter {
             return Admission::Wait(ticket.due);
         }
         let is_late = now.saturating_duration_since(ticket.due) > TURN_LIFETIME;
-        if !is_late && self.closed_until.is_none_or(|opens| opens <= now) {
+        if !is_late && self.paused_until.is_none_or(|resumes_at| resumes_at <= now) {
             return Admission::Go;
         }
         let admission = self.admit(now);
@@ -150,12 +151,12 @@ impl Limiter {
         admission
     }
 
-    /// Gives a ticket back.
+    /// Returns a ticket.
     pub(super) fn leave(&mut self, ticket: &Ticket) {
         if ticket.number > self.called {
-            self.vacant.insert(ticket.number);
+            self.returned.insert(ticket.number);
         }
-        while self.vacant.remove(&self.issued) {
+        while self.returned.remove(&self.issued) {
             self.issued -= 1;
         }
     }
@@ -169,7 +170,7 @@ impl Limiter {
             }
             self.last_turn = Some(turn);
             self.called += 1;
-            self.vacant.remove(&self.called);
+            self.returned.remove(&self.called);
         }
     }
 
@@ -182,9 +183,9 @@ impl Limiter {
 
     /// When the next request may go.
     fn next_turn(&self, now: Instant) -> Instant {
-        let Some(last) = self.last_turn else { return self.closed_until.unwrap_or(now) };
+        let Some(last) = self.last_turn else { return self.paused_until.unwrap_or(now) };
         let paced = last + self.gap(last, now);
-        self.closed_until.map_or(paced, |opens| paced.max(opens))
+        self.paused_until.map_or(paced, |resumes_at| paced.max(resumes_at))
     }
 
     fn gap(&self, last: Instant, now: Instant) -> Duration {
@@ -213,38 +214,38 @@ impl Limiter {
     pub(super) fn observe(&mut self, feedback: &RateLimitFeedback) {
         // Turns that came before this answer came at the pace that was known before it.
         self.call_due_tickets(feedback.received);
-        if let Some(status) = feedback.status {
-            self.requests_per_second = status.limit.clamp(1, MAX_REQUESTS_PER_SECOND);
-            self.observe_window(status, feedback);
+        if let Some(rate_limit) = feedback.rate_limit {
+            self.requests_per_second = rate_limit.limit.clamp(1, MAX_REQUESTS_PER_SECOND);
+            self.observe_window(rate_limit, feedback);
         }
         if let Some(retry_after) = feedback.throttled {
             self.slow_down(feedback.received);
             if retry_after <= MAX_PAUSE {
-                self.close(feedback.received + retry_after);
+                self.pause_until(feedback.received + retry_after);
             }
         }
     }
 
-    fn observe_window(&mut self, status: RateLimitStatus, feedback: &RateLimitFeedback) {
+    fn observe_window(&mut self, rate_limit: RateLimitStatus, feedback: &RateLimitFeedback) {
         let remaining_time = Duration::from_secs(feedback.window_seconds).clamp(SECOND, MAX_WINDOW);
         let latest_end = feedback.received + remaining_time;
         let window = match self.window {
             // An answer that was overtaken by one of a later window is out of date.
-            Some(known) if status.reset < known.reset && feedback.sent < known.ends => return,
-            Some(known) if status.reset == known.reset && feedback.sent < known.ends => {
-                Window { remaining: known.remaining.min(status.remaining), ..known }
+            Some(known) if rate_limit.reset < known.reset && feedback.sent < known.ends => return,
+            Some(known) if rate_limit.reset == known.reset && feedback.sent < known.ends => {
+                Window { remaining: known.remaining.min(rate_limit.remaining), ..known }
             }
             known => {
-                let ends = known.and_then(|known| known.end_of(status.reset));
+                let ends = known.and_then(|known| known.end_of(rate_limit.reset));
                 // A window that counts a request sent after its estimated end has not ended then.
                 let ends = ends.filter(|ends| *ends > feedback.sent).unwrap_or(latest_end);
                 let ends = ends.min(latest_end);
-                Window { reset: status.reset, remaining: status.remaining, ends }
+                Window { reset: rate_limit.reset, remaining: rate_limit.remaining, ends }
             }
         };
         self.window = Some(window);
         if window.remaining == 0 {
-            self.close(window.ends);
+            self.pause_until(window.ends);
         }
     }
 
@@ -253,12 +254,12 @@ impl Limiter {
     fn slow_down(&mut self, now: Instant) {
         let counted = self.slowed.is_some_and(|(at, _)| now.saturating_duration_since(at) < SECOND);
         if !counted {
-            self.slowed = Some((now, (self.rate(now) * RATE_AFTER_429).max(1.0)));
+            self.slowed = Some((now, (self.rate(now) * RATE_FACTOR_AFTER_429).max(1.0)));
         }
     }
 
-    fn close(&mut self, until: Instant) {
-        self.closed_until = self.closed_until.max(Some(until));
+    fn pause_until(&mut self, until: Instant) {
+        self.paused_until = self.paused_until.max(Some(until));
     }
 }
 
@@ -317,7 +318,7 @@ mod tests {
         RateLimitFeedback {
             sent: at,
             received: at,
-            status: Some(status),
+            rate_limit: Some(status),
             window_seconds: 1,
             throttled: None,
         }
@@ -388,7 +389,7 @@ mod tests {
         for ticket in tickets.iter().take(1).chain(&tickets[2..]).chain(&next) {
             limiter.leave(ticket);
         }
-        assert_eq!((limiter.issued, limiter.vacant.len()), (0, 0));
+        assert_eq!((limiter.issued, limiter.returned.len()), (0, 0));
         assert_eq!(limiter.admit(tickets[0].due), Admission::Go);
     }
 
@@ -411,9 +412,12 @@ mod tests {
         let refused =
             RateLimitFeedback { throttled: Some(3 * SECOND), ..answer(ticket.due, 1, 0, 1001) };
         limiter.observe(&refused);
-        let opens = ticket.due + 3 * SECOND;
-        assert_eq!(limiter.check(&mut ticket, opens - 2 * SECOND), Admission::Wait(opens));
-        assert_eq!(limiter.check(&mut ticket, opens), Admission::Go);
+        let resumes_at = ticket.due + 3 * SECOND;
+        assert_eq!(
+            limiter.check(&mut ticket, resumes_at - 2 * SECOND),
+            Admission::Wait(resumes_at)
+        );
+        assert_eq!(limiter.check(&mut ticket, resumes_at), Admission::Go);
     }
 
     #[test]
@@ -446,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_left_closes_until_the_window_ends() {
+    fn no_room_left_pauses_until_the_window_ends() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 40, 1000));
@@ -501,7 +505,7 @@ mod tests {
     fn a_refusal_leaves_seven_tenths_of_the_rate_which_recovers() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         let refused = RateLimitFeedback {
-            status: None,
+            rate_limit: None,
             throttled: Some(Duration::ZERO),
             ..answer(start, 1, 1, 1)
         };
@@ -516,14 +520,22 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_with_a_hint_closes_for_that_time() {
+    fn a_refusal_with_retry_after_pauses_for_that_time() {
         let (start, mut limiter) = (start(), Limiter::new(100));
         let throttled = Some(3 * SECOND);
-        limiter.observe(&RateLimitFeedback { status: None, throttled, ..answer(start, 1, 1, 1) });
+        limiter.observe(&RateLimitFeedback {
+            rate_limit: None,
+            throttled,
+            ..answer(start, 1, 1, 1)
+        });
         assert_eq!(turns(&mut limiter, start, 1), [start + 3 * SECOND]);
         let mut limiter = Limiter::new(100);
         let throttled = Some(31 * SECOND);
-        limiter.observe(&RateLimitFeedback { status: None, throttled, ..answer(start, 1, 1, 1) });
+        limiter.observe(&RateLimitFeedback {
+            rate_limit: None,
+            throttled,
+            ..answer(start, 1, 1, 1)
+        });
         assert_eq!(limiter.admit(start), Admission::Go, "calls fail and say why");
     }
 
@@ -570,7 +582,7 @@ mod tests {
                 let (status, granted) = service.take(Duration::from_micros(phase) + arrived);
                 let refused = (!granted).then_some(Duration::ZERO);
                 let received = now + way;
-                pending.push_back(RateLimitFeedback { sent: now, received, status: Some(status), window_seconds: 1, throttled: refused });
+                pending.push_back(RateLimitFeedback { sent: now, received, rate_limit: Some(status), window_seconds: 1, throttled: refused });
             }
             prop_assert_eq!(service.refused, 0);
             let rate = 999.0 / now.duration_since(start).as_secs_f64();
@@ -578,7 +590,7 @@ mod tests {
         }
 
         #[test]
-        fn no_answer_makes_it_panic_or_close_for_good(
+        fn no_answer_makes_it_panic_or_pause_for_good(
             feedback in prop::collection::vec(
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>(), 0_u64..100_000, any::<Option<u64>>()),
                 0..50,
@@ -594,7 +606,7 @@ mod tests {
             }
             let limit = RateLimitStatus { limit: 100, remaining: 100, reset: 1 };
             now += Duration::from_secs(61);
-            limiter.observe(&RateLimitFeedback { status: Some(limit), ..answer(now, 0, 0, 0) });
+            limiter.observe(&RateLimitFeedback { rate_limit: Some(limit), ..answer(now, 0, 0, 0) });
             let next = turns(&mut limiter, now, 1)[0];
             prop_assert!(next <= now + MAX_WINDOW + SECOND, "{:?}", next - now);
         }
@@ -631,7 +643,7 @@ mod tests {
                 for _ in 0..gone {
                     service.take(Duration::from_micros(phase) + now.duration_since(start));
                 }
-                prop_assert!(limiter.vacant.len() <= 30 && limiter.issued - limiter.called < 200);
+                prop_assert!(limiter.returned.len() <= 30 && limiter.issued - limiter.called < 200);
             }
             prop_assert_eq!(service.refused, 0);
         }

@@ -135,15 +135,15 @@ impl Orders<'_> {
     pub async fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
         // The service keeps the id trimmed, and looks for it exactly.
         let list = self.client.parcels().list().external_order_id(external_order_id.trim());
-        let (mut parcels, mut found, mut fault) = (list.stream(), Vec::new(), None);
+        let (mut parcels, mut found, mut first_error) = (list.stream(), Vec::new(), None);
         while let Some(parcel) = parcels.next().await {
             match parcel {
                 Ok(parcel) => found.push(parcel),
                 // The stream continues after a row that cannot be read. Of several errors the first is returned.
-                Err(error) => fault = fault.or(Some(error)),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        match fault {
+        match first_error {
             Some(error) => Err(error.with(|inner| inner.found = found)),
             None => Ok(found),
         }

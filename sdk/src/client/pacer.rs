@@ -1,5 +1,5 @@
-//! Waiting under the rate limit: calls of a client and its clones queue, first come, first served. When a
-//! turn comes is decided by [`limiter`](super::limiter).
+//! Waiting under the rate limit: calls of a client and its clones queue, first come, first served.
+//! [`limiter`](super::limiter) decides when a turn comes.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     Error, ErrorKind, StopReason,
-    call_stats::CallStats,
+    call_state::CallState,
     clock,
     error::Texts,
     limiter::{Admission, Limiter, RateLimitFeedback, Ticket},
@@ -89,7 +89,7 @@ pub(super) struct NotAdmitted {
 }
 
 impl NotAdmitted {
-    pub(super) fn into_error(self, stats: &CallStats) -> Error {
+    pub(super) fn into_error(self, state: &CallState) -> Error {
         const NO_CAPACITY: Texts = (
             "The client's own rate limiter had no capacity in time.",
             "El limitador de solicitudes del propio cliente no tuvo capacidad a tiempo.",
@@ -102,7 +102,7 @@ impl NotAdmitted {
             Some(_) => (ErrorKind::RateLimited, NO_CAPACITY),
             None => (ErrorKind::Timeout, OUT_OF_TIME),
         };
-        stats.error(kind, texts).with(|inner| {
+        state.error(kind, texts).with(|inner| {
             inner.retry_after = self.retry_after;
             inner.nothing_sent = true;
             inner.stop_reason = Some(self.reason);
@@ -111,7 +111,8 @@ impl NotAdmitted {
 }
 
 /// A queued call looks again after this time, because its turn may come sooner than was known when it
-/// joined: others leave the queue, and the service raises the limit.
+/// joined: others leave the queue, and the service raises the limit. It learns of either at
+/// most a second late.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 impl Pacer {

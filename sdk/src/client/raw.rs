@@ -44,7 +44,7 @@ impl Client {
         body: Option<Bytes>,
     ) -> Result<Reply<RawResponse>, Error> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|fault| Error::config(INVALID_METHOD).with_source(fault))?;
+            .map_err(|error| Error::config(INVALID_METHOD).with_source(error))?;
         self.check_path(path)?;
         let key = body.as_deref().and_then(key_in);
         let call = Call::raw(&method, path, operation(&method, path));
@@ -56,7 +56,7 @@ impl Client {
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (status, body) = (response.status.as_u16(), response.body.clone());
         let value = RawResponse { status, content_type, body };
-        Ok(Reply::new(value, &call, response, &execution.stats))
+        Ok(Reply::new(value, &call, response, &execution.state))
     }
 }
 

@@ -9,7 +9,7 @@ use http::{
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Error, ErrorKind, RateLimitStatus, StopReason, call::Call, call_stats::CallStats, error::Texts,
+    Error, ErrorKind, RateLimitStatus, StopReason, call::Call, call_state::CallState, error::Texts,
     response, response::ServiceResponse,
 };
 use crate::model::{
@@ -118,7 +118,7 @@ impl<T> Reply<T> {
         value: T,
         call: &Call<'_>,
         response: ServiceResponse<Bytes>,
-        stats: &CallStats,
+        state: &CallState,
     ) -> Self {
         Self {
             value,
@@ -126,9 +126,9 @@ impl<T> Reply<T> {
             outcome: outcome(call.operation, response.status, &response.headers),
             meta: ReplyMeta {
                 request_id: response::request_id(&response.headers),
-                attempts: stats.attempts,
+                attempts: state.attempts,
                 rate_limit: response.rate_limit,
-                idempotency_key: stats.idempotency_key.clone(),
+                idempotency_key: state.idempotency_key.clone(),
                 date: response.date,
                 headers: mark_sensitive(response.headers),
             },
@@ -203,24 +203,24 @@ impl HasSuccess for TrackingRecord {}
 pub(super) fn read<T: DeserializeOwned + HasSuccess>(
     call: &Call<'_>,
     response: ServiceResponse<Bytes>,
-    stats: &CallStats,
+    state: &CallState,
 ) -> Result<Reply<T>, Error> {
-    let value: T = serde_json::from_slice(&response.body).map_err(|fault| {
-        let cause = cause(&response.headers, &fault);
+    let value: T = serde_json::from_slice(&response.body).map_err(|error| {
+        let cause = cause(&response.headers, &error);
         let json = serde_json::from_slice(&response.body).ok();
         // Even if the body cannot be read as the type, its `success` says that the write was executed.
         let error = match &json {
-            Some(json) if stats.is_write && says_success(json) => {
-                decode_error(&response, stats, EXECUTED).with(|it| it.kind = ErrorKind::Executed)
+            Some(json) if state.is_write && says_success(json) => {
+                decode_error(&response, state, EXECUTED).with(|it| it.kind = ErrorKind::Executed)
             }
-            _ => decode_error(&response, stats, UNREADABLE),
+            _ => decode_error(&response, state, UNREADABLE),
         };
         error.with_source(cause).with(|inner| inner.unreadable = json.map(Unreadable::new))
     })?;
     if value.is_success() {
-        Ok(Reply::new(value, call, response, stats))
+        Ok(Reply::new(value, call, response, state))
     } else {
-        Err(decode_error(&response, stats, CONTRADICTORY))
+        Err(decode_error(&response, state, CONTRADICTORY))
     }
 }
 
@@ -262,10 +262,10 @@ fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap
     }
 }
 
-/// The position of the fault in the JSON, without the text there, which may be personal. A compressed body that was
+/// The position of the error in the JSON, without the text there, which may be personal. A compressed body that was
 /// not requested is named by its header.
-fn cause(headers: &HeaderMap, fault: &serde_json::Error) -> String {
-    let position = format!("invalid JSON at line {}, column {}", fault.line(), fault.column());
+fn cause(headers: &HeaderMap, error: &serde_json::Error) -> String {
+    let position = format!("invalid JSON at line {}, column {}", error.line(), error.column());
     match headers.get(CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let encoding = encoding.to_str().unwrap_or("(not ASCII)");
@@ -292,12 +292,12 @@ fn says_success(json: &serde_json::Value) -> bool {
     json.get("success") == Some(&true.into())
 }
 
-fn decode_error(response: &ServiceResponse<Bytes>, stats: &CallStats, texts: Texts) -> Error {
-    stats.error(ErrorKind::Decode, texts).with(|inner| {
+fn decode_error(response: &ServiceResponse<Bytes>, state: &CallState, texts: Texts) -> Error {
+    state.error(ErrorKind::Decode, texts).with(|inner| {
         inner.status = Some(response.status.as_u16());
         inner.request_id = response.summary().request_id();
         // Its status says success.
-        inner.may_have_executed = stats.is_write;
+        inner.may_have_executed = state.is_write;
         inner.stop_reason = Some(StopReason::Permanent);
     })
 }

@@ -30,13 +30,13 @@ impl ReqwestTransport {
         };
         client
             .map(|client| Self { client, base })
-            .map_err(|fault| Error::config(NO_CLIENT).with_source(fault))
+            .map_err(|error| Error::config(NO_CLIENT).with_source(error))
     }
 
     fn request(&self, request: http::Request<Bytes>) -> Result<reqwest::Request, TransportError> {
         let (head, body) = request.into_parts();
         let url = to_url(&self.base, &head.uri)
-            .map_err(|fault| TransportError::new(Phase::NotSent, fault))?;
+            .map_err(|error| TransportError::new(Phase::NotSent, error))?;
         let mut request = reqwest::Request::new(head.method, url);
         *request.headers_mut() = head.headers;
         *request.body_mut() = Some(body.into());
@@ -49,10 +49,10 @@ impl ReqwestTransport {
     ) -> Result<http::Response<BodyStream>, TransportError> {
         let request = self.request(request)?;
         let answer =
-            self.client.execute(request).await.map_err(|fault| failed(phase(&fault), fault))?;
+            self.client.execute(request).await.map_err(|error| failed(phase(&error), error))?;
         let answer: http::Response<reqwest::Body> = answer.into();
         Ok(answer.map(|body| {
-            BodyDataStream::new(body).map_err(|fault| failed(Phase::MaybeSent, fault)).boxed()
+            BodyDataStream::new(body).map_err(|error| failed(Phase::MaybeSent, error)).boxed()
         }))
     }
 }
@@ -89,21 +89,21 @@ const NO_CLIENT: Texts =
     ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
 
 /// The address is removed from the error, because it has tracking numbers.
-fn failed(phase: Phase, fault: reqwest::Error) -> TransportError {
-    TransportError::new(phase, fault.without_url())
+fn failed(phase: Phase, error: reqwest::Error) -> TransportError {
+    TransportError::new(phase, error.without_url())
 }
 
-fn phase(fault: &reqwest::Error) -> Phase {
-    if fault.is_connect() {
-        if causes(fault).any(is_tls) { Phase::Untrusted } else { Phase::NotSent }
-    } else if fault.is_timeout() {
+fn phase(error: &reqwest::Error) -> Phase {
+    if error.is_connect() {
+        if causes(error).any(is_tls) { Phase::Untrusted } else { Phase::NotSent }
+    } else if error.is_timeout() {
         Phase::Timeout
-    } else if causes(fault).any(is_closed_unanswered) {
+    } else if causes(error).any(is_closed_unanswered) {
         Phase::Stale
-    } else if causes(fault).any(is_not_http) {
+    } else if causes(error).any(is_not_http) {
         Phase::NotHttp
     } else {
-        causes(fault).find_map(phase_of_http2).unwrap_or(Phase::MaybeSent)
+        causes(error).find_map(phase_of_http2).unwrap_or(Phase::MaybeSent)
     }
 }
 
@@ -114,13 +114,13 @@ fn phase(fault: &reqwest::Error) -> Phase {
 fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
     use h2::Reason;
 
-    let fault: &h2::Error = cause.downcast_ref()?;
-    match fault.reason() {
-        Some(Reason::REFUSED_STREAM) if fault.is_remote() => Some(Phase::Stale),
-        Some(_) if fault.is_go_away() && fault.is_remote() => Some(Phase::Stale),
+    let error: &h2::Error = cause.downcast_ref()?;
+    match error.reason() {
+        Some(Reason::REFUSED_STREAM) if error.is_remote() => Some(Phase::Stale),
+        Some(_) if error.is_go_away() && error.is_remote() => Some(Phase::Stale),
         // The answer does not consist of HTTP/2 frames.
         Some(Reason::PROTOCOL_ERROR | Reason::FRAME_SIZE_ERROR)
-            if fault.is_go_away() && fault.is_library() =>
+            if error.is_go_away() && error.is_library() =>
         {
             Some(Phase::NotHttp)
         }
@@ -133,16 +133,16 @@ fn phase_of_http2(_: &(dyn StdError + 'static)) -> Option<Phase> {
     None
 }
 
-fn causes<'a>(fault: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(fault.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
+fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
 }
 
 /// rustls reports an invalid certificate, or a peer that does not speak TLS, as invalid data. It is wrapped in
 /// another I/O error, which does not return it as its source.
 fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
-    cause.downcast_ref::<io::Error>().is_some_and(|fault| {
-        fault.kind() == io::ErrorKind::InvalidData
-            || fault.get_ref().is_some_and(|inner| is_tls(inner))
+    cause.downcast_ref::<io::Error>().is_some_and(|error| {
+        error.kind() == io::ErrorKind::InvalidData
+            || error.get_ref().is_some_and(|inner| is_tls(inner))
     })
 }
 
@@ -151,8 +151,8 @@ fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
 fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
     let http: Option<&hyper::Error> = cause.downcast_ref();
     let io: Option<&io::Error> = cause.downcast_ref();
-    http.is_some_and(|fault| fault.is_incomplete_message() || fault.is_canceled())
-        || io.is_some_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe)
+    http.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
+        || io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// An answer whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is built as a
@@ -160,7 +160,7 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
 fn is_not_http(cause: &(dyn StdError + 'static)) -> bool {
     cause
         .downcast_ref::<hyper::Error>()
-        .is_some_and(|fault| fault.is_parse() && !fault.to_string().contains("too large"))
+        .is_some_and(|error| error.is_parse() && !error.to_string().contains("too large"))
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ use crate::model::ErrorCode;
 
 /// Three retries wait 0.35 s on average and 0.7 s at most, unless the service asks for more. That outlasts a
 /// dropped connection; what lasts longer is reported to the caller.
-const MAX_ATTEMPTS: u32 = 4;
+const DEFAULT_ATTEMPTS: u32 = 4;
 /// The service answers within milliseconds, so a request that failed is over by then.
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+const DEFAULT_FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// After this the waits no longer double: a caller who allows many attempts wants to notice the recovery soon.
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Half of the default [`Timeouts::total`](super::Timeouts::total), so that the attempt after the wait still has time.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+pub(super) const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// A 429 without `Retry-After` is waited for 5 times as long: the window that is full lasts a second, so 100 ms
 /// later it would mostly still be full.
 const THROTTLED_BACKOFF_FACTOR: u32 = 5;
@@ -92,10 +92,10 @@ impl Retry {
     /// a 429 without `Retry-After`. `Retry-After` is followed up to 30 s.
     pub fn standard() -> Self {
         Self {
-            attempts: MAX_ATTEMPTS,
-            first_backoff: FIRST_BACKOFF,
-            max_backoff: MAX_BACKOFF,
-            max_retry_after: MAX_RETRY_AFTER,
+            attempts: DEFAULT_ATTEMPTS,
+            first_backoff: DEFAULT_FIRST_BACKOFF,
+            max_backoff: DEFAULT_MAX_BACKOFF,
+            max_retry_after: DEFAULT_MAX_RETRY_AFTER,
             budgeted: true,
         }
     }
@@ -151,7 +151,7 @@ pub enum StopReason {
     Budget,
     /// The next attempt would begin after the call's time is over.
     Deadline,
-    /// The service asked for a longer wait than the client allows (30 s); see
+    /// The service asked for a longer wait than [`Retry::max_retry_after`] allows (30 s by default); see
     /// [`Error::retry_after`](crate::client::Error::retry_after).
     RetryAfterTooLong,
     /// The client's own rate limiter had no capacity, and the call must not wait for it
@@ -168,8 +168,8 @@ pub enum StopReason {
 pub enum FailureClass {
     /// Nothing was sent: the address could not be resolved or connected to. Always tried again.
     NotSent,
-    /// A connection that had been used before was closed without a byte of an answer. Tried again
-    /// at once the first time, and like `MaybeSent` after that.
+    /// A connection that had been used before was closed without a byte of an answer. If repeating the request
+    /// changes nothing, tried again at once the first time; after that like `MaybeSent`.
     Stale,
     /// No whole answer arrived. Tried again if repeating the request changes nothing.
     MaybeSent,
@@ -316,12 +316,9 @@ fn wait(retry: Retry, failed: &FailedAttempt, rng: &mut Rng) -> Duration {
     if failed.is_free() {
         return Duration::ZERO;
     }
-    let first = match (failed.class, failed.retry_after) {
-        (FailureClass::Throttled, None) => {
-            retry.first_backoff.saturating_mul(THROTTLED_BACKOFF_FACTOR)
-        }
-        _ => retry.first_backoff,
-    };
+    let is_throttled = failed.class == FailureClass::Throttled && failed.retry_after.is_none();
+    let factor = if is_throttled { THROTTLED_BACKOFF_FACTOR } else { 1 };
+    let first = retry.first_backoff.saturating_mul(factor);
     let doubled = 2_u32.saturating_pow(failed.number.saturating_sub(1));
     let backoff = random_below(first.saturating_mul(doubled).min(retry.max_backoff), rng);
     match failed.retry_after {
@@ -416,7 +413,9 @@ mod tests {
     fn every_phase_has_its_class() {
         let table = [
             (Phase::NotSent, FailureClass::NotSent),
+            (Phase::Refused, FailureClass::Permanent),
             (Phase::Untrusted, FailureClass::Permanent),
+            (Phase::NotHttp, FailureClass::Permanent),
             (Phase::Stale, FailureClass::Stale),
             (Phase::MaybeSent, FailureClass::MaybeSent),
             (Phase::Timeout, FailureClass::MaybeSent),

@@ -1,5 +1,5 @@
 //! What an API key sees of itself and its parcels: health, the list, the sandbox's reset
-//! (spec: health, parcels, sandbox/reset; api: 4).
+//! (spec: health, parcels, sandbox/reset).
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

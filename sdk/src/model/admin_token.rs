@@ -1,4 +1,4 @@
-//! Admin tokens: what an operator shows to the admin API (api: 12).
+//! Admin tokens: what an operator shows to the admin API.
 
 use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 

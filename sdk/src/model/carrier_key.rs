@@ -1,4 +1,4 @@
-//! Carrier keys: what a carrier shows when it reports its scans (api: 10).
+//! Carrier keys: what a carrier shows when it reports its scans.
 
 use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 

@@ -1,4 +1,4 @@
-//! Webhook events (spec: Events; api: 9).
+//! Webhook events (spec: Events).
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

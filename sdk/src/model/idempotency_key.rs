@@ -6,9 +6,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 
 #[cfg(feature = "client")]
-use super::{Ended, Moment};
+use super::{AttemptOutcome, Moment};
 use super::{
     InvalidValue,
+    hex::hex,
     key_state::{KeyState, Memory},
     macros::checked_text,
 };
@@ -18,12 +19,11 @@ use super::{
 ///
 /// It is made with the request and not when sending, so that a process that crashed can send the
 /// same request again. The server remembers it for 24 hours; the client refuses to send a key that
-/// was first sent before that.
+/// was first sent more than 24 hours ago.
 ///
-/// A key and its clones remember when that was, and whether the write may have been executed. No one
-/// else does: two keys of the same text, derived twice or read twice, are equal and have two
-/// memories. A process that goes on where another one stopped hands the memory over as a
-/// [`KeyState`].
+/// A key and its clones remember when it was first sent, and whether the write may have been executed. Other keys
+/// do not, even with the same text: a key that is derived or parsed again starts with no history. A process that
+/// continues another one's work takes that history over as a [`KeyState`].
 ///
 /// ```
 /// # use parcelo::IdempotencyKey;
@@ -46,7 +46,7 @@ impl IdempotencyKey {
     /// The most characters of a key.
     pub const MAX: usize = 64;
     /// How long the server remembers a key after it was first sent.
-    pub const LIFE: TimeDelta = TimeDelta::hours(24);
+    pub const LIFETIME: TimeDelta = TimeDelta::hours(24);
 
     /// Reads a key, exactly as it is: nothing is trimmed.
     ///
@@ -75,7 +75,7 @@ impl IdempotencyKey {
         hash.update((namespace.len() as u64).to_be_bytes());
         hash.update(namespace);
         hash.update(external_id);
-        Self::of_bytes(hash.finalize().iter().take(24))
+        Self::from_bytes(hash.finalize().iter().take(24))
     }
 
     /// A new key: 160 random bits. Store it with the request before it is
@@ -93,23 +93,18 @@ impl IdempotencyKey {
             reason = "without randomness keys could collide; documented"
         )]
         getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-        Self::of_bytes(bytes.iter())
+        Self::from_bytes(&bytes)
     }
 
-    fn of_bytes<'a>(bytes: impl Iterator<Item = &'a u8>) -> Self {
-        let mut text = String::from("idk-");
-        for byte in bytes {
-            text.extend(char::from_digit((byte >> 4).into(), 16));
-            text.extend(char::from_digit((byte & 15).into(), 16));
-        }
-        Self::new(text.into())
+    fn from_bytes<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> Self {
+        Self::new(format!("idk-{}", hex(bytes)).into())
     }
 
     fn new(text: Box<str>) -> Self {
-        Self::remembering(text, Memory::default())
+        Self::with_memory(text, Memory::default())
     }
 
-    fn remembering(text: Box<str>, memory: Memory) -> Self {
+    fn with_memory(text: Box<str>, memory: Memory) -> Self {
         Self(Arc::new(Inner { text, memory: Mutex::new(memory) }))
     }
 
@@ -161,7 +156,7 @@ impl IdempotencyKey {
     #[must_use]
     pub fn with_state(self, state: &KeyState) -> Self {
         let memory = self.memory().with(state);
-        Self::remembering(self.as_str().into(), memory)
+        Self::with_memory(self.as_str().into(), memory)
     }
 
     /// The key, first sent at `at` or later with an unknown outcome: for a process that continues
@@ -169,7 +164,7 @@ impl IdempotencyKey {
     /// such as when the order was written down; a key that knows an earlier one keeps that.
     ///
     /// Such a process knows the key's age by the wall clock alone, and one with a state by the dates of
-    /// the service's answers too: a wall clock that was set back between the two hides as much of it.
+    /// the service's answers too: if the wall clock was set back in between, the key looks younger by that much.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -185,14 +180,14 @@ impl IdempotencyKey {
 
     /// An attempt to send it begins.
     #[cfg(feature = "client")]
-    pub(crate) fn begin(&self, now: impl FnOnce() -> Moment) {
-        self.memory().begin(now);
+    pub(crate) fn begin_attempt(&self, now: impl FnOnce() -> Moment) {
+        self.memory().begin_attempt(now);
     }
 
     /// An attempt has ended.
     #[cfg(feature = "client")]
-    pub(crate) fn end(&self, ended: Ended) {
-        self.memory().end(ended);
+    pub(crate) fn end_attempt(&self, outcome: AttemptOutcome) {
+        self.memory().end_attempt(outcome);
     }
 
     #[cfg(feature = "client")]
@@ -200,14 +195,14 @@ impl IdempotencyKey {
         self.memory().note_service_time(date);
     }
 
-    /// What is left of its life, which began when it was first sent; all of it when it was not.
+    /// What is left of its lifetime, which began when it was first sent; all of it when it was not.
     #[cfg(feature = "client")]
-    pub(crate) fn left(&self, now: impl FnOnce() -> Moment) -> std::time::Duration {
+    pub(crate) fn time_left(&self, now: impl FnOnce() -> Moment) -> std::time::Duration {
         let memory = self.memory();
         // Most keys were never sent before, and no clock needs to be read.
         let age = memory.first_sent().and_then(|_| memory.age(&now()));
         let age = age.unwrap_or_default().max(TimeDelta::zero());
-        (Self::LIFE - age).to_std().unwrap_or_default()
+        (Self::LIFETIME - age).to_std().unwrap_or_default()
     }
 }
 

@@ -41,22 +41,24 @@ pub struct KeyState {
     #[serde(default)]
     execution: Execution,
     /// The digest of the one request that is in doubt; `None` if there are several, or if it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    request: Option<String>,
+    #[serde(rename = "request", default, skip_serializing_if = "Option::is_none")]
+    request_digest: Option<String>,
 }
 
 /// Whether the write of a key was executed.
-/// Ordered for joining two states: executed counts over unknown, and unknown over not executed.
+/// Ordered for merging two states: executed counts over unknown, and unknown over not executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Execution {
-    /// It was not, as far as this process has to do with it.
+    /// Not executed, as far as this process knows.
     #[default]
-    No,
+    #[serde(rename = "no")]
+    NotExecuted,
     /// Unknown: an attempt was sent and no answer arrived.
     Unknown,
     /// An answer says so.
-    Yes,
+    #[serde(rename = "yes")]
+    Executed,
 }
 
 impl KeyState {
@@ -67,19 +69,22 @@ impl KeyState {
     }
 
     /// Combines two states of one key: the earlier time, and the greater execution.
-    fn joined(&self, other: &Self) -> Self {
+    fn merged(&self, other: &Self) -> Self {
         let earlier = |one: Option<DateTime<Utc>>, other| one.into_iter().chain(other).min();
-        let request = match (self.execution, other.execution) {
-            (_, Execution::No) => self.request.clone(),
-            (Execution::No, _) => other.request.clone(),
+        let request_digest = match (self.execution, other.execution) {
+            (_, Execution::NotExecuted) => self.request_digest.clone(),
+            (Execution::NotExecuted, _) => other.request_digest.clone(),
             // In doubt about two requests: any request may have been executed.
-            _ => self.request.clone().filter(|request| other.request.as_ref() == Some(request)),
+            _ => self
+                .request_digest
+                .clone()
+                .filter(|request| other.request_digest.as_ref() == Some(request)),
         };
         Self {
             first_sent: earlier(self.first_sent, other.first_sent),
             service_time: earlier(self.service_time, other.service_time),
             execution: self.execution.max(other.execution),
-            request,
+            request_digest,
         }
     }
 
@@ -90,7 +95,7 @@ impl KeyState {
 
     /// False only if no request with the key can have been executed.
     pub fn may_have_executed(&self) -> bool {
-        self.execution != Execution::No
+        self.execution != Execution::NotExecuted
     }
 }
 
@@ -100,10 +105,10 @@ pub(super) struct Memory {
     state: KeyState,
     /// The moment of the first attempt, by a monotonic clock; `None` in a process that resumes.
     #[cfg(feature = "client")]
-    steady: Option<TimeDelta>,
+    monotonic: Option<TimeDelta>,
     /// Attempts that have not ended.
     #[cfg(feature = "client")]
-    under_way: u32,
+    in_flight: u32,
     /// An attempt has reached the service, or may have.
     #[cfg(feature = "client")]
     was_sent: bool,
@@ -115,22 +120,22 @@ impl Memory {
             #[cfg(feature = "client")]
             was_sent: state.first_sent.is_some(),
             #[cfg(feature = "client")]
-            steady: None,
+            monotonic: None,
             #[cfg(feature = "client")]
-            under_way: 0,
+            in_flight: 0,
             state,
         }
     }
 
     /// With what was written down elsewhere too.
     pub(super) fn with(&self, state: &KeyState) -> Self {
-        let joined = self.state().joined(state);
+        let merged = self.state().merged(state);
         #[cfg(feature = "client")]
-        let steady = self.steady.filter(|_| joined.first_sent == self.state.first_sent);
+        let monotonic = self.monotonic.filter(|_| merged.first_sent == self.state.first_sent);
         Self {
             #[cfg(feature = "client")]
-            steady,
-            ..Self::from_state(joined)
+            monotonic,
+            ..Self::from_state(merged)
         }
     }
 
@@ -141,8 +146,12 @@ impl Memory {
     /// The state, in which what has not ended is in doubt.
     pub(super) fn state(&self) -> KeyState {
         #[cfg(feature = "client")]
-        if self.under_way > 0 && self.state.execution != Execution::Yes {
-            return KeyState { execution: Execution::Unknown, request: None, ..self.state.clone() };
+        if self.in_flight > 0 && self.state.execution != Execution::Executed {
+            return KeyState {
+                execution: Execution::Unknown,
+                request_digest: None,
+                ..self.state.clone()
+            };
         }
         self.state.clone()
     }
@@ -154,9 +163,9 @@ impl Memory {
 pub(crate) struct Moment {
     /// By the machine's wall clock, which may be set.
     pub(crate) wall: DateTime<Utc>,
-    /// By the monotonic clock, which stops while the machine is suspended: since some time
-    /// of this process.
-    pub(crate) steady: TimeDelta,
+    /// By the monotonic clock, which stops while the machine is suspended: counted from an arbitrary moment of this
+    /// process.
+    pub(crate) monotonic: TimeDelta,
     /// By the service's clock, as far as its answers tell.
     pub(crate) service: Option<DateTime<Utc>>,
 }
@@ -164,56 +173,62 @@ pub(crate) struct Moment {
 /// How an attempt to send a key ended.
 #[cfg(feature = "client")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum AttemptOutcome {
     /// Nothing was sent.
     NotSent,
     /// It was not executed. Of earlier attempts that says nothing.
-    Refused,
+    Rejected,
     /// The service looked the key up, had nothing, and refused this request (its digest).
-    Settled(String),
+    RejectedAfterLookup(String),
     /// The key belongs to another request than this one (its digest).
-    Conflict(String),
+    KeyConflict(String),
     /// The outcome of this request (its digest) is unknown.
-    InDoubt(String),
+    Unknown(String),
     /// It was executed.
     Executed,
 }
 
 #[cfg(feature = "client")]
 impl Memory {
-    pub(super) fn begin(&mut self, now: impl FnOnce() -> Moment) {
+    pub(super) fn begin_attempt(&mut self, now: impl FnOnce() -> Moment) {
         // Only the first attempt's moment is kept, so for the others no clock needs to be read.
         if self.state.first_sent.is_none() {
             let now = now();
             self.state.first_sent = Some(now.wall);
             self.state.service_time = now.service;
-            self.steady = Some(now.steady);
+            self.monotonic = Some(now.monotonic);
         }
-        self.under_way = self.under_way.saturating_add(1);
+        self.in_flight = self.in_flight.saturating_add(1);
     }
 
-    pub(super) fn end(&mut self, ended: Ended) {
-        self.under_way = self.under_way.saturating_sub(1);
-        self.was_sent |= ended != Ended::NotSent;
-        match ended {
-            Ended::NotSent => self.forget_unsent(),
-            Ended::Refused => {}
+    pub(super) fn end_attempt(&mut self, outcome: AttemptOutcome) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.was_sent |= outcome != AttemptOutcome::NotSent;
+        match outcome {
+            AttemptOutcome::NotSent => self.forget_unsent(),
+            AttemptOutcome::Rejected => {}
             // What was executed stays so, whatever becomes of a later attempt.
-            _ if self.state.execution == Execution::Yes => {}
-            Ended::Executed => self.decide(Execution::Yes, None),
-            Ended::Settled(request) if self.doubts_only(&request) => {
-                self.decide(Execution::No, None);
+            _ if self.state.execution == Execution::Executed => {}
+            AttemptOutcome::Executed => self.set_execution(Execution::Executed, None),
+            AttemptOutcome::RejectedAfterLookup(request)
+                if self.is_only_unknown_request(&request) =>
+            {
+                self.set_execution(Execution::NotExecuted, None);
             }
-            Ended::Settled(_) => {}
+            AttemptOutcome::RejectedAfterLookup(_) => {}
             // Another request has the key: the one in doubt, if that is another.
-            Ended::Conflict(request) => {
+            AttemptOutcome::KeyConflict(request) => {
                 let doubtful = self.state.execution == Execution::Unknown;
-                let other = doubtful && !self.doubts_only(&request);
-                self.decide(if other { Execution::Yes } else { Execution::No }, None);
+                let other = doubtful && !self.is_only_unknown_request(&request);
+                self.set_execution(
+                    if other { Execution::Executed } else { Execution::NotExecuted },
+                    None,
+                );
             }
-            Ended::InDoubt(request) => {
-                let first = self.state.execution == Execution::No || self.doubts_only(&request);
-                self.decide(Execution::Unknown, first.then_some(request));
+            AttemptOutcome::Unknown(request) => {
+                let first = self.state.execution == Execution::NotExecuted
+                    || self.is_only_unknown_request(&request);
+                self.set_execution(Execution::Unknown, first.then_some(request));
             }
         }
     }
@@ -226,25 +241,26 @@ impl Memory {
     /// How long ago it was first sent, by the clock that says most.
     pub(super) fn age(&self, now: &Moment) -> Option<TimeDelta> {
         let wall = now.wall - self.state.first_sent?;
-        let steady = self.steady.map(|first| now.steady - first);
+        let monotonic = self.monotonic.map(|first| now.monotonic - first);
         let service = now.service.zip(self.state.service_time).map(|(now, first)| now - first);
-        [Some(wall), steady, service].into_iter().flatten().max()
+        [Some(wall), monotonic, service].into_iter().flatten().max()
     }
 
     /// While nothing has been sent, the key's life has not begun.
     fn forget_unsent(&mut self) {
-        if !self.was_sent && self.under_way == 0 {
-            (self.state.first_sent, self.state.service_time, self.steady) = (None, None, None);
+        if !self.was_sent && self.in_flight == 0 {
+            (self.state.first_sent, self.state.service_time, self.monotonic) = (None, None, None);
         }
     }
 
-    fn doubts_only(&self, request: &str) -> bool {
-        self.state.execution == Execution::Unknown && self.state.request.as_deref() == Some(request)
+    fn is_only_unknown_request(&self, request: &str) -> bool {
+        self.state.execution == Execution::Unknown
+            && self.state.request_digest.as_deref() == Some(request)
     }
 
-    fn decide(&mut self, execution: Execution, request: Option<String>) {
+    fn set_execution(&mut self, execution: Execution, request: Option<String>) {
         self.state.execution = execution;
-        self.state.request = request;
+        self.state.request_digest = request;
     }
 }
 
@@ -252,7 +268,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::{
-        Execution::{No, Unknown, Yes},
+        Execution::{Executed, NotExecuted, Unknown},
         *,
     };
 
@@ -261,19 +277,19 @@ mod tests {
     }
 
     fn moment(hours: i64) -> Moment {
-        Moment { wall: at(hours), steady: TimeDelta::zero(), service: None }
+        Moment { wall: at(hours), monotonic: TimeDelta::zero(), service: None }
     }
 
-    fn in_doubt(request: &str) -> Ended {
-        Ended::InDoubt(request.to_owned())
+    fn in_doubt(request: &str) -> AttemptOutcome {
+        AttemptOutcome::Unknown(request.to_owned())
     }
 
-    fn settled(request: &str) -> Ended {
-        Ended::Settled(request.to_owned())
+    fn settled(request: &str) -> AttemptOutcome {
+        AttemptOutcome::RejectedAfterLookup(request.to_owned())
     }
 
-    fn conflict(request: &str) -> Ended {
-        Ended::Conflict(request.to_owned())
+    fn conflict(request: &str) -> AttemptOutcome {
+        AttemptOutcome::KeyConflict(request.to_owned())
     }
 
     #[test]
@@ -282,16 +298,24 @@ mod tests {
             first_sent: hours.map(at),
             service_time: hours.map(at),
             execution,
-            request: request.map(str::to_owned),
+            request_digest: request.map(str::to_owned),
         };
         let table = [
-            (state(None, No, None), state(Some(5), Unknown, None), state(Some(5), Unknown, None)),
+            (
+                state(None, NotExecuted, None),
+                state(Some(5), Unknown, None),
+                state(Some(5), Unknown, None),
+            ),
             (
                 state(Some(1), Unknown, Some("a")),
                 KeyState::default(),
                 state(Some(1), Unknown, Some("a")),
             ),
-            (state(Some(1), Yes, None), state(Some(25), Unknown, None), state(Some(1), Yes, None)),
+            (
+                state(Some(1), Executed, None),
+                state(Some(25), Unknown, None),
+                state(Some(1), Executed, None),
+            ),
             (
                 state(Some(9), Unknown, Some("a")),
                 state(Some(2), Unknown, Some("a")),
@@ -310,12 +334,12 @@ mod tests {
     }
 
     /// What is left of doubt after attempts that ended one after the other.
-    fn after(ends: &[Ended]) -> bool {
+    fn after(outcomes: &[AttemptOutcome]) -> bool {
         let mut memory = Memory::default();
-        for ended in ends {
-            memory.begin(|| moment(0));
-            assert!(memory.state().may_have_executed(), "what is under way may be executed");
-            memory.end(ended.clone());
+        for outcome in outcomes {
+            memory.begin_attempt(|| moment(0));
+            assert!(memory.state().may_have_executed(), "what is in flight may be executed");
+            memory.end_attempt(outcome.clone());
             memory = Memory::from_state(memory.state()); // in another process it is the same
         }
         memory.state().may_have_executed()
@@ -323,15 +347,15 @@ mod tests {
 
     #[test]
     fn what_is_doubtful_stays_so_until_an_answer_settles_it() {
-        use Ended::{Executed, NotSent, Refused};
-        let table: [(&[Ended], bool); 15] = [
+        use AttemptOutcome::{Executed, NotSent, Rejected};
+        let table: [(&[AttemptOutcome], bool); 15] = [
             (&[NotSent], false),
-            (&[Refused], false),
+            (&[Rejected], false),
             (&[settled("a")], false),
             (&[conflict("a")], false),
             (&[in_doubt("a")], true),
             (&[in_doubt("a"), NotSent], true),
-            (&[in_doubt("a"), Refused], true),
+            (&[in_doubt("a"), Rejected], true),
             (&[in_doubt("a"), settled("a")], false),
             (&[in_doubt("a"), settled("b")], true),
             (&[in_doubt("a"), in_doubt("b"), settled("a"), settled("b")], true),
@@ -340,43 +364,43 @@ mod tests {
             // The other request, which is in doubt, has the key.
             (&[in_doubt("a"), conflict("b")], true),
             // It was executed, and stays so.
-            (&[Executed, NotSent, Refused, settled("a"), conflict("a"), in_doubt("a")], true),
+            (&[Executed, NotSent, Rejected, settled("a"), conflict("a"), in_doubt("a")], true),
             (&[in_doubt("a"), settled("a"), in_doubt("a")], true),
         ];
-        for (ends, expected) in table {
-            assert_eq!(after(ends), expected, "{ends:?}");
+        for (outcomes, expected) in table {
+            assert_eq!(after(outcomes), expected, "{outcomes:?}");
         }
     }
 
     #[test]
     fn an_answer_wins_over_a_later_doubt_of_a_clone() {
         let mut memory = Memory::default();
-        memory.begin(|| moment(0));
-        memory.begin(|| moment(0));
-        memory.end(Ended::Executed);
-        memory.end(in_doubt("a"));
-        assert_eq!(memory.state().execution, Execution::Yes);
+        memory.begin_attempt(|| moment(0));
+        memory.begin_attempt(|| moment(0));
+        memory.end_attempt(AttemptOutcome::Executed);
+        memory.end_attempt(in_doubt("a"));
+        assert_eq!(memory.state().execution, Execution::Executed);
     }
 
     #[test]
     fn a_key_that_was_not_sent_has_no_age() {
         let mut memory = Memory::default();
-        memory.begin(|| moment(1));
-        memory.end(Ended::NotSent);
+        memory.begin_attempt(|| moment(1));
+        memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!((memory.first_sent(), memory.age(&moment(9))), (None, None));
-        memory.begin(|| moment(2));
-        memory.begin(|| moment(3));
-        memory.end(Ended::NotSent);
-        assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is under way");
-        memory.end(Ended::Refused);
-        memory.begin(|| moment(4));
-        memory.end(Ended::NotSent);
+        memory.begin_attempt(|| moment(2));
+        memory.begin_attempt(|| moment(3));
+        memory.end_attempt(AttemptOutcome::NotSent);
+        assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is in flight");
+        memory.end_attempt(AttemptOutcome::Rejected);
+        memory.begin_attempt(|| moment(4));
+        memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)));
     }
 
     #[test]
     fn the_clock_that_says_most_counts() {
-        // The first attempt's clocks stand at 100 h; wall, steady, service; age
+        // The first attempt's clocks stand at 100 h; wall, monotonic, service; age
         let table = [
             (101, 1, None, 1),
             (125, 1, None, 25),
@@ -386,10 +410,10 @@ mod tests {
         ];
         for (wall, hours, service, expected) in table {
             let mut memory = Memory::default();
-            memory.begin(|| Moment { service: Some(at(100)), ..moment(100) });
+            memory.begin_attempt(|| Moment { service: Some(at(100)), ..moment(100) });
             let now = Moment {
                 wall: at(wall),
-                steady: TimeDelta::hours(hours),
+                monotonic: TimeDelta::hours(hours),
                 service: service.map(at),
             };
             let age = memory.age(&now).unwrap();
@@ -403,13 +427,20 @@ mod tests {
     #[test]
     fn a_state_is_read_as_it_was_written() {
         let mut memory = Memory::default();
-        memory.begin(|| Moment { service: Some(at(2)), ..moment(1) });
-        memory.end(in_doubt("ab"));
+        memory.begin_attempt(|| Moment { service: Some(at(2)), ..moment(1) });
+        memory.end_attempt(in_doubt("ab"));
         let written = serde_json::to_value(memory.state()).unwrap();
         let expected = serde_json::json!({"firstSent": "1970-01-01T01:00:00.000Z",
             "serviceTime": "1970-01-01T02:00:00.000Z", "execution": "unknown", "request": "ab"});
         assert_eq!(written, expected);
         assert_eq!(serde_json::from_value::<KeyState>(written).unwrap(), memory.state());
+        for (word, execution) in [("no", NotExecuted), ("unknown", Unknown), ("yes", Executed)] {
+            let state = KeyState { execution, ..KeyState::default() };
+            assert_eq!(
+                serde_json::to_value(&state).unwrap(),
+                serde_json::json!({"execution": word})
+            );
+        }
         let empty: KeyState = serde_json::from_str("{}").unwrap();
         assert_eq!(empty, KeyState::default());
     }

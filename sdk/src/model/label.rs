@@ -1,4 +1,4 @@
-//! Labels: formats, metadata, reprint (spec: Label; api: 4).
+//! Labels: formats, metadata, reprint (spec: Label).
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

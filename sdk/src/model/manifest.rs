@@ -1,4 +1,4 @@
-//! Manifests: parcels under an air waybill (spec: Endpoint list; api: 4).
+//! Manifests: parcels under an air waybill (spec: Endpoint list).
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;

@@ -39,6 +39,8 @@ mod error_body;
 pub(crate) mod error_code;
 mod event;
 mod fingerprint;
+pub mod header;
+mod hex;
 pub(crate) mod idempotency_key;
 mod ids;
 pub(crate) mod invalid;
@@ -64,7 +66,7 @@ pub(crate) mod tracking_number;
 pub(crate) mod void;
 
 pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
-pub use envelope::{Envelope, Meta, header};
+pub use envelope::{Envelope, Meta};
 pub use error_body::{
     ErrorBody, ErrorEnvelope, FaultCode, FieldFault, RejectedParcel, Warning, WarningCode,
 };
@@ -119,6 +121,7 @@ pub(crate) use {
 pub(crate) use {api_key::ApiKey, label::LabelFormat, operation::Operation};
 #[cfg(feature = "client")]
 pub(crate) use {
-    key_state::{Ended, Moment},
+    hex::hex,
+    key_state::{AttemptOutcome, Moment},
     lenient::rows,
 };

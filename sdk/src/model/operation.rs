@@ -150,7 +150,7 @@ impl Operation {
         }
     }
 
-    /// True for the operations of the legacy API, which new programs leave alone.
+    /// True for the operations of the legacy API, which new programs should not use.
     pub const fn is_legacy(self) -> bool {
         matches!(
             self,
@@ -161,9 +161,16 @@ impl Operation {
         )
     }
 
-    /// True when sending it twice is as good as once: it reads, or its key tells the two apart.
+    /// True when sending it twice has the effect of sending it once: it only reads, or the service recognises the
+    /// repetition, by its key or by what it asks for.
     pub const fn is_repeatable(self) -> bool {
-        !matches!(self.idempotency(), Idempotency::None)
+        match self.idempotency() {
+            Idempotency::Required | Idempotency::Reads => true,
+            // Without a key the same manifest is answered with the one that exists, and a voided order stays void. A
+            // legacy creation without a key and a `reference` makes a parcel each time (docs/api.md, Legacy API).
+            Idempotency::Optional => !matches!(self, Self::LegacyCreateOrder),
+            Idempotency::None => false,
+        }
     }
 }
 
@@ -173,13 +180,13 @@ fn encoded(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.extend(['%', hex(byte >> 4), hex(byte & 15)]);
+            out.extend(['%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
         }
     }
     out
 }
 
-fn hex(half: u8) -> char {
+fn hex_digit(half: u8) -> char {
     char::from_digit(half.into(), 16).unwrap_or('0').to_ascii_uppercase()
 }
 

@@ -1,7 +1,7 @@
-//! The order: what its creation asks for and answers (spec: Order request, Parcel; api: 4).
+//! The order: what its creation asks for and answers (spec: Order request, Parcel).
 //!
 //! These types carry an order; whether it keeps the rules is decided by [`crate::rules`].
-//! They hold personal data, so their `Debug` shows countries and numbers only.
+//! `Debug` of the order, the sender, the receiver and their addresses shows no personal data.
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -256,8 +256,8 @@ pub struct Product {
 
 /// The parcel that an order became.
 ///
-/// It exists, whatever else the service says of it, so its tracking number is all that must be readable. What is
-/// not readable is left out: `id` is empty then, `status` unknown, `label_url` and `created_at` are `None`.
+/// It exists, whatever else the service says of it, so its tracking number is all that must be readable. If
+/// another field cannot be read, `id` is empty, `status` is `Unknown`, and `label_url` and `created_at` are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -271,7 +271,7 @@ pub struct Parcel {
     #[serde(default = "Parcel::without_id")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub id: ParcelId,
-    /// The number by which everyone names it.
+    /// The number that identifies it everywhere.
     pub tracking_number: TrackingNumber,
     /// Its status; `LABEL_GENERATED` after creation.
     #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
@@ -299,9 +299,7 @@ impl Parcel {
     fn without_status() -> ParcelStatus {
         ParcelStatus::Unknown(String::new())
     }
-}
 
-impl Parcel {
     /// A parcel with its label.
     ///
     /// ```

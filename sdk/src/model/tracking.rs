@@ -1,4 +1,4 @@
-//! Tracking: the record, its history, and the batch (spec: Tracking record; api: 4).
+//! Tracking: the record, its history, and the batch (spec: Tracking record).
 
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! Voiding orders (spec: Endpoint list; api: 4).
+//! Voiding orders (spec: Endpoint list).
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};

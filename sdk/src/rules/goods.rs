@@ -129,13 +129,13 @@ fn product(product: &Object<'_>) -> Option<Product> {
 
 fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let digits = |code: &str| strip_separators(code, &['.']);
-    let code = goods
-        .text("hsCode", Text::DATA)
-        .and_then(|code| if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code()) });
+    let code = goods.text("hsCode", Text::DATA).and_then(|code| {
+        if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code_form()) }
+    });
     // The Harmonized System has 6 digits, to which countries add up to 4 of their own; the spec states no length,
     // so another one only warns.
     if code.value().is_some_and(|code| !(6..=10).contains(&digits(code).len())) {
-        code.warn(warnings::hs_code_digits());
+        code.warn(warnings::hs_code_length());
     }
     code
 }

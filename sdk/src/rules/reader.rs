@@ -1,7 +1,8 @@
 //! Reads a request from JSON and collects every fault on the way, never only the first.
 //!
 //! An [`Object`] returns [`FieldValue`]s. Each knows its path and whether the field was absent, invalid or
-//! valid, so that a rule can add a fault to it and no field is reported twice. What a field means is
+//! valid: a rule reads [`FieldValue::value`], which is `None` for a field that is already reported as invalid. A rule
+//! that adds a fault itself then leaves the field alone, so that no field is reported twice. What a field means is
 //! decided by the caller.
 
 use std::cell::RefCell;

@@ -39,8 +39,8 @@ const ADDRESS: Fields = Fields(&[
 /// Notes for the driver (spec: Limits, 500 characters).
 pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 
-/// The country that an order goes to, if it is an assigned code, whatever faults the order has: the API key's
-/// countries are checked before the order is.
+/// The order's destination country, read even if the rest of the order is invalid; `None` if it is not an
+/// assigned code. The countries of the API key are checked before the order.
 ///
 /// ```
 /// use parcelo::CountryCode;
@@ -53,9 +53,11 @@ pub fn destination(body: &Value) -> Option<CountryCode> {
     CountryCode::parse(code).ok()
 }
 
-/// Reads the receiver; `None` if there is a fault.
+/// Reads the receiver; `None` if a required field is missing or a field is invalid. Faults that a rule adds to valid
+/// fields, such as those of `countries`, are only in the report.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
+    // Where a rule below looks at a field, it is checked to be there and kept as a field, to which a fault can be added.
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
     let email = receiver.text("email", contact::EMAIL).and_then(contact::email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);
@@ -73,7 +75,8 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
         state,
         zip: address.text("zipCode", Text::LINE),
     };
-    let lines = read_lines(&address);
+    let line1 = address.text("line1", Text::LINE).required();
+    let instructions = address.text("deliveryInstructions", INSTRUCTIONS).optional();
     let country = country?;
     phone::check_country(&phone, country);
     countries::check(&to, country);
@@ -84,20 +87,14 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
         national_id: to.national_id.optional().map(str::to_owned),
         id_type: to.id_type.optional(),
         address: ReceiverAddress {
-            line1: lines.0?.to_owned(),
+            line1: line1?.to_owned(),
             city: to.city.optional()?.to_owned(),
             province: to.province.optional().or(to.state.optional()).map(str::to_owned),
             zip_code: to.zip.optional().map(str::to_owned),
             country,
-            delivery_instructions: lines.1.map(str::to_owned),
+            delivery_instructions: instructions.map(str::to_owned),
         },
     })
-}
-
-/// The street, and the notes for the driver.
-fn read_lines<'a>(address: &'a Object<'a>) -> (Option<&'a str>, Option<&'a str>) {
-    let instructions = address.text("deliveryInstructions", INSTRUCTIONS);
-    (address.text("line1", Text::LINE).required(), instructions.optional())
 }
 
 /// The second name of `province`: Mexicans call theirs a state, and so does the spec. For any other country the

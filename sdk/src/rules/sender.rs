@@ -31,7 +31,8 @@ const ADDRESS: Fields = Fields(&[
     ("country", Leaf),
 ]);
 
-/// Reads the sender; `None` if there is a fault.
+/// Reads the sender; `None` if a required field is missing or a field is invalid. Faults that a rule adds to valid
+/// fields are only in the report.
 pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
     let full_name = sender.text("fullName", Text::PERSON).required();
     let company_name = sender.text("companyName", Text::PERSON).optional();

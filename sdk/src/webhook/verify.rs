@@ -11,7 +11,7 @@ use super::{
 use crate::{model::WebhookEvent, wall_clock::WallClock};
 
 /// How far a timestamp may be from now, both ways: the value that Standard Webhooks' libraries use.
-const TIMESTAMP_TOLERANCE_SECONDS: u64 = 5 * 60;
+const TIMESTAMP_TOLERANCE_SECONDS: u32 = 5 * 60;
 
 /// More than any rotation of secrets makes. Further ones are ignored, which bounds the work per message.
 const MAX_SIGNATURES: usize = 16;
@@ -25,7 +25,6 @@ const MAX_ID_BYTES: usize = 256;
 #[derive(Debug)]
 pub struct Webhook {
     secrets: Vec<Secret>,
-    tolerance: u64,
     guard: Option<ReplayGuard>,
     clock: WallClock,
 }
@@ -56,12 +55,7 @@ impl Webhook {
         if secrets.is_empty() {
             return Err(WebhookError::NoSecret);
         }
-        Ok(Self {
-            secrets,
-            tolerance: TIMESTAMP_TOLERANCE_SECONDS,
-            guard: None,
-            clock: WallClock::default(),
-        })
+        Ok(Self { secrets, guard: None, clock: WallClock::default() })
     }
 
     /// Rejects a copy of an accepted message ([`WebhookError::Replayed`]). The last `capacity` messages are
@@ -163,24 +157,15 @@ impl Webhook {
         let sent = single_value(headers, TIMESTAMP)?;
         let timestamp = parse_timestamp(sent)?;
         let signatures = single_value(headers, SIGNATURE)?;
-        self.check_age(timestamp, now)?;
+        check_age(timestamp, now)?;
         let tag = self.check_signatures(signatures, &[id.as_bytes(), sent, body])?;
         if let Some(guard) = &self.guard {
-            let tolerance = i64::try_from(self.tolerance).unwrap_or(i64::MAX);
-            if !guard.is_new(tag, timestamp.saturating_add(tolerance), now) {
+            let accepted_until = timestamp.saturating_add(TIMESTAMP_TOLERANCE_SECONDS.into());
+            if !guard.is_new(tag, accepted_until, now) {
                 return Err(WebhookError::Replayed);
             }
         }
         Ok(Verified { id, timestamp, body })
-    }
-
-    fn check_age(&self, timestamp: i64, now: i64) -> Result<(), WebhookError> {
-        let seconds = now.abs_diff(timestamp);
-        match seconds > self.tolerance {
-            false => Ok(()),
-            true if timestamp < now => Err(WebhookError::TooOld { seconds }),
-            true => Err(WebhookError::TooNew { seconds }),
-        }
     }
 
     /// The first secret's tag of the message, if one of the signatures is by one of the secrets. All of them are
@@ -207,6 +192,17 @@ impl Webhook {
             Some(first) if bool::from(matches) => Ok(*first),
             Some(_) | None => Err(WebhookError::Signature),
         }
+    }
+}
+
+fn check_age(timestamp: i64, now: i64) -> Result<(), WebhookError> {
+    let seconds = now.abs_diff(timestamp);
+    if seconds <= TIMESTAMP_TOLERANCE_SECONDS.into() {
+        Ok(())
+    } else if timestamp < now {
+        Err(WebhookError::TooOld { seconds })
+    } else {
+        Err(WebhookError::TooNew { seconds })
     }
 }
 

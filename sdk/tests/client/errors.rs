@@ -6,6 +6,7 @@ use parcelo::{
     Client, CountryCode, Error, ErrorKind, Parcel, ParcelStatus, Timeouts,
     calls::StopReason,
     model::{Downloads, LabelMetadata, ParcelId, ParcelSummary, RequestId},
+    transport::Phase,
 };
 use serde_json::json;
 
@@ -34,6 +35,27 @@ async fn a_queue_longer_than_the_call_s_time_is_a_rate_limit() {
     let error = hasty.tracking().get(&number()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::RateLimited, "{error}");
     assert!(error.retry_after() > Some(Duration::from_millis(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_was_sent_is_said_only_if_no_attempt_sent_anything() {
+    for (earlier, said) in [
+        (Step::Fail(Phase::NotSent), true),
+        (Step::Fail(Phase::Untrusted), true),
+        (Step::Fail(Phase::Timeout), false),
+        (answer(503, ""), false),
+        (answer(429, ""), false),
+    ] {
+        let (client, _) = Script::client([earlier.clone(), Step::Fail(Phase::NotSent)]);
+        let error = client.tracking().get(&number()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Network, "{earlier:?}");
+        assert_eq!(error.to_string().contains("nothing was sent"), said, "{earlier:?}: {error}");
+    }
+    // A write that was only refused cannot have been executed, but it was sent.
+    let (client, script) = Script::client([answer(429, ""), Step::Fail(Phase::NotSent)]);
+    let error = client.orders().create(&order()).await.unwrap_err();
+    assert!(!error.may_have_executed() && script.sent().len() > 1);
+    assert!(!error.to_string().contains("nothing was sent"), "{error}");
 }
 
 /// The error of a creation that is answered like this.

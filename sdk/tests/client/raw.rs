@@ -36,7 +36,10 @@ async fn it_is_repeated_only_where_that_changes_nothing() {
         ("HEAD", "/unknown/path", 4, false),
         ("POST", "/api/v1/orders/create", 4, true),
         ("POST", "/api/v1/tracking/batch", 4, false),
+        ("POST", "/api/v1/manifests/submit", 4, true),
         ("POST", "/api/v1/sandbox/reset", 1, true),
+        ("POST", "/api/orders", 1, true),
+        ("POST", "/api/orders/EC7K2M9QX4T8WD0/cancel", 4, true),
         ("POST", "/unknown/path", 1, true),
         ("DELETE", "/api/v1/orders/create", 1, true),
     ];

@@ -101,7 +101,7 @@ impl Builder {
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
         let server = self.build(url);
         let routes = server.routes();
-        server.run(socket, routes);
+        server.serve_on(socket, routes);
         server
     }
 
@@ -115,7 +115,7 @@ impl Builder {
         let server = Arc::new(self.build(local_url(socket.local_addr()?)));
         let routes = control::add_to(server.routes(), Arc::clone(&server));
         let routes = if has_base_url { routes } else { routes.layer(from_fn(link_to_called_host)) };
-        server.run(socket, routes);
+        server.serve_on(socket, routes);
         Ok(server)
     }
 
@@ -134,7 +134,10 @@ impl Builder {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),
             destinations: Destinations::All,
-            limits: Limits { enforced: self.limits.unwrap_or(clock.runs()), ..Limits::default() },
+            limits: Limits {
+                enforced: self.limits.unwrap_or(clock.is_running()),
+                ..Limits::default()
+            },
             secrets: Secrets::derive(&store.secret()),
             webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
             trusted_proxies: Vec::new(),

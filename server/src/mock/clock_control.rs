@@ -76,7 +76,7 @@ impl<'a> ClockControl<'a> {
     ///
     /// If that is beyond the year 9999.
     pub async fn advance(&self, by: Duration) -> Vec<Fired> {
-        let _turn = self.clock().turn().await;
+        let _due_work = self.clock().lock_due_work().await;
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
         let target = add(self.now(), by).expect("a clock cannot go beyond the year 9999");
         self.run_to(target.into()).await
@@ -90,7 +90,7 @@ impl<'a> ClockControl<'a> {
     /// If the text is not an RFC 3339 time in the years 0 to 9999.
     pub async fn set(&self, time: &str) -> Vec<Fired> {
         let target = parse_time(time);
-        let _turn = self.clock().turn().await;
+        let _due_work = self.clock().lock_due_work().await;
         if target < self.clock().now() {
             // Webhooks that are due now would not be at the earlier time.
             self.deliver().await;
@@ -111,7 +111,7 @@ impl<'a> ClockControl<'a> {
 
     /// Sets the clock to the machine's time, which it follows from then on.
     pub async fn follow_system(&self) -> Vec<Fired> {
-        let _turn = self.clock().turn().await;
+        let _due_work = self.clock().lock_due_work().await;
         let mut fired = self.run_to(crate::clock::SystemClock.now()).await;
         self.clock().follow_system();
         fired.extend(self.execute_due().await);
@@ -120,7 +120,7 @@ impl<'a> ClockControl<'a> {
 
     /// Moves the clock ahead to a time; a clock that shows a later one stays.
     pub(super) async fn advance_to(&self, target: Millis) -> Vec<Fired> {
-        let _turn = self.clock().turn().await;
+        let _due_work = self.clock().lock_due_work().await;
         self.run_to(target).await
     }
 
@@ -133,17 +133,17 @@ impl<'a> ClockControl<'a> {
     }
 
     async fn change(&self, change: impl FnOnce(&MovableClock)) -> Vec<Fired> {
-        let _turn = self.clock().turn().await;
+        let _due_work = self.clock().lock_due_work().await;
         change(self.clock());
         self.execute_due().await
     }
 
-    /// Executes what is due now; the caller holds the turn.
+    /// Executes what is due now; the caller holds the lock of due work.
     pub(super) async fn execute_due(&self) -> Vec<Fired> {
         self.run_to(self.clock().now()).await
     }
 
-    /// Executes what falls due until `target`, each thing at its own time; the caller holds the turn.
+    /// Executes what falls due until `target`, each thing at its own time; the caller holds the lock of due work.
     async fn run_to(&self, target: Millis) -> Vec<Fired> {
         let mut fired = Vec::new();
         // Webhooks that are due already are stamped with the time before the move.

@@ -45,12 +45,13 @@ pub(super) struct Recorder {
     clock: Arc<dyn Clock>,
 }
 
-/// An extension of requests that the layer must not delay: `Responder` passes delays on to wiremock,
-/// since it blocks the runtime's thread, on which a sleep would never end.
+/// Marks a request whose delays the transport makes itself. `Responder` blocks the runtime's thread, on which a sleep
+/// here would never end, so it passes delays on to wiremock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransportWaits;
 
-/// An extension of requests: the error to answer, instead of the operation's answer or of executing it.
+/// Marks a request that is answered with an error: before its operation is executed, or after, instead of the
+/// operation's answer.
 #[derive(Debug, Clone)]
 struct ShortCircuit(Timing, Refusal);
 
@@ -79,37 +80,38 @@ async fn inject(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let head = RequestHead::read(&mut request).await;
-    let (orders, request) = recorder.orders(&head, request).await;
-    let faults = recorder.faults(&head, &orders);
+    let request_head = RequestHead::read(&mut request).await;
+    let (orders, request) = recorder.orders(&request_head, request).await;
+    let faults = recorder.faults(&request_head, &orders);
     let (mut capture, mut request) =
-        Capture::begin(&recorder.log, head, recorder.clock.now(), request);
-    capture.set_faults(&faults.faults);
-    let transport_waits = request.extensions().get::<TransportWaits>().is_some();
-    let delay = |time: Duration| if transport_waits { Duration::ZERO } else { time };
+        Capture::begin(&recorder.log, request_head, recorder.clock.now(), request);
+    capture.set_faults(&faults.descriptions);
+    let transport_waits = request.extensions().get::<TransportWaits>().copied();
+    let delay = |time: Duration| if transport_waits.is_some() { Duration::ZERO } else { time };
     pause(delay(faults.delay_before)).await;
     if let Some(short_circuit) = ShortCircuit::from_faults(&faults) {
         request.extensions_mut().insert(short_circuit);
     }
     let answer = respond(request, next, &faults, transport_waits).await;
-    let (head, body) = collect(answer).await;
-    let mut head = recorder.with_rate_limit(head, &faults);
+    let (answer_head, body) = collect(answer).await;
+    let mut answer_head = recorder.with_rate_limit(answer_head, &faults);
     if !faults.is_unanswered_before() {
-        capture.set_answer(head.status.as_u16(), &body);
+        capture.set_answer(answer_head.status.as_u16(), &body);
     }
     pause(delay(faults.delay_after)).await;
     let is_reply = faults.reply().is_some();
+    // The others need time or the connection, so such a transport makes them itself.
     let corruption = faults
         .corruption()
-        .filter(|corruption| !transport_waits || *corruption == Corruption::Malformed);
-    head.extensions.insert(faults);
+        .filter(|corruption| transport_waits.is_none() || *corruption == Corruption::Malformed);
+    answer_head.extensions.insert(faults);
     match corruption {
-        Some(corruption) => corrupt(head, &body, corruption),
+        Some(corruption) => corrupt(answer_head, &body, corruption),
         None if is_reply => {
-            let body = fit_content_length(&head, body);
-            Response::from_parts(head, body)
+            let body = fit_content_length(&answer_head, body);
+            Response::from_parts(answer_head, body)
         }
-        None => Response::from_parts(head, Body::from(body)),
+        None => Response::from_parts(answer_head, Body::from(body)),
     }
 }
 
@@ -118,7 +120,7 @@ async fn respond(
     request: Request,
     next: Next,
     faults: &InjectedFaults,
-    transport_waits: bool,
+    transport_waits: Option<TransportWaits>,
 ) -> Response {
     let Some((timing, reply)) = faults.reply() else { return next.run(request).await };
     match timing {
@@ -131,7 +133,11 @@ async fn respond(
         }
     }
     // Such a transport leaves a hanging request unanswered by itself.
-    if transport_waits && reply.hangs() { Response::default() } else { reply.response().await }
+    if transport_waits.is_some() && reply.hangs() {
+        Response::default()
+    } else {
+        reply.response().await
+    }
 }
 
 /// The head and the whole body of an answer. The service's bodies are in memory and cannot fail.

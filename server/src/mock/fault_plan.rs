@@ -94,8 +94,8 @@ pub(super) struct InjectedFaults {
     /// The delay of its answer.
     pub(super) delay_after: Duration,
     pub(super) replacement: Option<(Timing, Replacement)>,
-    /// Descriptions of the plans.
-    pub(super) faults: Vec<String>,
+    /// Of each plan, for the log.
+    pub(super) descriptions: Vec<String>,
 }
 
 impl InjectedFaults {
@@ -247,7 +247,7 @@ impl InjectedFaults {
                 self.replacement = Some((timing, replacement.clone()));
             }
         }
-        self.faults.push(plan.to_string());
+        self.descriptions.push(plan.to_string());
         true
     }
 }
@@ -423,7 +423,7 @@ mod tests {
         let hit = plans.faults_for(asked(Operation::Health));
         assert_eq!((hit.delay_before, hit.delay_after), (SECOND * 2, SECOND * 5));
         assert_eq!(hit.replacement, Some((Timing::Before, INTERNAL_ERROR)));
-        assert_eq!(hit.faults.len(), 4);
+        assert_eq!(hit.descriptions.len(), 4);
         assert_eq!(plans.unused(), ["any operation no. 1 after commit: connection closed"]);
         plans.clear();
         assert!(plans.unused().is_empty());

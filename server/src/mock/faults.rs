@@ -104,7 +104,7 @@ impl Fault<'_> {
     ///
     /// If `n` is 0, or the fault has `nth`, `first` or `probability` already.
     pub fn first(self, n: u64) -> Self {
-        assert!(n > 0, "first counts from 1");
+        assert!(n > 0, "first needs at least one request");
         self.trigger(Trigger::First(n))
     }
 

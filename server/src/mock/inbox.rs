@@ -214,7 +214,7 @@ async fn send(dispatcher: Arc<Dispatcher>, triggers: SendTriggers) {
         let _ = dispatcher.deliver_due().await;
         tokio::select! {
             () = triggers.service.outbox_changed() => {}
-            () = triggers.clock.tick() => {}
+            () = triggers.clock.ticked() => {}
             () = triggers.stop.requested() => return,
         }
     }

@@ -121,14 +121,15 @@ impl MockServer {
         fault_layer::routes(self.api(), Arc::clone(&self.recorder))
     }
 
-    fn run(&self, socket: tokio::net::TcpListener, routes: Router) {
+    fn serve_on(&self, socket: tokio::net::TcpListener, routes: Router) {
+        // Dropping the listener detaches its task, which ends with `stop`.
         drop(Listener::start_on::<breakable_stream::BreakableStream>(
             socket,
             routes,
             self.stop.clone(),
         ));
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        tokio::spawn(tick(service, clock, self.stop.clone()));
+        tokio::spawn(run_ticker(service, clock, self.stop.clone()));
     }
 
     /// The base URL of its API.
@@ -177,23 +178,26 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.stop.now();
         // A test that is failing already reports its own reason; a second panic would abort the process.
-        match self.verifies_on_drop {
-            _ if std::thread::panicking() => {}
-            true => self.verify(),
-            false => verify::verify_expectations(self),
+        if std::thread::panicking() {
+            return;
+        }
+        if self.verifies_on_drop {
+            self.verify();
+        } else {
+            verify::verify_expectations(self);
         }
     }
 }
 
 /// Executes what falls due while the clock runs.
-async fn tick(service: Arc<Service>, clock: Arc<movable_clock::MovableClock>, stop: Stop) {
+async fn run_ticker(service: Arc<Service>, clock: Arc<movable_clock::MovableClock>, stop: Stop) {
     loop {
         tokio::select! {
-            () = clock.tick() => {}
+            () = clock.ticked() => {}
             () = stop.requested() => return,
         }
-        let _turn = clock.turn().await;
-        if clock.runs() {
+        let _due_work = clock.lock_due_work().await;
+        if clock.is_running() {
             // A failure is logged where it happens, and the next tick tries again.
             let _ = service.take_due_steps().await;
             let _ = service.purge_sandboxes().await;

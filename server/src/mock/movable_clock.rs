@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard, watch};
 
-use super::clock::{Clock, Kind};
-use crate::clock::{Millis, SystemClock, TokioClock};
+use super::clock::{Clock as ClockSetting, Kind};
+use crate::clock::{Clock, Millis, SystemClock, TokioClock};
 
 /// How often a clock that runs checks for what has fallen due, in tokio's time.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);
@@ -16,7 +16,7 @@ pub(super) struct MovableClock {
     state: watch::Sender<ClockState>,
     /// Held by the one task that executes what is due: the ticker, or a test's call that moves the clock. Two at
     /// a time would each take some of the due steps, and a test could not tell which of them it caused.
-    turn: Mutex<()>,
+    due_work: Mutex<()>,
 }
 
 /// What a clock shows: its source's time, shifted.
@@ -42,7 +42,7 @@ pub(super) struct SavedClock {
 }
 
 impl ClockState {
-    fn new(clock: &Clock) -> Self {
+    fn new(clock: &ClockSetting) -> Self {
         match clock.0 {
             Kind::Frozen(at) => Self::frozen(at),
             Kind::Ticking(from) => Self::ticking(from),
@@ -62,15 +62,15 @@ impl ClockState {
         Self { source: TimeSource::System, shift_millis: 0 }
     }
 
-    const fn runs(&self) -> bool {
+    const fn is_running(&self) -> bool {
         !matches!(self.source, TimeSource::Frozen)
     }
 
     fn source_time(&self) -> Millis {
         match self.source {
             TimeSource::Frozen => Millis(0),
-            TimeSource::Ticking(clock) => crate::clock::Clock::now(&clock),
-            TimeSource::System => crate::clock::Clock::now(&SystemClock),
+            TimeSource::Ticking(clock) => clock.now(),
+            TimeSource::System => SystemClock.now(),
         }
     }
 
@@ -84,37 +84,37 @@ impl ClockState {
 }
 
 impl MovableClock {
-    pub(super) fn new(clock: &Clock) -> Self {
-        Self { state: watch::Sender::new(ClockState::new(clock)), turn: Mutex::default() }
+    pub(super) fn new(clock: &ClockSetting) -> Self {
+        Self { state: watch::Sender::new(ClockState::new(clock)), due_work: Mutex::default() }
     }
 
-    pub(super) fn runs(&self) -> bool {
-        self.state.borrow().runs()
+    pub(super) fn is_running(&self) -> bool {
+        self.state.borrow().is_running()
     }
 
     /// Waits until no other task executes what is due, and keeps others from it while the guard lives. Fair:
     /// callers get it in the order in which they asked.
-    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().await
+    pub(super) async fn lock_due_work(&self) -> MutexGuard<'_, ()> {
+        self.due_work.lock().await
     }
 
     /// Resolves when a clock that runs may have passed something due, or when the clock was frozen, resumed or
     /// restored.
-    pub(super) async fn tick(&self) {
+    pub(super) async fn ticked(&self) {
         let mut state = self.state.subscribe();
-        let runs = state.borrow_and_update().runs();
+        let is_running = state.borrow_and_update().is_running();
         // It cannot fail: `self` holds the sender.
         let changed = state.changed();
-        if runs {
+        if is_running {
             let _ = tokio::time::timeout(TICK_INTERVAL, changed).await;
         } else {
             let _ = changed.await;
         }
     }
 
-    /// Sets the clock to a time, which may be past.
+    /// Sets the clock to a time, which may be in the past.
     pub(super) fn set(&self, at: Millis) {
-        // Waiters in `tick` are not woken: the task that moves the clock holds the turn and executes what is due itself.
+        // Waiters in `ticked` are not woken: the task that moves the clock holds the lock and executes what is due itself.
         self.state.send_if_modified(|state| {
             state.set(at);
             false
@@ -153,7 +153,7 @@ impl MovableClock {
     /// Lets a frozen clock tick from what it shows.
     pub(super) fn resume(&self) {
         self.state.send_if_modified(|state| {
-            let was_frozen = !state.runs();
+            let was_frozen = !state.is_running();
             if was_frozen {
                 *state = ClockState::ticking(state.now());
             }
@@ -167,7 +167,7 @@ impl MovableClock {
     }
 }
 
-impl crate::clock::Clock for MovableClock {
+impl Clock for MovableClock {
     fn now(&self) -> Millis {
         self.state.borrow().now()
     }

@@ -36,7 +36,7 @@ impl MockServer {
     ///
     /// Never: a store in memory does not fail.
     pub async fn snapshot(&self) -> Snapshot {
-        let _turn = self.clock.turn().await;
+        let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         let store = self.service.store().copy().expect("the store is there");
@@ -52,7 +52,7 @@ impl MockServer {
     ///
     /// If the snapshot is of a server with another seed, since its keys could not be verified here.
     pub async fn restore(&self, snapshot: &Snapshot) {
-        let _turn = self.clock.turn().await;
+        let _due_work = self.clock.lock_due_work().await;
         // Otherwise the results of deliveries in flight would be written into the restored state.
         self.clock().deliver().await;
         let store = self.service.store();

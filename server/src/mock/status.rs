@@ -69,7 +69,7 @@ impl MockServer {
         number: &TrackingNumber,
         status: ParcelStatus,
     ) -> Result<Vec<ParcelStatus>, SetStatusError> {
-        let _turn = self.clock.turn().await;
+        let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
         let parcel = self.parcel(number).await;
         let parcel = parcel.ok_or_else(|| SetStatusError::ParcelNotFound(number.clone()))?;

@@ -50,7 +50,7 @@ impl Headers {
         settings: HeaderSettings,
     ) -> Result<Self, Error> {
         let mut secret = HeaderValue::from_str(key.secret())
-            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
+            .map_err(|error| Error::config(INVALID_KEY).with_source(error))?;
         secret.set_sensitive(true);
         // With room for those that each request and HTTP itself add.
         let mut to_service = HeaderMap::with_capacity(8 + settings.fixed.len());
@@ -178,7 +178,7 @@ impl ClientBuilder {
 
 fn header_name(name: &str) -> Result<HeaderName, Error> {
     let name = HeaderName::try_from(name)
-        .map_err(|fault| Error::config(INVALID_NAME).with_source(format!("{fault}: {name:?}")))?;
+        .map_err(|error| Error::config(INVALID_NAME).with_source(format!("{error}: {name:?}")))?;
     match RESERVED_HEADERS.iter().find(|(reserved, _)| name == *reserved) {
         Some((_, texts)) => Err(Error::config(*texts)),
         None => Ok(name),
@@ -186,7 +186,7 @@ fn header_name(name: &str) -> Result<HeaderName, Error> {
 }
 
 fn header_value(value: &str, texts: Texts) -> Result<HeaderValue, Error> {
-    HeaderValue::from_str(value).map_err(|fault| Error::config(texts).with_source(fault))
+    HeaderValue::from_str(value).map_err(|error| Error::config(texts).with_source(error))
 }
 
 macro_rules! reserved {

@@ -113,7 +113,7 @@ impl ClientBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn root_certificate(mut self, pem_or_der: impl AsRef<[u8]>) -> Result<Self, Error> {
-        let unread = |fault| Error::config(INVALID_CERTIFICATE).with_source(fault);
+        let unread = |error| Error::config(INVALID_CERTIFICATE).with_source(error);
         let bytes = pem_or_der.as_ref();
         // DER begins with the tag of a sequence, 0x30, and PEM does not.
         let roots = if bytes.first() == Some(&0x30) {

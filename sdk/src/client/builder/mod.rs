@@ -99,10 +99,10 @@ impl ClientBuilder {
     /// With the variables that `read` returns.
     fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
-            read(name).map_err(|fault| Error::config(missing).with_source(variable_fault(&fault)))
+            read(name).map_err(|error| Error::config(missing).with_source(variable_error(&error)))
         };
         let key = ApiKey::parse(&variable(KEY_VARIABLE, NO_KEY)?)
-            .map_err(|fault| Error::config(INVALID_KEY).with_source(fault))?;
+            .map_err(|error| Error::config(INVALID_KEY).with_source(error))?;
         Self::new(key).base_url(&variable(BASE_URL_VARIABLE, NO_BASE_URL)?)
     }
 
@@ -305,9 +305,9 @@ fn environment_of(url: &Url) -> Option<Environment> {
     })
 }
 
-/// The fault without the value of the variable, which may be a secret.
-fn variable_fault(fault: &env::VarError) -> &'static str {
-    match fault {
+/// The error without the value of the variable, which may be a secret.
+fn variable_error(error: &env::VarError) -> &'static str {
+    match error {
         env::VarError::NotPresent => "the environment variable is not set",
         env::VarError::NotUnicode(_) => "the environment variable is not Unicode",
     }
@@ -318,7 +318,7 @@ fn checked_address(address: &str) -> Result<Url, Error> {
         return Err(Error::config(INVALID_BASE_URL));
     }
     let url =
-        Url::parse(address).map_err(|fault| Error::config(INVALID_BASE_URL).with_source(fault))?;
+        Url::parse(address).map_err(|error| Error::config(INVALID_BASE_URL).with_source(error))?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(Error::config(INVALID_BASE_URL));
     }

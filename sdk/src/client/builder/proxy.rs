@@ -37,7 +37,7 @@ const LOOPBACK: &str = "localhost,127.0.0.0/8,::1,::ffff:127.0.0.0/104";
 impl ProxyRule {
     pub(super) fn through(address: &str) -> Result<Self, Error> {
         let url =
-            Url::parse(address).map_err(|fault| Error::config(INVALID_PROXY).with_source(fault))?;
+            Url::parse(address).map_err(|error| Error::config(INVALID_PROXY).with_source(error))?;
         if matches!(url.scheme(), "http" | "https") && url.has_host() {
             Ok(Self::Through(url))
         } else {

@@ -273,7 +273,7 @@ pub(crate) fn under_declared(sum: Decimal) -> FaultText {
     )
 }
 
-pub(crate) fn hs_code() -> FaultText {
+pub(crate) fn hs_code_form() -> FaultText {
     FaultText::invalid(
         "An HS code consists of digits, optionally with dots, such as 6109.10.",
         "Un código HS consta de dígitos, con puntos opcionales, como 6109.10.",

@@ -173,7 +173,7 @@ pub(crate) fn description_missing() -> WarningText {
     )
 }
 
-pub(crate) fn hs_code_digits() -> WarningText {
+pub(crate) fn hs_code_length() -> WarningText {
     WarningText::new(
         WarningCode::HsCodeFormat,
         "An HS code usually has 6 to 10 digits: check it.",

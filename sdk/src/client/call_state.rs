@@ -5,17 +5,19 @@ use crate::model::IdempotencyKey;
 
 /// What is known about a call so far.
 #[derive(Debug, Clone)]
-pub(super) struct CallStats {
+pub(super) struct CallState {
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
     /// Whether the call changes something.
     pub(super) is_write: bool,
+    /// Whether an attempt sent its request, or may have.
+    pub(super) was_sent: bool,
     /// Whether an attempt without a key ended and it is not known what the service did. With a key, the key
     /// remembers that.
     pub(super) outcome_unknown: bool,
 }
 
-impl CallStats {
+impl CallState {
     /// Whether the service may have executed the request: this call's, or that of an earlier call with the same
     /// key.
     pub(super) fn may_have_executed(&self) -> bool {

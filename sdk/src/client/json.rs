@@ -1,0 +1,43 @@
+//! Calls whose answer is JSON: alone, in an envelope, or without `success`.
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    Client, Error, Reply,
+    body::BodyReader,
+    call::Call,
+    reply::{self, Enveloped, HasSuccess, WithoutSuccess},
+};
+
+impl Client {
+    /// Makes a call whose answer is JSON.
+    pub(super) async fn json<T: DeserializeOwned + HasSuccess>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
+        let reply = reply::read(&call, response, &execution.state);
+        if reply.as_ref().err().is_none_or(Error::is_executed) {
+            execution.mark_executed();
+        }
+        reply
+    }
+
+    /// Makes a call whose answer is JSON without `success`.
+    pub(super) async fn json_without_success<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
+        Ok(reply.map(|answer| answer.0))
+    }
+
+    /// Makes a call whose answer is JSON in an envelope.
+    pub(super) async fn enveloped<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+    ) -> Result<Reply<T>, Error> {
+        let reply: Reply<Enveloped<T>> = self.json(call).await?;
+        Ok(reply.map(|answer| answer.data))
+    }
+}
