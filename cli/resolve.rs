@@ -185,10 +185,12 @@ impl Resolver {
 
     /// Fails if standard input would be read more than once, for the key or for something else.
     fn stdin_once(&self, others: usize) -> Result<(), Failure> {
-        if others + usize::from(self.global.api_key_stdin) > 1 {
-            return Err(Failure::usage(texts::STDIN_TWICE, texts::STDIN_ONCE));
+        let has_key = self.global.api_key_stdin;
+        if others + usize::from(has_key) <= 1 {
+            return Ok(());
         }
-        Ok(())
+        let hint = if has_key { texts::KEY_ELSEWHERE } else { texts::STDIN_ONCE };
+        Err(Failure::usage(texts::STDIN_TWICE, hint))
     }
 }
 

@@ -158,7 +158,8 @@ texts! {
     NO_BASE_URL = "No service address provided.", "Falta la dirección del servicio.";
     GIVE_BASE_URL = "Set PARCELO_BASE_URL, create a profile with parcelo config init, or add --base-url, for example http://127.0.0.1:8081.", "Defina PARCELO_BASE_URL, cree un perfil con parcelo config init o añada --base-url, por ejemplo http://127.0.0.1:8081.";
     STDIN_TWICE = "Standard input can be read only once.", "La entrada estándar solo se puede leer una vez.";
-    STDIN_ONCE = "Set PARCELO_API_KEY, or read the other input from a file.", "Defina PARCELO_API_KEY o lea lo demás de un archivo.";
+    KEY_ELSEWHERE = "Set PARCELO_API_KEY, or read the other input from a file.", "Defina PARCELO_API_KEY o lea lo demás de un archivo.";
+    STDIN_ONCE = "Use - once, and read the rest from files.", "Use - una sola vez y lea lo demás de archivos.";
     INVALID_VALUE = "invalid value '{value}' for {option}", "valor no válido '{value}' para {option}";
     NO_CONFIRMATION = "This deletes all data of your sandbox, and there is no terminal to ask for confirmation.", "Esto borra todos los datos de su entorno de pruebas y no hay terminal para pedir confirmación.";
     ADD_YES = "Add --yes to confirm.", "Añada --yes para confirmar.";
@@ -208,6 +209,8 @@ texts! {
     WAIT = "Wait {n} second(s), then try again.", "Espere {n} segundo(s) e inténtelo de nuevo.";
     WAIT_A_WHILE = "Wait a while, then try again.", "Espere un rato e inténtelo de nuevo.";
     TRY_AGAIN = "Nothing was executed. Check the address and the network, then try again.", "No se ejecutó nada. Revise la dirección y la red e inténtelo de nuevo.";
+    SERVICE_FAILED = "The service failed; nothing was executed. Try again later.", "El servicio falló; no se ejecutó nada. Inténtelo de nuevo más tarde.";
+    CHECK_SERVICE_ADDRESS = "Nothing was executed. Check that the address is that of the service, and that no proxy answers in its place.", "No se ejecutó nada. Revise que la dirección sea la del servicio y que ningún proxy responda en su lugar.";
     CHECK_CERTIFICATE = "Nothing was executed. Check that the address is correct and its server supports https. If its certificate was issued by a private authority, set SSL_CERT_FILE to that authority's PEM file.", "No se ejecutó nada. Revise que la dirección sea correcta y que su servidor admita https. Si su certificado es de una autoridad privada, defina SSL_CERT_FILE con el archivo PEM de esa autoridad.";
     RESUME_ORDER = "The outcome is unknown: the request may have been executed. Run the same command again with the same order: its idempotency key {key} prevents a second parcel (for 24 hours).", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Ejecute otra vez el mismo comando con el mismo pedido: su clave de idempotencia {key} evita un segundo paquete (durante 24 horas).";
     RESUME_WITH_KEY = "The outcome is unknown: the request may have been executed. Run the same command again with --idempotency-key {key}, which prevents it from being executed twice (for 24 hours).", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Ejecute otra vez el mismo comando con --idempotency-key {key}, que evita que se ejecute dos veces (durante 24 horas).";
@@ -219,6 +222,7 @@ texts! {
     LABEL_UNSAVED = "The order was created, but its label could not be saved: {why}", "El pedido se creó, pero no se pudo guardar su etiqueta: {why}";
     GET_LABEL = "Get the label with: parcelo label get {number}", "Obtenga la etiqueta con: parcelo label get {number}";
     OUTPUT_LOST = "Cannot write to standard output: {why}.", "No se puede escribir en la salida estándar: {why}.";
+    NOT_STARTED = "Cannot start: {why}.", "No se puede iniciar: {why}.";
     BUG = "This is a bug in parcelo ({place}). Please report it with the command that you ran.", "Esto es un error de parcelo ({place}). Comuníquelo junto con el comando que ejecutó.";
 }
 

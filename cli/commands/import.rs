@@ -294,6 +294,7 @@ fn failure_for(counts: &RowCounts, stop: Option<StopReason>, plan: &ImportPlan) 
             let message = both(&message, &why.message);
             let hint = match &why.hint {
                 // The failure's own hint is about one request, and a run without --resume.
+                _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
                 _ if why.exit == Exit::NotExecuted => both(&texts::CHECK_NETWORK.into(), &again),
                 Some(hint) => both(hint, &again),
                 None => again,

@@ -138,7 +138,7 @@ fn block_on(
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|why| Failure::output_lost(&why))?
+        .map_err(|why| Failure::not_started(&why))?
         .block_on(work)
 }
 

@@ -139,29 +139,29 @@ pub(crate) const EXIT_CODES: Text = Text {
     en: "\
 Exit codes:
     0  success
-    1  a bug, or the results could not be written
+    1  internal error, or the results could not be written
     2  invalid command line or file
     3  invalid order or tracking number
     4  API key missing, invalid, or not allowed to ship to the country
     5  not found
     6  conflict with existing data
     7  rate limit exceeded
-    8  service unreachable or not responding; nothing was executed
-    9  outcome unknown; the key to resume with is shown
+    8  request failed, nothing was executed: no connection, no response, or a service error
+    9  outcome unknown; the hint says how to run it again safely
    10  partly failed
   130  interrupted",
     es: "\
 Códigos de salida:
     0  correcto
-    1  error del programa, o no se pudieron escribir los resultados
+    1  error interno, o no se pudieron escribir los resultados
     2  línea de comandos o archivo no válidos
     3  pedido o número de rastreo no válido
     4  falta la clave de API, no es válida o no permite enviar a ese país
     5  no encontrado
     6  conflicto con datos existentes
     7  límite de solicitudes superado
-    8  servicio inaccesible o sin respuesta; no se ejecutó nada
-    9  resultado desconocido; se muestra la clave para continuar
+    8  la solicitud falló y no se ejecutó nada: sin conexión, sin respuesta o error del servicio
+    9  resultado desconocido; la sugerencia indica cómo repetirlo sin riesgo
    10  falló en parte
   130  interrumpido",
 };
