@@ -43,7 +43,7 @@ texts! {
 
     // Progress and outcome.
     PROGRESS = "{done} of {all} rows: {good} done, {bad} not done", "{done} de {all} filas: {good} hechas, {bad} sin hacer";
-    LEFT = "{progress}; about {left} left", "{progress}; faltan unos {left}";
+    TIME_LEFT = "{progress}; about {left} left", "{progress}; faltan unos {left}";
     FINISHING = "Finishing the rows in progress. Press Ctrl-C again to stop immediately.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para detenerse de inmediato.";
     INVALID_ROW_COUNT = "{bad} of {all} row(s) are invalid; nothing was sent.", "{bad} de {all} fila(s) no son válidas; no se envió nada.";
     FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";
