@@ -1,5 +1,5 @@
-//! Every text of the command's own, in English and Spanish side by side. Texts of the service and of
-//! the rules come from them, in both languages too.
+//! The CLI's own texts, English and Spanish side by side. Texts of the service and of the rules come
+//! from the SDK.
 
 /// Texts by name, and all of them for the tests.
 macro_rules! texts {
@@ -121,10 +121,10 @@ texts! {
     RESET_AT = "Reset at", "Restablecido";
 
     // Notes beside results.
-    REPLAYED = "An earlier request with the same idempotency key created this order; nothing was created now.", "Una solicitud anterior con la misma clave de idempotencia creó este pedido; ahora no se creó nada.";
-    REPLAYED_VOID = "An earlier request with the same idempotency key voided these orders; nothing was changed now.", "Una solicitud anterior con la misma clave de idempotencia anuló estos pedidos; ahora no se cambió nada.";
-    REPLAYED_MANIFEST = "This manifest was submitted before; nothing was submitted now.", "Este manifiesto ya se había enviado; ahora no se envió nada.";
-    REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created now.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; ahora no se creó otra versión.";
+    REPLAYED = "An earlier request with the same idempotency key created this order; no new order was created.", "Una solicitud anterior con la misma clave de idempotencia creó este pedido; no se creó otro.";
+    REPLAYED_VOID = "An earlier request with the same idempotency key voided these orders; nothing else was changed.", "Una solicitud anterior con la misma clave de idempotencia anuló estos pedidos; no se cambió nada más.";
+    REPLAYED_MANIFEST = "This manifest was submitted before; it was not submitted again.", "Este manifiesto ya se había enviado; no se envió otra vez.";
+    REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; no se creó otra versión.";
     NO_PARCELS = "No parcels found.", "No se encontraron paquetes.";
     PAGE_OF = "Page {page} of {pages}, {total} parcel(s) in total. Use --page for another page, --all for all pages.", "Página {page} de {pages}, {total} paquete(s) en total. Use --page para ver otra página, --all para verlas todas.";
     ASK_RESET = "This permanently deletes all orders, labels, manifests and tracking data of your sandbox. Type yes to continue:", "Esto borra de forma permanente todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. Escriba sí para continuar:";
@@ -150,7 +150,7 @@ texts! {
     SEE_HELP = "For more information, add --help to the command.", "Para más información, añada --help al comando.";
     DID_YOU_MEAN = "Did you mean {value}? For more information, add --help to the command.", "¿Quiso decir {value}? Para más información, añada --help al comando.";
     SEE_DIR = "-o sets the output format. Use --dir for the directory of label files.", "-o define el formato de salida. Use --dir para el directorio de las etiquetas.";
-    KEY_IN_ARGUMENTS = "An API key must not be a command-line argument: other users and the shell history can see it.", "Una clave de API no debe ser un argumento de la línea de comandos: otros usuarios y el historial del intérprete pueden verla.";
+    KEY_IN_ARGUMENTS = "An API key must not be a command-line argument: other users can see it, and the shell history keeps it.", "Una clave de API no debe ser un argumento de la línea de comandos: otros usuarios pueden verla y el historial del intérprete la guarda.";
     GIVE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin.";
     REVOKE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin. If others may have seen this key, revoke it.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin. Si otros pueden haber visto esta clave, revóquela.";
     NO_KEY = "No API key provided.", "Falta la clave de API.";
@@ -200,7 +200,7 @@ texts! {
     CHECK_CALL = "Check the method and the path.", "Revise el método y la ruta.";
     CHECK_ADDRESS = "Check the address in PARCELO_BASE_URL or --base-url.", "Revise la dirección en PARCELO_BASE_URL o --base-url.";
     CHECK_MANIFEST = "Check the ID: a key can access the manifests of its own account and environment only.", "Revise el identificador: una clave solo tiene acceso a los manifiestos de su propia cuenta y entorno.";
-    NOT_VOIDABLE = "An order can be voided until its parcel is in a manifest or with a carrier.", "Un pedido se puede anular hasta que su paquete esté en un manifiesto o en manos de un transportista.";
+    NOT_VOIDABLE = "An order can be voided only until its parcel is on a manifest or handed over to a carrier.", "Un pedido solo se puede anular hasta que su paquete esté en un manifiesto o en manos de un transportista.";
     REMOVE_PARCELS = "Remove these parcels and try again; nothing was submitted.", "Quite estos paquetes e inténtelo de nuevo; no se envió nada.";
     OTHER_MANIFEST = "Use another air waybill, or see what was submitted: parcelo manifest show {id}", "Use otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
     OTHER_KEY = "If this is a different request, use a different idempotency key.", "Si es otra solicitud, use otra clave de idempotencia.";

@@ -101,7 +101,7 @@ texts! {
     CLOCK_FAST = "{seconds} s fast", "adelantado {seconds} s";
     CLOCK_SLOW = "{seconds} s slow", "atrasado {seconds} s";
     SET_CLOCK = "Set this machine's clock: webhooks are rejected if it is off by more than 300 s.", "Ajuste el reloj de esta máquina: los webhooks se rechazan si difiere más de 300 s.";
-    LIMITS_SEEN = "{limit} requests per second, {remaining} remaining in this one", "{limit} solicitudes por segundo, quedan {remaining} en este";
+    LIMITS_SEEN = "{limit} requests per second, {remaining} left in the current second", "{limit} solicitudes por segundo, quedan {remaining} en el segundo actual";
     NO_LIMITS = "the service sent no rate limit", "el servicio no envió el límite de solicitudes";
     CHECKS_FAILED = "{n} check(s) failed.", "{n} comprobación(es) fallaron.";
     DIR_OR_COMMAND = "--dir writes all pages and cannot be used with a command", "--dir escribe todas las páginas y no se puede usar con un comando";
