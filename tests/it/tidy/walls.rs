@@ -115,7 +115,7 @@ fn a_wall_stops_what_it_forbids_and_nothing_else() {
 const NOT_IN_THE_TABLE: &[&str] = &["OK", "CREATED", "NOT_MODIFIED", "INTERNAL_SERVER_ERROR"];
 
 #[test]
-fn status_numbers_stand_in_the_error_table() {
+fn status_numbers_are_in_the_error_table() {
     let mut faults = Vec::new();
     for (file, name) in Crate::in_repository("server/src/lib.rs").names() {
         let [.., kind, status] = &*name else { continue };
