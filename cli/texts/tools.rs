@@ -91,7 +91,7 @@ texts! {
     CHECK_LIMITS = "Limits", "Límites";
     PROFILE_OF = "{name}, from {file}", "{name}, de {file}";
     NO_CONFIG = "none; options and variables only", "ninguno; solo opciones y variables";
-    CHMOD = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
+    EXPOSED_HINT = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
     DEPENDS_ON_FAILED = "depends on a failed check", "depende de una comprobación fallida";
     NO_SUCH_HOST = "Cannot resolve {host}: {why}.", "No se puede resolver {host}: {why}.";
     KEY_ACCEPTED = "accepts the key {key} ({environment})", "acepta la clave {key} ({environment})";
