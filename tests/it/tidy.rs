@@ -9,6 +9,7 @@ mod dependencies;
 mod documents;
 mod imports;
 mod public_api;
+mod server_code;
 mod sizes;
 mod sources;
 mod walls;
