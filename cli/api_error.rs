@@ -91,13 +91,7 @@ fn exit_of(error: &Error) -> Exit {
         ErrorKind::Conflict => Exit::Conflict,
         ErrorKind::RateLimited => Exit::RateLimit,
         ErrorKind::Config | ErrorKind::File => Exit::Usage,
-        ErrorKind::Network
-        | ErrorKind::Timeout
-        | ErrorKind::Server
-        | ErrorKind::Unexpected
-        | ErrorKind::Decode
-        | ErrorKind::KeyExpired => Exit::NotExecuted,
-        // `Executed` was answered above; the SDK may add kinds.
+        // Network, Timeout, Server, Unexpected, Decode, KeyExpired; the SDK may add kinds.
         _ => Exit::NotExecuted,
     }
 }

@@ -59,7 +59,7 @@ fn formats_and_settings_are_named_wherever_they_are_listed() {
         list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
     };
     let formats = names("cli/output/format.rs", "fn name(self)", '}');
-    let settings = names("cli/profiles.rs", "const NAMES: [&str; 4] = ", ';');
+    let settings = names("cli/profiles.rs", "const NAMES: [&str;", ';');
     assert!(formats.len() > 3 && settings.len() > 3, "not read: {formats:?} {settings:?}");
     let line = |file: &str, start: &str| {
         let text = read(file);
@@ -71,12 +71,12 @@ fn formats_and_settings_are_named_wherever_they_are_listed() {
     let twice = |text: &str, name: &str| text.matches(name).count() >= 2;
     let mut faults = Vec::new();
     for format in &formats {
-        let named = twice(&hint, format) && twice(&help, format) && example.contains(&**format);
-        faults.extend((!named).then(|| format!("the format {format}")));
+        let is_listed = twice(&hint, format) && twice(&help, format) && example.contains(&**format);
+        faults.extend((!is_listed).then(|| format!("the format {format}")));
     }
     for setting in &settings {
-        let named = twice(&hint, setting) && guide.contains(&format!("\n{setting} = "));
-        faults.extend((!named).then(|| format!("the setting {setting}")));
+        let is_listed = twice(&hint, setting) && guide.contains(&format!("\n{setting} = "));
+        faults.extend((!is_listed).then(|| format!("the setting {setting}")));
     }
     assert_none("FIX_CONFIG, the help of --output or docs/cli.md lacks", &faults);
 }
