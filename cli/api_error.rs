@@ -91,6 +91,7 @@ fn exit_of(error: &Error) -> Exit {
         ErrorKind::Conflict => Exit::Conflict,
         ErrorKind::RateLimited => Exit::RateLimit,
         ErrorKind::Config | ErrorKind::File => Exit::Usage,
+        // Network, Timeout, Server, Unexpected, Decode, KeyExpired; the SDK may add kinds.
         _ => Exit::NotExecuted,
     }
 }
@@ -119,11 +120,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
         (Exit::Auth, _) => texts::CHECK_KEY,
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
-        // The only permanent failure to connect is a certificate that is not trusted.
-        (Exit::NotExecuted, _) if error.stop_reason() == Some(StopReason::Permanent) => {
-            texts::CHECK_CERTIFICATE
-        }
-        (Exit::NotExecuted, _) => texts::TRY_AGAIN,
+        (Exit::NotExecuted, _) => return hint_of_unexecuted(error),
         (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::SPECIFY_WRITABLE,
         (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
             texts::CHECK_ADDRESS
@@ -132,6 +129,22 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
             return other_manifest(error);
         }
         (Exit::NotFound | Exit::Conflict, Some(code)) => return hint_of_code(code),
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// What to do if nothing was executed, and neither the request nor the key is the reason.
+fn hint_of_unexecuted(error: &Error) -> Option<Message> {
+    let text = match error.kind() {
+        // The only permanent failure to connect is a certificate that is not trusted.
+        ErrorKind::Network if error.stop_reason() == Some(StopReason::Permanent) => {
+            texts::CHECK_CERTIFICATE
+        }
+        ErrorKind::Network | ErrorKind::Timeout => texts::TRY_AGAIN,
+        ErrorKind::Server => texts::SERVICE_FAILED,
+        ErrorKind::Unexpected | ErrorKind::Decode => texts::CHECK_SERVICE_ADDRESS,
+        // An expired key's message has the advice; the SDK may add kinds.
         _ => return None,
     };
     Some(text.into())

@@ -12,12 +12,13 @@ use crate::{
     texts::{self, Message},
 };
 
-/// The exit codes, which scripts rely on; `texts::EXIT_CODES` explains them.
+/// The exit codes, which scripts rely on; `texts::help::EXIT_CODES` explains them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
     Done = 0,
-    Bug = 1,
+    /// A bug, results that could not be written, or a system that lacks what every run needs.
+    Internal = 1,
     Usage = 2,
     Validation = 3,
     Auth = 4,
@@ -204,7 +205,16 @@ impl Failure {
 
     /// The results could not be written to standard output.
     pub(crate) fn output_lost(why: &impl Display) -> Self {
-        Self::new(Exit::Bug, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
+        Self::new(Exit::Internal, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
+    }
+
+    /// The system lacks what every call needs, such as open files.
+    pub(crate) fn not_started(why: &impl Display) -> Self {
+        Self::new(
+            Exit::Internal,
+            "NOT_STARTED",
+            texts::NOT_STARTED.with(&[("why", &why.to_string())]),
+        )
     }
 
     /// True if calls for other parcels may still succeed.

@@ -2,8 +2,8 @@
 //!
 //! A run goes through `args` (the command line as typed), `settings` (which of option, variable and
 //! profile applies), `resolve` (a job whose values are valid), `commands` (running it), `results` (what
-//! it returns) and `output` (printing that). No two files import each other, directly or by way of
-//! others.
+//! it returns) and `output` (printing that). Files do not import one another in cycles, except a parent module
+//! and its children.
 
 mod api_error;
 mod args;
@@ -43,9 +43,9 @@ fn main() -> ExitCode {
     let preferences = Preferences::from_arguments(&arguments);
     let settings = Settings::load(preferences, |name| env::var(name).ok());
     let options = settings.output;
-    output::report_bugs(options.language);
+    output::install_panic_hook(options.language);
     panic::catch_unwind(AssertUnwindSafe(|| output::finish(&run(&arguments, settings), options)))
-        .unwrap_or(Exit::Bug.into())
+        .unwrap_or(Exit::Internal.into())
 }
 
 fn run(arguments: &[OsString], settings: Settings) -> CommandOutcome {

@@ -13,7 +13,10 @@ use crate::{
         Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
         Reset, Sandbox, Track, Webhook,
     },
-    commands::{Job, LabelFile, LabelTarget, LabelView, PageSelection, ParcelFilter, WatchOptions},
+    commands::{
+        Job, LabelFile, LabelTarget, LabelView, MAX_PAGE_SIZE, PageSelection, ParcelFilter,
+        WatchOptions,
+    },
     dry_run::DryRun,
     failure::Failure,
     input::{self, Source},
@@ -55,7 +58,7 @@ impl Resolver {
             Command::Track(track) => self.track(track),
             Command::Parcel(Parcel::List(list)) => {
                 let (filter, pages) = (filter(&list)?, pages(&list));
-                Ok(Job::List(self.client()?, filter, pages))
+                Ok(Job::ListParcels(self.client()?, filter, pages))
             }
             Command::Label(label) => self.label(label),
             Command::Sandbox(Sandbox::Reset(reset)) => self.reset(&reset),
@@ -92,8 +95,8 @@ impl Resolver {
                 Ok(Job::Validate(sources))
             }
             Order::Import(import) => self.import(import),
-            Order::Template(template) if template.csv => Ok(Job::SampleCsv),
-            Order::Template(template) => Ok(Job::Sample(country(&template.country)?)),
+            Order::Template(template) if template.csv => Ok(Job::CsvTemplate),
+            Order::Template(template) => Ok(Job::Template(country(&template.country)?)),
         }
     }
 
@@ -106,7 +109,7 @@ impl Resolver {
             }
             Manifest::Show(show) => {
                 let id = requests::manifest_id(&show.manifest_id)?;
-                Ok(Job::Manifest(self.client()?, id))
+                Ok(Job::ShowManifest(self.client()?, id))
             }
         }
     }
@@ -133,7 +136,7 @@ impl Resolver {
         let view = match self.settings.output.format {
             _ if open => LabelView::Open,
             Format::Table => LabelView::Text,
-            Format::Json | Format::Ndjson | Format::Csv => LabelView::Facts,
+            Format::Json | Format::Ndjson | Format::Csv => LabelView::Details,
         };
         Ok(Job::ShowLabel(self.client()?, number, view))
     }
@@ -148,7 +151,7 @@ impl Resolver {
                     None => label_target(&get, numbers.len())?,
                 };
                 let format = get.format.into();
-                Ok(Job::Labels(self.client()?, numbers, format, target))
+                Ok(Job::GetLabels(self.client()?, numbers, format, target))
             }
             Label::Show(show) => {
                 let number = requests::number(&show.number)?;
@@ -185,10 +188,12 @@ impl Resolver {
 
     /// Fails if standard input would be read more than once, for the key or for something else.
     fn stdin_once(&self, others: usize) -> Result<(), Failure> {
-        if others + usize::from(self.global.api_key_stdin) > 1 {
-            return Err(Failure::usage(texts::STDIN_TWICE, texts::STDIN_ONCE));
+        let has_key = self.global.api_key_stdin;
+        if others + usize::from(has_key) <= 1 {
+            return Ok(());
         }
-        Ok(())
+        let hint = if has_key { texts::KEY_ELSEWHERE } else { texts::STDIN_ONCE };
+        Err(Failure::usage(texts::STDIN_TWICE, hint))
     }
 }
 
@@ -216,9 +221,6 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
         Failure::usage(texts::NOT_A_POSSIBLE_VALUE.with(&values), texts::SEE_HELP)
     })
 }
-
-/// The largest page the service returns: `--all` needs the fewest requests with it.
-const MAX_PAGE_SIZE: u32 = 100;
 
 fn pages(list: &ListParcels) -> PageSelection {
     if list.all {

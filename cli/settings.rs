@@ -1,5 +1,6 @@
-//! Which setting applies: the option, else the variable, else the profile, else the default.
-//! Known before the command line is parsed, so that a wrong one is answered in the right language.
+//! Which profile, format and language apply: the option, else the variable, else the profile, else the
+//! default. Known before the command line is parsed, so that a wrong one is answered in the right language.
+//! Address and key follow the same order in `resolve::client`.
 
 use clap::ValueEnum;
 use parcelo::Language;
@@ -24,7 +25,7 @@ pub(crate) struct Settings {
 }
 
 /// The profile that applies if none is named.
-pub(crate) const DEFAULT: &str = "default";
+pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// The variables that name the user's language, the stronger first (POSIX: Locale).
 const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
@@ -64,7 +65,7 @@ impl Settings {
     /// The name of the profile that applies.
     pub(crate) fn name(&self) -> Result<String, Failure> {
         let current = self.profiles()?.and_then(|profiles| profiles.current.clone());
-        Ok(self.requested.clone().or(current).unwrap_or_else(|| DEFAULT.to_owned()))
+        Ok(self.requested.clone().or(current).unwrap_or_else(|| DEFAULT_PROFILE.to_owned()))
     }
 
     fn is_named(&self) -> Result<bool, Failure> {

@@ -1,5 +1,5 @@
-//! Every text of the command's own, in English and Spanish side by side. Texts of the service and of
-//! the rules come from them, in both languages too.
+//! The CLI's own texts, English and Spanish side by side. Texts of the service and of the rules come
+//! from the SDK.
 
 /// Texts by name, and all of them for the tests.
 macro_rules! texts {
@@ -121,10 +121,10 @@ texts! {
     RESET_AT = "Reset at", "Restablecido";
 
     // Notes beside results.
-    REPLAYED = "An earlier request with the same idempotency key created this order; nothing was created now.", "Una solicitud anterior con la misma clave de idempotencia creó este pedido; ahora no se creó nada.";
-    REPLAYED_VOID = "An earlier request with the same idempotency key voided these orders; nothing was changed now.", "Una solicitud anterior con la misma clave de idempotencia anuló estos pedidos; ahora no se cambió nada.";
-    REPLAYED_MANIFEST = "This manifest was submitted before; nothing was submitted now.", "Este manifiesto ya se había enviado; ahora no se envió nada.";
-    REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created now.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; ahora no se creó otra versión.";
+    REPLAYED = "An earlier request with the same idempotency key created this order; no new order was created.", "Una solicitud anterior con la misma clave de idempotencia creó este pedido; no se creó otro.";
+    REPLAYED_VOID = "An earlier request with the same idempotency key voided these orders; nothing else was changed.", "Una solicitud anterior con la misma clave de idempotencia anuló estos pedidos; no se cambió nada más.";
+    REPLAYED_MANIFEST = "This manifest was submitted before; it was not submitted again.", "Este manifiesto ya se había enviado; no se envió otra vez.";
+    REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; no se creó otra versión.";
     NO_PARCELS = "No parcels found.", "No se encontraron paquetes.";
     PAGE_OF = "Page {page} of {pages}, {total} parcel(s) in total. Use --page for another page, --all for all pages.", "Página {page} de {pages}, {total} paquete(s) en total. Use --page para ver otra página, --all para verlas todas.";
     ASK_RESET = "This permanently deletes all orders, labels, manifests and tracking data of your sandbox. Type yes to continue:", "Esto borra de forma permanente todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. Escriba sí para continuar:";
@@ -150,7 +150,7 @@ texts! {
     SEE_HELP = "For more information, add --help to the command.", "Para más información, añada --help al comando.";
     DID_YOU_MEAN = "Did you mean {value}? For more information, add --help to the command.", "¿Quiso decir {value}? Para más información, añada --help al comando.";
     SEE_DIR = "-o sets the output format. Use --dir for the directory of label files.", "-o define el formato de salida. Use --dir para el directorio de las etiquetas.";
-    KEY_IN_ARGUMENTS = "An API key must not be a command-line argument: other users and the shell history can see it.", "Una clave de API no debe ser un argumento de la línea de comandos: otros usuarios y el historial del intérprete pueden verla.";
+    KEY_IN_ARGUMENTS = "An API key must not be a command-line argument: other users can see it, and the shell history keeps it.", "Una clave de API no debe ser un argumento de la línea de comandos: otros usuarios pueden verla y el historial del intérprete la guarda.";
     GIVE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin.";
     REVOKE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin. If others may have seen this key, revoke it.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin. Si otros pueden haber visto esta clave, revóquela.";
     NO_KEY = "No API key provided.", "Falta la clave de API.";
@@ -158,7 +158,8 @@ texts! {
     NO_BASE_URL = "No service address provided.", "Falta la dirección del servicio.";
     GIVE_BASE_URL = "Set PARCELO_BASE_URL, create a profile with parcelo config init, or add --base-url, for example http://127.0.0.1:8081.", "Defina PARCELO_BASE_URL, cree un perfil con parcelo config init o añada --base-url, por ejemplo http://127.0.0.1:8081.";
     STDIN_TWICE = "Standard input can be read only once.", "La entrada estándar solo se puede leer una vez.";
-    STDIN_ONCE = "Set PARCELO_API_KEY, or read the other input from a file.", "Defina PARCELO_API_KEY o lea lo demás de un archivo.";
+    KEY_ELSEWHERE = "Set PARCELO_API_KEY, or read the other input from a file.", "Defina PARCELO_API_KEY o lea lo demás de un archivo.";
+    STDIN_ONCE = "Use - once, and read the rest from files.", "Use - una sola vez y lea lo demás de archivos.";
     INVALID_VALUE = "invalid value '{value}' for {option}", "valor no válido '{value}' para {option}";
     NO_CONFIRMATION = "This deletes all data of your sandbox, and there is no terminal to ask for confirmation.", "Esto borra todos los datos de su entorno de pruebas y no hay terminal para pedir confirmación.";
     ADD_YES = "Add --yes to confirm.", "Añada --yes para confirmar.";
@@ -199,7 +200,7 @@ texts! {
     CHECK_CALL = "Check the method and the path.", "Revise el método y la ruta.";
     CHECK_ADDRESS = "Check the address in PARCELO_BASE_URL or --base-url.", "Revise la dirección en PARCELO_BASE_URL o --base-url.";
     CHECK_MANIFEST = "Check the ID: a key can access the manifests of its own account and environment only.", "Revise el identificador: una clave solo tiene acceso a los manifiestos de su propia cuenta y entorno.";
-    NOT_VOIDABLE = "An order can be voided until its parcel is in a manifest or with a carrier.", "Un pedido se puede anular hasta que su paquete esté en un manifiesto o en manos de un transportista.";
+    NOT_VOIDABLE = "An order can be voided only until its parcel is on a manifest or handed over to a carrier.", "Un pedido solo se puede anular hasta que su paquete esté en un manifiesto o en manos de un transportista.";
     REMOVE_PARCELS = "Remove these parcels and try again; nothing was submitted.", "Quite estos paquetes e inténtelo de nuevo; no se envió nada.";
     OTHER_MANIFEST = "Use another air waybill, or see what was submitted: parcelo manifest show {id}", "Use otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
     OTHER_KEY = "If this is a different request, use a different idempotency key.", "Si es otra solicitud, use otra clave de idempotencia.";
@@ -208,6 +209,8 @@ texts! {
     WAIT = "Wait {n} second(s), then try again.", "Espere {n} segundo(s) e inténtelo de nuevo.";
     WAIT_A_WHILE = "Wait a while, then try again.", "Espere un rato e inténtelo de nuevo.";
     TRY_AGAIN = "Nothing was executed. Check the address and the network, then try again.", "No se ejecutó nada. Revise la dirección y la red e inténtelo de nuevo.";
+    SERVICE_FAILED = "The service failed; nothing was executed. Try again later.", "El servicio falló; no se ejecutó nada. Inténtelo de nuevo más tarde.";
+    CHECK_SERVICE_ADDRESS = "Nothing was executed. Check that the address is that of the service, and that no proxy answers in its place.", "No se ejecutó nada. Revise que la dirección sea la del servicio y que ningún proxy responda en su lugar.";
     CHECK_CERTIFICATE = "Nothing was executed. Check that the address is correct and its server supports https. If its certificate was issued by a private authority, set SSL_CERT_FILE to that authority's PEM file.", "No se ejecutó nada. Revise que la dirección sea correcta y que su servidor admita https. Si su certificado es de una autoridad privada, defina SSL_CERT_FILE con el archivo PEM de esa autoridad.";
     RESUME_ORDER = "The outcome is unknown: the request may have been executed. Run the same command again with the same order: its idempotency key {key} prevents a second parcel (for 24 hours).", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Ejecute otra vez el mismo comando con el mismo pedido: su clave de idempotencia {key} evita un segundo paquete (durante 24 horas).";
     RESUME_WITH_KEY = "The outcome is unknown: the request may have been executed. Run the same command again with --idempotency-key {key}, which prevents it from being executed twice (for 24 hours).", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Ejecute otra vez el mismo comando con --idempotency-key {key}, que evita que se ejecute dos veces (durante 24 horas).";
@@ -219,6 +222,7 @@ texts! {
     LABEL_UNSAVED = "The order was created, but its label could not be saved: {why}", "El pedido se creó, pero no se pudo guardar su etiqueta: {why}";
     GET_LABEL = "Get the label with: parcelo label get {number}", "Obtenga la etiqueta con: parcelo label get {number}";
     OUTPUT_LOST = "Cannot write to standard output: {why}.", "No se puede escribir en la salida estándar: {why}.";
+    NOT_STARTED = "Cannot start: {why}.", "No se puede iniciar: {why}.";
     BUG = "This is a bug in parcelo ({place}). Please report it with the command that you ran.", "Esto es un error de parcelo ({place}). Comuníquelo junto con el comando que ejecutó.";
 }
 

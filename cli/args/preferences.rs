@@ -41,19 +41,39 @@ fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) 
     None
 }
 
-/// What follows a short option in `-ojson`, `-o=json` or `-vo`; `-v` and `-q` take no value.
+/// The short options without a value, of all commands. `-h` and `-V` are missing: nothing runs after them.
+const SHORT_FLAGS: [char; 2] = ['q', 'v'];
+
+/// What follows a short option in `-ojson`, `-o=json` or `-vo`.
 fn after_short(argument: &str, short: char) -> Option<&str> {
-    let cluster = argument.strip_prefix('-')?.trim_start_matches(['v', 'q']);
+    let cluster = argument.strip_prefix('-')?.trim_start_matches(SHORT_FLAGS);
     let rest = cluster.strip_prefix(short)?;
     Some(rest.strip_prefix('=').unwrap_or(rest))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
     use parcelo::Language;
 
     use super::*;
     use crate::{args, output::format::Format};
+
+    fn short_flags(command: &clap::Command) -> BTreeSet<char> {
+        let flags =
+            command.get_arguments().filter(|argument| !argument.get_action().takes_values());
+        let own = flags.filter_map(clap::Arg::get_short);
+        own.chain(command.get_subcommands().flat_map(short_flags)).collect()
+    }
+
+    #[test]
+    fn every_short_option_without_a_value_is_known() {
+        let mut flags = short_flags(&args::Args::command());
+        flags.retain(|flag| !['h', 'V'].contains(flag));
+        assert_eq!(flags, BTreeSet::from(SHORT_FLAGS));
+    }
 
     #[test]
     fn the_format_is_seen_in_every_spelling_and_as_the_parser_sees_it() {

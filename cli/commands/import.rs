@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::{
     label,
-    row_importer::{Continue, RowImporter},
+    row_importer::{AfterRow, RowImporter},
 };
 use crate::{
     failure::{Exit, Failure},
@@ -128,7 +128,7 @@ fn temp_file_failure(why: &io::Error) -> Failure {
 }
 
 /// Why no further row is sent.
-enum StopReason {
+enum ImportStop {
     Interrupted,
     /// Further rows would fail for the same reason.
     Failing(Failure),
@@ -144,23 +144,24 @@ struct ImportRun<'a> {
     progress: Progress,
 }
 
+/// `TICKS_PER_LINE` of the progress counts on it.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// After so many rows in succession that the service did not answer, it is taken to be unreachable.
 /// Fewer could be bad luck; each costs all attempts of a call.
 const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
 impl ImportRun<'_> {
-    /// Sends all rows, several at a time; rows left when it stops are reported too.
+    /// Sends all rows, several at a time; rows not sent when it stops are reported too.
     async fn all(
         mut self,
         mut rows: RowReader<'_>,
         concurrency: usize,
-    ) -> (ReportSpool, Option<StopReason>) {
+    ) -> (ReportSpool, Option<ImportStop>) {
         let importer = self.importer;
         let (mut sending, mut positions, mut unreachable) =
             (FuturesUnordered::new(), 0.., Vec::new());
         let (mut stop, mut has_more) = (None, true);
-        let (mut presses, mut ticks) = (ctrl_c(), tokio::time::interval(PROGRESS_INTERVAL));
+        let (mut interrupts, mut ticks) = (ctrl_c(), tokio::time::interval(PROGRESS_INTERVAL));
         loop {
             while has_more && sending.len() < concurrency {
                 let position = positions.next().unwrap_or(u64::MAX);
@@ -171,7 +172,7 @@ impl ImportRun<'_> {
                     Ok(NextRow::Reported) => {}
                     Ok(NextRow::End) => has_more = false,
                     Err(failure) => {
-                        (has_more, stop) = (false, stop.or(Some(StopReason::Failing(failure))));
+                        (has_more, stop) = (false, stop.or(Some(ImportStop::Failing(failure))));
                     }
                 }
             }
@@ -181,16 +182,16 @@ impl ImportRun<'_> {
                     stop = stop.or(stop_reason(next, &mut unreachable));
                     self.in_flight.remove(&position);
                     if let Err(why) = self.reports.add(position, report) {
-                        stop = stop.or_else(|| Some(StopReason::Failing(temp_file_failure(&why))));
+                        stop = stop.or_else(|| Some(ImportStop::Failing(temp_file_failure(&why))));
                     }
                 }
-                Some(()) = presses.recv() => {
-                    if matches!(stop, Some(StopReason::Interrupted)) {
+                Some(()) = interrupts.recv() => {
+                    if matches!(stop, Some(ImportStop::Interrupted)) {
                         self.abandon();
                         break;
                     }
                     self.progress.print(&texts::FINISHING.into());
-                    stop = Some(StopReason::Interrupted);
+                    stop = Some(ImportStop::Interrupted);
                 }
                 _ = ticks.tick() => self.progress.tick(&self.reports.counts()),
             }
@@ -208,8 +209,8 @@ impl ImportRun<'_> {
     ) -> Result<NextRow, Failure> {
         let Some(row) = rows.next()? else { return Ok(NextRow::End) };
         let rejection = rejection(&row, rows, self.prescan);
-        let left = || is_stopped.then(|| RowReport::new(&row, RowOutcome::NotSent));
-        if let Some(report) = rejection.or_else(left) {
+        let not_sent = || is_stopped.then(|| RowReport::new(&row, RowOutcome::NotSent));
+        if let Some(report) = rejection.or_else(not_sent) {
             self.reports.add(position, report).map_err(|why| temp_file_failure(&why))?;
             return Ok(NextRow::Reported);
         }
@@ -235,15 +236,15 @@ enum NextRow {
     End,
 }
 
-fn stop_reason(next: Continue, unreachable: &mut Vec<Failure>) -> Option<StopReason> {
+fn stop_reason(next: AfterRow, unreachable: &mut Vec<Failure>) -> Option<ImportStop> {
     match next {
-        Continue::Succeeded => unreachable.clear(),
-        Continue::RowFailed => {}
-        Continue::Stop(failure) => return Some(StopReason::Failing(failure)),
-        Continue::Unreachable(failure) => {
+        AfterRow::Succeeded => unreachable.clear(),
+        AfterRow::RowFailed => {}
+        AfterRow::Stop(failure) => return Some(ImportStop::Failing(failure)),
+        AfterRow::Transient(failure) => {
             unreachable.push(failure);
             let is_over = unreachable.len() >= MAX_CONSECUTIVE_FAILURES;
-            return is_over.then(|| unreachable.pop()).flatten().map(StopReason::Failing);
+            return is_over.then(|| unreachable.pop()).flatten().map(ImportStop::Failing);
         }
     }
     None
@@ -251,9 +252,9 @@ fn stop_reason(next: Continue, unreachable: &mut Vec<Failure>) -> Option<StopRea
 
 /// A file may have fewer rows than `MAX_CONSECUTIVE_FAILURES`. If all of them failed and the last
 /// because the service was unreachable, that is the reason too.
-fn all_failed(counts: &RowCounts, mut unreachable: Vec<Failure>) -> Option<StopReason> {
+fn all_failed(counts: &RowCounts, mut unreachable: Vec<Failure>) -> Option<ImportStop> {
     let all_failed = counts.get(RowOutcome::Failed) == counts.all();
-    if all_failed { unreachable.pop().map(StopReason::Failing) } else { None }
+    if all_failed { unreachable.pop().map(ImportStop::Failing) } else { None }
 }
 
 /// A message for each Ctrl-C.
@@ -270,7 +271,7 @@ fn invalid_rows(prescan: &Prescan) -> Failure {
     Failure::invalid(texts::INVALID_ROW_COUNT.with(&values), Vec::new()).hint(texts::FIX_ROWS)
 }
 
-fn failure_for(counts: &RowCounts, stop: Option<StopReason>, plan: &ImportPlan) -> Option<Failure> {
+fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, plan: &ImportPlan) -> Option<Failure> {
     let (good, all) = (counts.good(), counts.all());
     let unknown = counts.get(RowOutcome::Unknown);
     let results = plan.results();
@@ -284,8 +285,8 @@ fn failure_for(counts: &RowCounts, stop: Option<StopReason>, plan: &ImportPlan) 
         |exit, code: &str| Failure::new(exit, code, message.clone()).hint(texts::RESUME_IMPORT);
     let again = Message::from(texts::RESUME_IMPORT);
     let failure = match stop {
-        Some(StopReason::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
-        Some(StopReason::Failing(why)) => {
+        Some(ImportStop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
+        Some(ImportStop::Failing(why)) => {
             let exit = match (unknown, good) {
                 (1.., _) => Exit::OutcomeUnknown,
                 (0, 1..) => Exit::Partly,
@@ -294,6 +295,7 @@ fn failure_for(counts: &RowCounts, stop: Option<StopReason>, plan: &ImportPlan) 
             let message = both(&message, &why.message);
             let hint = match &why.hint {
                 // The failure's own hint is about one request, and a run without --resume.
+                _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
                 _ if why.exit == Exit::NotExecuted => both(&texts::CHECK_NETWORK.into(), &again),
                 Some(hint) => both(hint, &again),
                 None => again,

@@ -26,7 +26,7 @@ pub(crate) enum LabelTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelView {
     /// Its details.
-    Facts,
+    Details,
     /// Its text too.
     Text,
     /// Its details, and the label itself in the system's viewer.
@@ -53,8 +53,7 @@ pub(super) async fn get(
         LabelTarget::Directory(directory) => {
             make_directory(directory)?;
             let (found, failure) = call::for_each(numbers, async |number| {
-                let name = format!("label-{number}.{}", format.extension());
-                save(client, number, format, &directory.join(name)).await
+                save(client, number, format, &directory.join(file_name(number, format))).await
             })
             .await?;
             let labels = Found { asked: numbers.len(), found };
@@ -68,6 +67,11 @@ pub(super) async fn get(
             Ok(CommandOutcome::with(Results::Raw(files.concat())).failing(failure))
         }
     }
+}
+
+/// The name of a label's file.
+pub(super) fn file_name(number: &TrackingNumber, format: LabelFormat) -> String {
+    format!("label-{number}.{}", format.extension())
 }
 
 /// Saves one label.
@@ -112,13 +116,13 @@ pub(super) async fn show(
         }
         LabelView::Open if !is_void => {
             let file = call::read(download(LabelFormat::Pdf)).await?;
-            let opened = opener::open(&format!("label-{number}.pdf"), &file)?;
+            let opened = opener::open(&file_name(number, LabelFormat::Pdf), &file)?;
             let note = texts::OPENED.with(&[("file", &opened.to_string_lossy())]);
             Ok(CommandOutcome::report(ShownLabel { label, lines: Vec::new() }).note(note))
         }
-        LabelView::Facts | LabelView::Text | LabelView::Open => {
+        LabelView::Details | LabelView::Text | LabelView::Open => {
             let shown = CommandOutcome::report(ShownLabel { label, lines: Vec::new() });
-            Ok(if view == LabelView::Facts { shown } else { shown.note(texts::LABEL_IS_VOID) })
+            Ok(if view == LabelView::Details { shown } else { shown.note(texts::LABEL_IS_VOID) })
         }
     }
 }

@@ -82,7 +82,7 @@ fn client() -> Result<reqwest::Client, Failure> {
     };
     // Without root certificates the client cannot be built, although http needs none.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|why| Failure::output_lost(&why))
+    client.map_err(|why| Failure::not_started(&why))
 }
 
 /// What all requests share.

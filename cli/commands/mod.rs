@@ -1,4 +1,4 @@
-//! Running a job: each command has its own module.
+//! Running a job: each command has its own module, except `health`, which is one call.
 
 mod api;
 mod call;
@@ -48,26 +48,29 @@ use crate::{
     results::{CommandOutcome, UnsentRequests},
 };
 
+/// The largest page that the service returns; with it a list needs the fewest requests.
+pub(crate) const MAX_PAGE_SIZE: u32 = 100;
+
 /// What a command line asks for, with values that are all valid.
 #[derive(Debug)]
 pub(crate) enum Job {
     Create(Client, OrderInput, Option<LabelFile>),
     Void(Client, VoidRequest),
     Validate(Vec<Source>),
-    Sample(CountryCode),
-    SampleCsv,
+    Template(CountryCode),
+    CsvTemplate,
     Import(Client, Box<ImportPlan>, Origin, OutputOptions),
     /// An import that sends nothing.
     CheckImport(Option<Environment>, Box<ImportPlan>),
     Submit(Client, ManifestRequest),
-    Manifest(Client, ManifestId),
+    ShowManifest(Client, ManifestId),
     Track {
         client: Client,
         numbers: Vec<TrackingNumber>,
         history: bool,
     },
-    List(Client, ParcelFilter, PageSelection),
-    Labels(Client, Vec<TrackingNumber>, LabelFormat, LabelTarget),
+    ListParcels(Client, ParcelFilter, PageSelection),
+    GetLabels(Client, Vec<TrackingNumber>, LabelFormat, LabelTarget),
     ShowLabel(Client, TrackingNumber, LabelView),
     Reprint(Client, TrackingNumber, ReprintRequest),
     Reset(Client),
@@ -88,8 +91,8 @@ pub(crate) enum Job {
 pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
     match job {
         Job::Validate(sources) => validate::validate(&sources),
-        Job::Sample(country) => Ok(template::show(country)),
-        Job::SampleCsv => template::csv(),
+        Job::Template(country) => Ok(template::show(country)),
+        Job::CsvTemplate => template::csv(),
         Job::CheckImport(environment, plan) => import::check(environment, &plan),
         Job::Import(client, plan, origin, options) => {
             block_on(import::import(&client, &plan, origin, options))
@@ -99,12 +102,14 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         }
         Job::Void(client, request) => block_on(void::void(&client, &request)),
         Job::Submit(client, request) => block_on(manifest::submit(&client, &request)),
-        Job::Manifest(client, id) => block_on(manifest::show(&client, &id)),
-        Job::List(client, filter, pages) => block_on(parcels::list(&client, &filter, &pages)),
+        Job::ShowManifest(client, id) => block_on(manifest::show(&client, &id)),
+        Job::ListParcels(client, filter, pages) => {
+            block_on(parcels::list(&client, &filter, &pages))
+        }
         Job::Track { client, numbers, history } => {
             block_on(track::track(&client, &numbers, history))
         }
-        Job::Labels(client, numbers, format, target) => {
+        Job::GetLabels(client, numbers, format, target) => {
             block_on(label::get(&client, &numbers, format, &target))
         }
         Job::ShowLabel(client, number, view) => block_on(label::show(&client, &number, view)),
@@ -123,6 +128,8 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         Job::ManPages(folder, language) => shell::pages(&folder, language),
         Job::DryRun(job, dry_run) => {
             let done = run(*job);
+            // Every recorded request was answered with "not found", so a failure after one says nothing. A
+            // failure without one is the command's own, such as an order that is invalid.
             let requests = dry_run.requests();
             if requests.is_empty() {
                 return done;
@@ -138,7 +145,7 @@ fn block_on(
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|why| Failure::output_lost(&why))?
+        .map_err(|why| Failure::not_started(&why))?
         .block_on(work)
 }
 

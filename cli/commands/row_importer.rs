@@ -8,6 +8,7 @@ use parcelo::{
     model::{ParcelSummary, Warning},
 };
 
+use super::{MAX_PAGE_SIZE, label};
 use crate::{
     clock,
     failure::Failure,
@@ -27,17 +28,18 @@ pub(super) struct RowImporter<'a> {
 }
 
 /// Whether the other rows are still sent after this one.
-pub(super) enum Continue {
+pub(super) enum AfterRow {
     Succeeded,
     /// It failed for a reason that is only its own.
     RowFailed,
-    /// The service did not answer. Other rows are sent, unless too many in succession end like this.
-    Unreachable(Failure),
+    /// The service did not answer, failed, or limited the rate. Other rows are sent, unless too many in
+    /// succession end like this.
+    Transient(Failure),
     /// Every other row would fail for the same reason.
     Stop(Failure),
 }
 
-type RowResult = (RowReport, Continue);
+type RowResult = (RowReport, AfterRow);
 
 /// An order that exists.
 struct ImportedOrder {
@@ -86,6 +88,7 @@ impl<'a> RowImporter<'a> {
         // Best effort: a temporary file that stays does no harm.
         for entry in fs::read_dir(&self.plan.labels).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
+            // The SDK's `TempFile::path_beside` gives them these names.
             let temporary =
                 name.strip_prefix(".label-").and_then(|rest| rest.strip_suffix(".part"));
             let number = temporary.and_then(|name| name.split('.').next());
@@ -97,31 +100,31 @@ impl<'a> RowImporter<'a> {
 
     /// Creates the order of a valid row, and saves its label.
     pub(super) async fn import(&self, row: Row) -> RowResult {
-        let made = match self.order_of(&row).await {
-            Ok(made) => made,
+        let imported = match self.order_of(&row).await {
+            Ok(imported) => imported,
             Err(ended) => return *ended,
         };
-        let report = RowReport::new(&row, made.outcome);
-        let label = self.label(&made).await;
+        let report = RowReport::new(&row, imported.outcome);
+        let label = self.label(&imported).await;
         let report = RowReport {
-            tracking_number: Some(made.number),
-            warnings: merged(report.warnings, made.warnings),
+            tracking_number: Some(imported.number),
+            warnings: merged(report.warnings, imported.warnings),
             ..report
         };
         match label {
-            Ok(file) => (RowReport { label_file: Some(file), ..report }, Continue::Succeeded),
+            Ok(file) => (RowReport { label_file: Some(file), ..report }, AfterRow::Succeeded),
             Err(error) => {
-                let next = continuation(&error);
+                let kind = error.kind();
                 let why = Failure::from(error);
                 let report = RowReport { outcome: RowOutcome::LabelMissing, ..report };
-                (with_failure(report, &why), next.unwrap_or_else(|next| next(why)))
+                (with_failure(report, &why), after_failure(kind, why))
             }
         }
     }
 
     /// The row's order: from the journal, else created.
     async fn order_of(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
-        let first = match self.recorded.get(row.key.as_str()) {
+        let first_sent_at = match self.recorded.get(row.key.as_str()) {
             Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
                 let number = tracking_number.clone();
                 return Ok(ImportedOrder {
@@ -134,31 +137,31 @@ impl<'a> RowImporter<'a> {
                 let message = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
                 let report =
                     RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", message);
-                return Err(Box::new((report, Continue::RowFailed)));
+                return Err(Box::new((report, AfterRow::RowFailed)));
             }
             Some(Recorded::Sent { first, .. }) => Some(*first),
             Some(Recorded::NotCreated) | None => None,
         };
-        match self.create(row, first).await? {
-            Some(made) => Ok(made),
+        match self.create(row, first_sent_at).await? {
+            Some(imported) => Ok(imported),
             // The key has expired and the service has no order with this reference: send it as new.
             None => match self.create(row, None).await? {
-                Some(made) => Ok(made),
-                None => Err(Box::new(unclear(row))),
+                Some(imported) => Ok(imported),
+                None => Err(Box::new(outcome_unknown(row))),
             },
         }
     }
 
-    /// Sends the order; `first` is when an earlier run sent it without getting an answer.
+    /// Sends the order; `first_sent_at` is when an earlier run sent it without getting an answer.
     ///
     /// Returns `None` if the key has expired since and the order does not exist.
     async fn create(
         &self,
         row: &Row,
-        first: Option<DateTime<Utc>>,
+        first_sent_at: Option<DateTime<Utc>>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
-        let Ok(order) = &row.order else { return Err(Box::new(unclear(row))) };
-        let key = key(row, first);
+        let Ok(order) = &row.order else { return Err(Box::new(outcome_unknown(row))) };
+        let key = key(row, first_sent_at);
         let order = OrderRequest::clone(order).with_idempotency_key(key);
         self.record(row, &sent_entry(row)).await?;
         match self.client.orders().create(&order).await {
@@ -173,9 +176,9 @@ impl<'a> RowImporter<'a> {
                 Ok(Some(ImportedOrder { number, outcome, warnings }))
             }
             Err(error) if error.kind() == ErrorKind::KeyExpired => {
-                self.find_by_reference(row, first).await
+                self.find_by_reference(row, first_sent_at).await
             }
-            Err(error) => Err(self.failed(row, error, first).await),
+            Err(error) => Err(self.failed(row, error, first_sent_at).await),
         }
     }
 
@@ -184,38 +187,38 @@ impl<'a> RowImporter<'a> {
         &self,
         row: &Row,
         error: Error,
-        first: Option<DateTime<Utc>>,
+        first_sent_at: Option<DateTime<Utc>>,
     ) -> Box<RowResult> {
         // That this call did not create the order does not mean that an earlier one did not.
-        let is_unknown = error.may_have_executed() || first.is_some();
+        let is_unknown = error.may_have_executed() || first_sent_at.is_some();
         if !is_unknown
             && let Err(ended) =
                 self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
         {
             return ended;
         }
-        let next = continuation(&error);
+        let kind = error.kind();
         let why = Failure::from(error);
         let outcome = if is_unknown { RowOutcome::Unknown } else { RowOutcome::Failed };
         let report = with_failure(RowReport::new(row, outcome), &why);
-        Box::new((report, next.unwrap_or_else(|next| next(why))))
+        Box::new((report, after_failure(kind, why)))
     }
 
     /// Looks for an order that was sent so long ago that its key has expired.
     async fn find_by_reference(
         &self,
         row: &Row,
-        first: Option<DateTime<Utc>>,
+        first_sent_at: Option<DateTime<Utc>>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
         let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
-        let (Some(reference), Some(first)) = (reference, first) else {
-            return Err(Box::new(unclear(row)));
+        let (Some(reference), Some(first_sent_at)) = (reference, first_sent_at) else {
+            return Err(Box::new(outcome_unknown(row)));
         };
         let found =
             self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE).await;
         let parcels = match found {
             Ok(page) => page.into_inner().parcels,
-            Err(error) => return Err(self.failed(row, error, Some(first)).await),
+            Err(error) => return Err(self.failed(row, error, Some(first_sent_at)).await),
         };
         if parcels.is_empty() {
             self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await?;
@@ -223,7 +226,7 @@ impl<'a> RowImporter<'a> {
         }
         // A parcel that cannot be read may be the one, so it counts.
         let is_candidate = |row: &parcelo::model::Row<ParcelSummary>| {
-            row.as_ref().map_or(true, |parcel| parcel.created_at >= first - MAX_CLOCK_SKEW)
+            row.as_ref().map_or(true, |parcel| parcel.created_at >= first_sent_at - MAX_CLOCK_SKEW)
         };
         let mut candidates = parcels.into_iter().filter(is_candidate);
         match (candidates.next(), candidates.next()) {
@@ -236,7 +239,7 @@ impl<'a> RowImporter<'a> {
                     warnings: Vec::new(),
                 }))
             }
-            _ => Err(Box::new(unclear(row))),
+            _ => Err(Box::new(outcome_unknown(row))),
         }
     }
 
@@ -250,16 +253,15 @@ impl<'a> RowImporter<'a> {
             };
             Box::new((
                 with_failure(RowReport::new(row, outcome), &failure),
-                Continue::Stop(failure),
+                AfterRow::Stop(failure),
             ))
         })
     }
 
     /// Saves the label's file, unless an earlier run did.
-    async fn label(&self, made: &ImportedOrder) -> Result<PathBuf, Error> {
-        let ImportedOrder { number, outcome, .. } = made;
-        let name = format!("label-{number}.{}", self.plan.format.extension());
-        let file = self.plan.labels.join(name);
+    async fn label(&self, imported: &ImportedOrder) -> Result<PathBuf, Error> {
+        let ImportedOrder { number, outcome, .. } = imported;
+        let file = self.plan.labels.join(label::file_name(number, self.plan.format));
         if *outcome == RowOutcome::Created || !file.is_file() {
             self.client.labels().download(number, self.plan.format).save_to(&file).await?;
         }
@@ -267,17 +269,18 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// The key with the time of its first use, after which the client refuses to use an expired key.
-fn key(row: &Row, first: Option<DateTime<Utc>>) -> IdempotencyKey {
+/// The key with the time of its first use, after which the client refuses to use an expired key. It is parsed
+/// again because clones of a key share that time: a row that is sent as new must not have the old one.
+fn key(row: &Row, first_sent_at: Option<DateTime<Utc>>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
-    first.map_or(fresh.clone(), |first| fresh.first_sent_at(first))
+    first_sent_at.map_or(fresh.clone(), |first| fresh.first_sent_at(first))
 }
 
-fn unclear(row: &Row) -> RowResult {
+fn outcome_unknown(row: &Row) -> RowResult {
     let values = [("reference", &*row.reference)];
     let message = texts::OUTCOME_UNKNOWN.with(&values);
     let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", message);
-    (report, Continue::RowFailed)
+    (report, AfterRow::RowFailed)
 }
 
 fn sent_entry(row: &Row) -> JournalEntry {
@@ -294,8 +297,6 @@ fn created_entry(row: &Row, number: &TrackingNumber) -> JournalEntry {
     JournalEntry::Created { key: row.key.to_string(), tracking_number: number.clone() }
 }
 
-/// The largest page of a list.
-const MAX_PAGE_SIZE: u32 = 100;
 /// The parcel's time is the service's and the journal's this machine's; an order that looks a little
 /// older than its row can be the row's own.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
@@ -317,18 +318,19 @@ fn with_failure(report: RowReport, why: &Failure) -> RowReport {
     faults.fold(report, RowReport::with_fault)
 }
 
-/// What a failed call means for other rows; the failure itself is filled in by the caller.
-fn continuation(error: &Error) -> Result<Continue, fn(Failure) -> Continue> {
-    match error.kind() {
+/// What a failed call means for other rows.
+fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
+    match kind {
         ErrorKind::Validation
         | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::KeyExpired
         | ErrorKind::Executed
-        | ErrorKind::CountryNotAllowed => Ok(Continue::RowFailed),
+        | ErrorKind::CountryNotAllowed => AfterRow::RowFailed,
         ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
-            Err(Continue::Stop)
+            AfterRow::Stop(why)
         }
-        _ => Err(Continue::Unreachable),
+        // Network, Timeout, RateLimited, Server, Decode, Unexpected; the SDK may add kinds.
+        _ => AfterRow::Transient(why),
     }
 }

@@ -1,4 +1,5 @@
-//! `track --watch`: shows the parcels' statuses until each is delivered, returned or void.
+//! `track --watch`: shows the parcels' statuses until each is delivered, returned or void. After a failed
+//! delivery the carrier may try again, so the watch goes on.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -47,7 +48,7 @@ pub(super) async fn watch(
                     }
                     Err(fault) => return Err(Failure::output_lost(&fault)),
                 }
-                if records.iter().all(|record| is_over(&record.status)) {
+                if records.iter().all(|record| record.status.is_final()) {
                     return Ok(CommandOutcome::default().failing(missing));
                 }
             }
@@ -73,17 +74,6 @@ async fn pause(wait: Duration) -> Result<(), Failure> {
         Ok(())
     };
     call::unless_interrupted(slept, ResumeHint::ReadOnly).await
-}
-
-/// True if no further status follows, other than those of a return.
-fn is_over(status: &ParcelStatus) -> bool {
-    matches!(
-        status,
-        ParcelStatus::Delivered
-            | ParcelStatus::DeliveryFailed
-            | ParcelStatus::ReturnToSender
-            | ParcelStatus::Voided
-    )
 }
 
 /// The last status of each parcel.

@@ -42,7 +42,7 @@ const SEPARATORS: [u8; 4] = *b",;\t|";
 
 impl CsvRows {
     pub(super) fn new(file: &ImportFile) -> Result<Self, Failure> {
-        let (separator, cells) = heading(file)?;
+        let (separator, cells) = detect_separator(file)?;
         let is_crlf = is_crlf(file.open()?).map_err(|why| file.unreadable(&why))?;
         let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n\n" };
         let length = file.length().map_err(|why| file.unreadable(&why))? + end.len() as u64;
@@ -146,15 +146,15 @@ fn reader(separator: u8, file: File, end: &'static [u8]) -> Reader {
 
 fn is_crlf(file: File) -> std::io::Result<bool> {
     let mut line = Vec::new();
-    BufReader::new(file.take(MAX_HEADING_BYTES)).read_until(b'\n', &mut line)?;
+    BufReader::new(file.take(MAX_HEADER_BYTES)).read_until(b'\n', &mut line)?;
     Ok(line.ends_with(b"\r\n"))
 }
 
-/// More than any row of headings.
-const MAX_HEADING_BYTES: u64 = 1 << 20;
+/// More than any header row.
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// The headings, split at the separator that yields the most known columns.
-fn heading(file: &ImportFile) -> Result<(u8, Vec<String>), Failure> {
+/// The separator that yields the most known columns, and the header row split at it.
+fn detect_separator(file: &ImportFile) -> Result<(u8, Vec<String>), Failure> {
     let mut best = (0, SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
         let mut record = ByteRecord::new();

@@ -14,14 +14,14 @@ pub(crate) struct ImportFile {
     file: File,
     name: String,
     format: RowFormat,
-    /// Where the rows start: after the byte order mark and a `sep=` line.
-    begin: u64,
+    /// Where the data starts: after the byte order mark and a `sep=` line.
+    data_start: u64,
 }
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowFormat {
-    /// A row of headings, then one order per row.
+    /// A header row, then one order per row.
     Csv,
     /// One JSON order per line.
     Ndjson,
@@ -31,8 +31,8 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The byte order marks of UTF-16, as which some programs save "Unicode".
 const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// More than any row of headings.
-const MAX_HEADING_BYTES: u64 = 1 << 16;
+/// Enough to see the encoding, the format and the kind of line break.
+const MAX_SNIFFED_BYTES: u64 = 1 << 16;
 
 impl ImportFile {
     pub(crate) fn open_source(source: &Source) -> Result<Self, Failure> {
@@ -50,7 +50,7 @@ impl ImportFile {
             Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
         };
         let mut start = Vec::new();
-        file.by_ref().take(MAX_HEADING_BYTES).read_to_end(&mut start).map_err(unreadable)?;
+        file.by_ref().take(MAX_SNIFFED_BYTES).read_to_end(&mut start).map_err(unreadable)?;
         if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
             return Err(Failure::usage(texts::UTF16_FILE, texts::SAVE_UTF8));
         }
@@ -62,12 +62,12 @@ impl ImportFile {
         if format == RowFormat::Ndjson && is_document(&start) {
             return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
         }
-        let begin = skip_preamble(format, &start) as u64;
+        let data_start = skip_preamble(format, &start) as u64;
         if format == RowFormat::Csv && line_break == Some(LineBreak::Return) {
             file.rewind().map_err(unreadable)?;
-            file = spooled(Returns(file)).map_err(unreadable)?;
+            file = spooled(CrToLf(file)).map_err(unreadable)?;
         }
-        Ok(Self { file, name, format, begin })
+        Ok(Self { file, name, format, data_start })
     }
 
     pub(crate) fn format(&self) -> RowFormat {
@@ -88,7 +88,7 @@ impl ImportFile {
     fn rewound(&self) -> io::Result<File> {
         // Clones of a handle share one position, so only one reader may be in use at a time.
         let mut file = self.file.try_clone()?;
-        file.seek(SeekFrom::Start(self.begin))?;
+        file.seek(SeekFrom::Start(self.data_start))?;
         Ok(file)
     }
 
@@ -123,9 +123,9 @@ fn first_line(start: &[u8]) -> (&[u8], Option<LineBreak>) {
 }
 
 /// Replaces CR by LF.
-struct Returns(File);
+struct CrToLf(File);
 
-impl Read for Returns {
+impl Read for CrToLf {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(into)?;
         into.iter_mut().take(count).filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');

@@ -88,7 +88,7 @@ pub(crate) enum ResumeMode {
     Fresh,
     /// It is continued by the API key that began it.
     Resume,
-    /// It is continued, and the API key has a new secret since.
+    /// It is continued, and the API key has been given a new secret since.
     ResumeWithNewSecret,
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::{row::Row, row_reader::RowReader};
 use crate::failure::Failure;
 
-/// What the first pass found. A row takes some hundred bytes of memory here, whatever its length.
+/// What the first pass found. A row takes about a hundred bytes of memory here, whatever its length.
 #[derive(Debug, Default)]
 pub(crate) struct Prescan {
     pub(crate) rows: u64,

@@ -21,7 +21,10 @@ pub(crate) enum Format {
 impl Format {
     /// True if errors are JSON too, and notes and progress are left out.
     pub(crate) fn is_json(self) -> bool {
-        matches!(self, Self::Json | Self::Ndjson)
+        match self {
+            Self::Json | Self::Ndjson => true,
+            Self::Table | Self::Csv => false,
+        }
     }
 
     /// The format as `--output` and the configuration file spell it.

@@ -151,7 +151,7 @@ fn columns() -> usize {
 }
 
 /// Makes a panic say that it is a bug, and where. Its own message could contain personal data.
-pub(crate) fn report_bugs(language: Language) {
+pub(crate) fn install_panic_hook(language: Language) {
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let text = texts::BUG.with(&[("place", &place)]);

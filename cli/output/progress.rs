@@ -49,18 +49,16 @@ impl Progress {
     /// Shows the current counts.
     pub(crate) fn tick(&mut self, counts: &RowCounts) {
         let text = counts_text(counts, self.all);
-        let text = text.pick(self.language);
         match &mut self.display {
             Display::Bar(bar) => {
                 bar.set_position(counts.all());
-                let left = left(bar.eta());
-                let left = texts::LEFT.with(&[("progress", text), ("left", &left)]);
-                bar.set_message(left.pick(self.language).to_owned());
+                let text = with_eta(text, bar.eta());
+                bar.set_message(text.pick(self.language).to_owned());
             }
             Display::Lines(ticks) => {
                 *ticks += 1;
                 if ticks.is_multiple_of(TICKS_PER_LINE) {
-                    write(text);
+                    write(text.pick(self.language));
                 }
             }
             Display::Nothing => {}
@@ -99,8 +97,18 @@ fn bar(all: u64) -> ProgressBar {
     }
 }
 
+/// The counts and the estimated time to the end, once there is an estimate: the bar has 0 until then.
+fn with_eta(counts: Message, eta: Duration) -> Message {
+    if eta.is_zero() {
+        return counts;
+    }
+    let left = format_eta(eta);
+    let text = |counts| texts::TIME_LEFT.with(&[("progress", counts), ("left", &*left)]);
+    Message { en: text(&*counts.en).en, es: text(&*counts.es).es }
+}
+
 /// A duration in units that are the same in both languages.
-fn left(time: Duration) -> String {
+fn format_eta(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ 120..7_200 => format!("{} min", seconds / 60),
@@ -130,11 +138,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_time_is_shown_before_there_is_an_estimate() {
+        let counts = counts_text(&RowCounts::default(), 500);
+        assert_eq!(with_eta(counts.clone(), Duration::ZERO), counts);
+        let text = with_eta(counts.clone(), Duration::from_secs(90)).en;
+        assert_eq!(text, format!("{}; about 90 s left", counts.en));
+    }
+
+    #[test]
     fn the_time_left_needs_no_translation() {
         let table =
             [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h")];
         for (seconds, expected) in table {
-            assert_eq!(left(Duration::from_secs(seconds)), expected);
+            assert_eq!(format_eta(Duration::from_secs(seconds)), expected);
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn write_table(
         let cells = table.columns.iter().zip(row);
         let cells = cells.filter_map(|(column, cell)| Some((column.heading?.pick(language), cell)));
         match table.style {
-            TableStyle::Facts => {
+            TableStyle::Details => {
                 for (heading, cell) in cells.map(|(heading, cell)| (heading, shown(cell))) {
                     if !cell.is_empty() {
                         text.add_row([bold(heading), StyledCell::new(cell)]);

@@ -85,7 +85,7 @@ impl Resolver {
     /// A new profile; prompts for what options and variables do not set.
     fn init(self, init: Init) -> Result<ConfigAction, Failure> {
         let name = init.name.or_else(|| self.settings.requested.clone());
-        let name = name.unwrap_or_else(|| settings::DEFAULT.to_owned());
+        let name = name.unwrap_or_else(|| settings::DEFAULT_PROFILE.to_owned());
         if !is_name(&name) {
             let name = without_keys(&name);
             let message = texts::INVALID_PROFILE_NAME.with(&[("name", &name)]);
@@ -193,7 +193,7 @@ impl Resolver {
             })
         });
         let check = check("profile", texts::PROFILE, seen);
-        if self.settings.are_exposed() { check.warning(texts::CHMOD) } else { check }
+        if self.settings.are_exposed() { check.warning(texts::EXPOSED_HINT) } else { check }
     }
 
     pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {

@@ -92,7 +92,7 @@ pub(crate) enum TableStyle {
     /// Headings, then a line for each row.
     List,
     /// A line for each cell of the one row, after its heading; empty cells are left out.
-    Facts,
+    Details,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +136,7 @@ impl Table {
 
     pub(crate) fn facts(facts: impl IntoIterator<Item = (Column, Cell)>) -> Self {
         let (columns, row) = facts.into_iter().unzip();
-        Self { style: TableStyle::Facts, columns, rows: vec![row] }
+        Self { style: TableStyle::Details, columns, rows: vec![row] }
     }
 }
 

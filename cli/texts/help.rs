@@ -51,8 +51,8 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("number", Text { en: "Tracking number", es: "Número de rastreo" }),
     ("manifest_id", Text { en: "Manifest ID, man_…", es: "Identificador del manifiesto, man_…" }),
     ("reason", Text { en: "Reason, at most 255 characters", es: "Motivo, como máximo 255 caracteres" }),
-    ("idempotency_key", Text { en: "Key that prevents this from being executed twice; to resume, use the one that was shown [default: a new one]", es: "Clave que evita que esto se ejecute dos veces; para continuar, use la que se mostró [por defecto: una nueva]" }),
-    ("awb", Text { en: "Air waybill, for example 176-12345675", es: "Guía aérea, por ejemplo 176-12345675" }),
+    ("idempotency_key", Text { en: "Idempotency key, so that a retry is not executed twice; to retry, pass the key that was shown [default: a new one]", es: "Clave de idempotencia, para que un reintento no se ejecute dos veces; para reintentar, use la clave que se mostró [por defecto: una nueva]" }),
+    ("awb", Text { en: "Air waybill number, for example 176-12345675", es: "Número de guía aérea, por ejemplo 176-12345675" }),
     ("flight", Text { en: "Flight, for example EK213", es: "Vuelo, por ejemplo EK213" }),
     ("departure", Text { en: "Departure date, for example 2026-01-11", es: "Fecha de salida, por ejemplo 2026-01-11" }),
     ("from", Text { en: "Departure airport, for example MIA", es: "Aeropuerto de salida, por ejemplo MIA" }),
@@ -73,10 +73,10 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("verbose", Text { en: "Show attempts and waits", es: "Mostrar intentos y esperas" }),
     ("help", Text { en: "Print help", es: "Mostrar la ayuda" }),
     ("version", Text { en: "Print version", es: "Mostrar la versión" }),
-    ("rows", Text { en: "CSV with a row of headings, or one JSON order per line; - reads standard input", es: "CSV con una fila de encabezados, o un pedido JSON por línea; - lee la entrada estándar" }),
+    ("rows", Text { en: "CSV with a header row (separated by , ; | or tabs), or one JSON order per line; - reads standard input", es: "CSV con una fila de encabezados (separado por , ; | o tabuladores), o un pedido JSON por línea; - lee la entrada estándar" }),
     ("labels", Text { en: "Directory for labels, journal and results; created if necessary", es: "Directorio para las etiquetas, el diario y los resultados; se crea si hace falta" }),
     ("resume", Text { en: "Resume an interrupted import of this file", es: "Continuar una importación interrumpida de este archivo" }),
-    ("key_rotated", Text { en: "With --resume: the API key has a new secret since the import was started", es: "Con --resume: la clave de API tiene un secreto nuevo desde que se inició la importación" }),
+    ("key_rotated", Text { en: "With --resume: the API key's secret was rotated after the import was started", es: "Con --resume: el secreto de la clave de API se rotó después de iniciar la importación" }),
     ("concurrency", Text { en: "Rows in progress at once, 1-64 [default: 16]", es: "Filas en curso a la vez, 1-64 [por defecto: 16]" }),
     ("all_or_nothing", Text { en: "Create nothing unless every row is valid", es: "No crear nada si alguna fila no es válida" }),
     ("quiet", Text { en: "Do not show progress", es: "No mostrar el progreso" }),
@@ -85,10 +85,10 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("every", Text { en: "Seconds between updates, 1-3600 [default: 15]", es: "Segundos entre consultas, 1-3600 [por defecto: 15]" }),
     ("set", Text { en: "Set a field of the order, for example receiver.address.city=Quito; makes the file optional", es: "Dar un valor a un campo del pedido, por ejemplo receiver.address.city=Quito; el archivo es entonces opcional" }),
     ("open", Text { en: "Open the label in the program that this system uses for PDF files", es: "Abrir la etiqueta en el programa que este sistema usa para archivos PDF" }),
-    ("profile", Text { en: "Profile to use [env: PARCELO_PROFILE; default: selected with config use]", es: "Perfil que se usa [entorno: PARCELO_PROFILE; por defecto: el seleccionado con config use]" }),
+    ("profile", Text { en: "Profile to use [env: PARCELO_PROFILE; default: the one selected with config use]", es: "Perfil que se usa [entorno: PARCELO_PROFILE; por defecto: el seleccionado con config use]" }),
     ("dry_run", Text { en: "Print requests as curl, with the key masked, instead of sending them; omits those that depend on a response", es: "Mostrar las solicitudes como curl, con la clave oculta, en lugar de enviarlas; omite las que dependen de una respuesta" }),
     ("method", Text { en: "HTTP method, for example GET", es: "Método HTTP, por ejemplo GET" }),
-    ("path", Text { en: "Path with its query, for example /api/v1/parcels?limit=1", es: "Ruta con sus parámetros, por ejemplo /api/v1/parcels?limit=1" }),
+    ("path", Text { en: "Path, with any query string, for example /api/v1/parcels?limit=1", es: "Ruta con sus parámetros, por ejemplo /api/v1/parcels?limit=1" }),
     ("data", Text { en: "JSON to send; - reads standard input", es: "JSON que se envía; - lee la entrada estándar" }),
     ("port", Text { en: "Port to listen on, on this machine only [default: 4242]", es: "Puerto en el que escuchar, solo en esta máquina [por defecto: 4242]" }),
     ("secret", Text { en: "Webhook secret, or - for standard input; prefer PARCELO_WEBHOOK_SECRET, which other users cannot see", es: "Secreto del webhook, o - para la entrada estándar; mejor PARCELO_WEBHOOK_SECRET, que otros usuarios no pueden ver" }),
@@ -139,29 +139,29 @@ pub(crate) const EXIT_CODES: Text = Text {
     en: "\
 Exit codes:
     0  success
-    1  a bug, or the results could not be written
+    1  internal error, or the results could not be written
     2  invalid command line or file
     3  invalid order or tracking number
     4  API key missing, invalid, or not allowed to ship to the country
     5  not found
     6  conflict with existing data
     7  rate limit exceeded
-    8  service unreachable or not responding; nothing was executed
-    9  outcome unknown; the key to resume with is shown
+    8  request failed, nothing was executed: no connection, no response, or a service error
+    9  outcome unknown; the hint says how to run it again safely
    10  partly failed
   130  interrupted",
     es: "\
 Códigos de salida:
     0  correcto
-    1  error del programa, o no se pudieron escribir los resultados
+    1  error interno, o no se pudieron escribir los resultados
     2  línea de comandos o archivo no válidos
     3  pedido o número de rastreo no válido
     4  falta la clave de API, no es válida o no permite enviar a ese país
     5  no encontrado
     6  conflicto con datos existentes
     7  límite de solicitudes superado
-    8  servicio inaccesible o sin respuesta; no se ejecutó nada
-    9  resultado desconocido; se muestra la clave para continuar
+    8  la solicitud falló y no se ejecutó nada: sin conexión, sin respuesta o error del servicio
+    9  resultado desconocido; la sugerencia indica cómo repetirlo sin riesgo
    10  falló en parte
   130  interrumpido",
 };

@@ -8,7 +8,7 @@ texts! {
     COLUMN_UNKNOWN = "Unknown column. Start a heading with # for notes of your own.", "Columna desconocida. Empiece un encabezado con # para notas propias.";
     COLUMN_REPEATED = "Repeated column.", "Columna repetida.";
     COLUMN_MISSING = "Missing column.", "Falta la columna.";
-    INVALID_HEADINGS = "Invalid headings; nothing was sent.", "Encabezados no válidos; no se envió nada.";
+    INVALID_HEADINGS = "Invalid header row; nothing was sent.", "Fila de encabezados no válida; no se envió nada.";
     SEE_COLUMNS = "parcelo order template --csv prints a file with all columns.", "parcelo order template --csv imprime un archivo con todas las columnas.";
     UTF16_FILE = "The file is UTF-16, not UTF-8.", "El archivo es UTF-16, no UTF-8.";
     BINARY_FILE = "The file is not text, or is UTF-16, not UTF-8.", "El archivo no es texto, o es UTF-16, no UTF-8.";
@@ -42,8 +42,8 @@ texts! {
     ROWS_GONE = "{n} order(s) in the journal are no longer in the file.", "{n} pedido(s) del diario ya no están en el archivo.";
 
     // Progress and outcome.
-    PROGRESS = "{done} of {all} rows: {good} done, {bad} not done", "{done} de {all} filas: {good} hechas, {bad} sin hacer";
-    LEFT = "{progress}; about {left} left", "{progress}; faltan unos {left}";
+    PROGRESS = "{done} of {all} rows processed: {good} succeeded, {bad} did not", "{done} de {all} filas procesadas: {good} correctas, {bad} no";
+    TIME_LEFT = "{progress}; about {left} left", "{progress}; faltan unos {left}";
     FINISHING = "Finishing the rows in progress. Press Ctrl-C again to stop immediately.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para detenerse de inmediato.";
     INVALID_ROW_COUNT = "{bad} of {all} row(s) are invalid; nothing was sent.", "{bad} de {all} fila(s) no son válidas; no se envió nada.";
     FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";

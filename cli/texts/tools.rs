@@ -91,7 +91,7 @@ texts! {
     CHECK_LIMITS = "Limits", "Límites";
     PROFILE_OF = "{name}, from {file}", "{name}, de {file}";
     NO_CONFIG = "none; options and variables only", "ninguno; solo opciones y variables";
-    CHMOD = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
+    EXPOSED_HINT = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
     DEPENDS_ON_FAILED = "depends on a failed check", "depende de una comprobación fallida";
     NO_SUCH_HOST = "Cannot resolve {host}: {why}.", "No se puede resolver {host}: {why}.";
     KEY_ACCEPTED = "accepts the key {key} ({environment})", "acepta la clave {key} ({environment})";
@@ -101,7 +101,7 @@ texts! {
     CLOCK_FAST = "{seconds} s fast", "adelantado {seconds} s";
     CLOCK_SLOW = "{seconds} s slow", "atrasado {seconds} s";
     SET_CLOCK = "Set this machine's clock: webhooks are rejected if it is off by more than 300 s.", "Ajuste el reloj de esta máquina: los webhooks se rechazan si difiere más de 300 s.";
-    LIMITS_SEEN = "{limit} requests per second, {remaining} remaining in this one", "{limit} solicitudes por segundo, quedan {remaining} en este";
+    LIMITS_SEEN = "{limit} requests per second, {remaining} left in the current second", "{limit} solicitudes por segundo, quedan {remaining} en el segundo actual";
     NO_LIMITS = "the service sent no rate limit", "el servicio no envió el límite de solicitudes";
     CHECKS_FAILED = "{n} check(s) failed.", "{n} comprobación(es) fallaron.";
     DIR_OR_COMMAND = "--dir writes all pages and cannot be used with a command", "--dir escribe todas las páginas y no se puede usar con un comando";

@@ -126,6 +126,25 @@ async fn a_wrong_command_line_is_2() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn standard_input_is_read_once_and_the_hint_names_the_key_only_if_it_is_read_there() {
+    let shop = Shop::open().await;
+    let table = [
+        ("order validate - -", false),
+        ("track - -", false),
+        ("order validate - --api-key-stdin", true),
+        ("track - --api-key-stdin", true),
+    ];
+    for (line, has_key) in table {
+        let ran = shop.run(&format!("{line} -o json"));
+        let error = ran.error();
+        assert_eq!((ran.code, &error["code"]), (2, &json!("USAGE")), "{line}: {ran:?}");
+        for hint in ["hint", "hint_es"].map(|name| error[name].to_string()) {
+            assert_eq!(hint.contains("PARCELO_API_KEY"), has_key, "{line}: {hint}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_address_is_2_and_a_flag_stronger_than_the_environment() {
     let shop = Shop::open().await;
     let nowhere = Workdir::new(shop.key.secret(), "");
@@ -262,12 +281,21 @@ async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
     }
 }
 
+/// The network is not to blame for what the service answered, or another server in its place.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_answer_is_8_for_reads() {
+async fn a_foreign_answer_is_8_for_reads_and_the_hint_fits_it() {
     let secret = Shop::open().await.key;
-    for (head, body) in [("200 OK", "<html>"), ("302 Found\r\nlocation: /", ""), ("501 No", "")] {
+    let table = [
+        ("200 OK", "<html>", "the address is that of the service"),
+        ("302 Found\r\nlocation: /", "", "the address is that of the service"),
+        ("501 No", "", "The service failed"),
+    ];
+    for (head, body, fitting) in table {
         let dir = Workdir::new(secret.secret(), &peer::saying(head, body).await);
-        assert_eq!(dir.run("health").code, 8, "{head}");
+        let ran = dir.run("health -o json");
+        assert_eq!(ran.code, 8, "{head}");
+        let hint = ran.error()["hint"].to_string();
+        assert!(hint.contains(fitting) && !hint.contains("network"), "{head}: {hint}");
     }
 }
 
@@ -326,6 +354,18 @@ fn results_that_cannot_be_written_are_1() {
     let ran = dir.ended(child.wait_with_output().unwrap(), "order template");
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("standard output"), "{ran:?}");
+}
+
+/// The runtime needs more open files than the process may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_cannot_start_does_not_blame_standard_output() {
+    let secret = "whsec_QUJDREVGR0hJSktMTU5PUFFSU1RVVldY";
+    let line = format!("webhook listen --port 0 --secret {secret}");
+    let ran = Workdir::new("", "").run_with_files(4, &line);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(!ran.stderr.contains("standard output"), "{ran:?}");
+    assert!(ran.stderr.contains("Cannot start"), "{ran:?}");
 }
 
 #[cfg(target_os = "linux")]

@@ -86,7 +86,7 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
     let ran = shop.import("");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
-    assert_eq!(ran.stderr, "3 of 3 rows: 3 done, 0 not done\n");
+    assert_eq!(ran.stderr, "3 of 3 rows processed: 3 succeeded, 0 did not\n");
     assert_eq!((shop.creations(), shop.labels()), (3, 3));
     let results = shop.results();
     let found: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();

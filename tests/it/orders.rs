@@ -88,7 +88,7 @@ async fn creating_again_says_that_nothing_new_was_made() {
     assert_eq!(shop.run("order create order.json").stderr, "");
     let again = shop.run("order create order.json");
     assert_eq!(again.code, 0);
-    assert!(again.stderr.contains("nothing was created now"), "{again:?}");
+    assert!(again.stderr.contains("no new order was created"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

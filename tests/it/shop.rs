@@ -104,6 +104,15 @@ impl Workdir {
         self.ended(command.output().unwrap(), line)
     }
 
+    /// Runs the command with at most so many open files.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn run_with_files(&self, files: usize, line: &str) -> RunOutput {
+        let script = format!("ulimit -n {files}; exec {} {line}", env!("CARGO_BIN_EXE_parcelo"));
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script]).current_dir(self.folder.path()).env_clear();
+        self.ended(command.output().unwrap(), line)
+    }
+
     /// Starts the command and does not wait for it; [`Workdir::ended`] reads what it printed.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
         self.start_with(line, &[], stdout)

@@ -1,14 +1,15 @@
 //! The rules of this repository, as tests: who may know whom, how long a file may be, what the
-//! documents must say. Each reads the files as they lie on disk, so a rule is broken where it
-//! is broken and the message names file, line and rule.
+//! documents must say. Each reads the files of the working tree, and a failure names the rule and the
+//! files, most with the line.
 //!
 //! Want a new rule? Write the check here; a rule that is only written down is forgotten.
 
+mod cycles;
 mod dependencies;
 mod documents;
 mod imports;
 mod public_api;
-mod rings;
+mod server_code;
 mod sizes;
 mod sources;
 mod walls;

@@ -44,7 +44,7 @@ async fn void_speaks_json_and_csv() {
 
     let line = shop.run(&format!("{BOTH} -o ndjson"));
     assert_eq!((line.lines().len(), &line.lines()[0]["outcome"]), (1, &json!("replayed")));
-    assert!(shop.run(BOTH).stderr.contains("nothing was changed now"));
+    assert!(shop.run(BOTH).stderr.contains("nothing else was changed"));
 
     let csv = shop.run(&format!("{BOTH} -o csv"));
     let expected = "trackingNumber,voided,alreadyVoided,previousStatus,status,voidedAt,code,message,idempotencyKey\n\

@@ -137,6 +137,6 @@ async fn a_terminal_sees_a_bar_and_keeps_clean() {
     let seen = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{seen}");
     assert!(seen.contains('█') && seen.contains('%') && seen.contains(" left"), "{seen:?}");
-    assert!(seen.contains("60 of 60 rows: 60 done, 0 not done\r\n"), "{seen:?}");
+    assert!(seen.contains("60 of 60 rows processed: 60 succeeded, 0 did not\r\n"), "{seen:?}");
     assert_eq!(shop.server.requests().of(Operation::CreateOrder).count(), 60);
 }

@@ -204,6 +204,19 @@ async fn an_import_that_the_service_lets_nobody_begin_ends_as_one_request_would(
     }
 }
 
+/// A response came, so neither the address nor the network is to blame.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_the_service_cannot_finish_does_not_blame_the_network() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(12)));
+    shop.server.faults().on(Operation::DownloadLabel).error(ErrorCode::ServiceUnavailable);
+    let ran = shop.import("-o ndjson");
+    let error = ran.error();
+    assert_eq!(error["status"], 503, "{ran:?}");
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("--resume") && !hint.contains("network"), "{hint}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     let shop = Shop::open().await;

@@ -33,6 +33,55 @@ fn the_reference_has_every_row_of_the_tables_in_the_code() {
 }
 
 #[test]
+fn every_exit_code_is_in_the_help_and_in_the_guide() {
+    let code = read("cli/failure.rs");
+    let variants = code.split("enum Exit {").nth(1).unwrap().split('}').next().unwrap();
+    let numbers: Vec<_> = variants
+        .lines()
+        .filter_map(|line| Some(line.strip_suffix(',')?.split_once(" = ")?.1))
+        .collect();
+    assert!(numbers.len() > 10, "the codes were not read: {numbers:?}");
+    let (texts, guide) = (read("cli/texts/help.rs"), read("docs/cli.md"));
+    let help = texts.split("EXIT_CODES").nth(1).unwrap();
+    let is_there = |number: &&&str| {
+        let languages = help.matches(&format!("\n{number:>5}  ")).count();
+        languages == 2 && guide.contains(&format!("\n| {number} | "))
+    };
+    let gone: Vec<_> = numbers.iter().filter(|number| !is_there(number)).collect();
+    assert!(gone.is_empty(), "cli/texts/help.rs or docs/cli.md lacks the exit codes {gone:?}");
+}
+
+#[test]
+fn formats_and_settings_are_named_wherever_they_are_listed() {
+    let names = |file: &str, start: &str, end: char| -> BTreeSet<String> {
+        let code = read(file);
+        let list = code.split(start).nth(1).unwrap().split(end).next().unwrap();
+        list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let formats = names("cli/output/format.rs", "fn name(self)", '}');
+    let settings = names("cli/profiles.rs", "const NAMES: [&str;", ';');
+    assert!(formats.len() > 3 && settings.len() > 3, "not read: {formats:?} {settings:?}");
+    let line = |file: &str, start: &str| {
+        let text = read(file);
+        text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned()
+    };
+    let (hint, help) =
+        (line("cli/texts/tools.rs", "FIX_CONFIG = "), line("cli/texts/help.rs", "(\"output\", "));
+    let (example, guide) = (line("docs/cli.md", "output = "), read("docs/cli.md"));
+    let twice = |text: &str, name: &str| text.matches(name).count() >= 2;
+    let mut faults = Vec::new();
+    for format in &formats {
+        let is_listed = twice(&hint, format) && twice(&help, format) && example.contains(&**format);
+        faults.extend((!is_listed).then(|| format!("the format {format}")));
+    }
+    for setting in &settings {
+        let is_listed = twice(&hint, setting) && guide.contains(&format!("\n{setting} = "));
+        faults.extend((!is_listed).then(|| format!("the setting {setting}")));
+    }
+    assert_none("FIX_CONFIG, the help of --output or docs/cli.md lacks", &faults);
+}
+
+#[test]
 fn the_changelog_starts_with_this_version() {
     let text = read("CHANGELOG.md");
     let first = text.lines().find_map(|line| line.strip_prefix("## ")).unwrap_or_default();

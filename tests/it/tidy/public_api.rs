@@ -1,11 +1,18 @@
 //! What the SDK promises: every public item with its signature, as it is checked in. A change of it can
-//! break the programs that use the crate, so a person reads the difference and accepts it.
+//! break the programs that use the crate, so a person reads the difference and accepts it. And where its
+//! names are: each at one path, few at the root.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command,
+};
 
 use public_api::Builder;
 
-use super::sources::{read, root};
+use super::{
+    assert_none,
+    imports::Crate,
+    sources::{read, root},
+};
 
 /// Beside the crate, which does not pack it.
 const LISTING: &str = "sdk/public-api.txt";
@@ -37,7 +44,7 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     let gone = old.iter().filter(|line| !new.contains(line)).map(|line| format!("- {line}"));
     let come = new.iter().filter(|line| !old.contains(line)).map(|line| format!("+ {line}"));
     let changed: Vec<_> = gone.chain(come).collect();
-    super::assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
+    assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
 }
 
 /// An implementation of a trait is one line: what it consists of, the trait says.
@@ -72,4 +79,28 @@ fn documented() -> PathBuf {
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     target.join("doc/parcelo.json")
+}
+
+/// What a reader of the first page can take in.
+const ROOT_NAMES: usize = 50;
+
+#[test]
+fn every_name_of_the_sdk_has_one_path() {
+    let sdk = Crate::in_repository("sdk/src/lib.rs");
+    let modules: &[&[&str]] =
+        &[&[], &["calls"], &["transport"], &["blocking"], &["model"], &["rules"], &["webhook"]];
+    let mut paths = BTreeMap::<_, Vec<_>>::new();
+    for module in modules {
+        for (name, origin) in sdk.exports(module) {
+            assert_ne!(name, "*", "the SDK exports names one by one: {origin:?}");
+            paths.entry(origin).or_default().push(format!("{}::{name}", module.join("::")));
+        }
+    }
+    let twice = paths.into_values().filter(|places| places.len() > 1);
+    assert_none(
+        "a name of the SDK has two paths",
+        &twice.map(|it| it.join(", ")).collect::<Vec<_>>(),
+    );
+    let names = sdk.exports(&[]).count();
+    assert!((20..=ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
 }

@@ -1,7 +1,7 @@
-//! Rings of files that import one another, which a reader would have to take in all at once.
+//! Cycles of files that import one another, which a reader would have to take in all at once.
 //!
 //! A parent module and its children may use one another: the parent holds what they share and puts the
-//! parts together. So a ring is a fault unless the file of the innermost module around all its files is
+//! parts together. So a cycle is a fault unless the file of the innermost module around all its files is
 //! one of them: `a.rs` → `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
 
 use std::collections::BTreeMap;
@@ -14,59 +14,63 @@ use super::{
 const CRATES: [&str; 3] = ["sdk/src/lib.rs", "cli/main.rs", "server/src/lib.rs"];
 
 #[test]
-fn files_do_not_import_one_another_in_rings() {
+fn files_do_not_import_one_another_in_cycles() {
     let mut faults = Vec::new();
     for root in CRATES {
         let repository = Crate::in_repository(root);
-        let rings = rings(&repository);
-        faults.extend(rings.iter().map(|ring| format!("{} → {}", ring.join(" → "), ring[0])));
+        let cycles = cycles(&repository);
+        faults.extend(cycles.iter().map(|cycle| format!("{} → {}", cycle.join(" → "), cycle[0])));
     }
-    assert_none("files use one another in a ring", &faults);
+    assert_none("files use one another in a cycle", &faults);
 }
 
-/// Rings without a file in common, the shortest first.
-fn rings(of: &Crate) -> Vec<Vec<&str>> {
-    let (edges, mut rings) = (of.edges(), Vec::new());
+/// Cycles without a file in common, the shortest first.
+fn cycles(of: &Crate) -> Vec<Vec<&str>> {
+    let (edges, mut cycles) = (of.edges(), Vec::new());
     for (scope, parent) in of.files() {
         let below = of.files().filter(|(path, file)| {
             path.len() > scope.len() && path.starts_with(scope) && *file != parent
         });
         let mut branches: Branches =
             below.map(|(path, file)| (file, &*path[scope.len()])).collect();
-        while let Some(ring) = shortest_ring(&edges, &branches) {
-            branches.retain(|file, _| !ring.contains(file));
-            rings.push(ring);
+        while let Some(cycle) = shortest_cycle(&edges, &branches) {
+            branches.retain(|file, _| !cycle.contains(file));
+            cycles.push(cycle);
         }
     }
-    rings
+    cycles
 }
 
 /// The files below a module, each with the child module that it belongs to.
 type Branches<'c> = BTreeMap<&'c str, &'c str>;
 
-/// The shortest ring that leads from one child module to another.
-fn shortest_ring<'c>(edges: &Edges<'c>, branches: &Branches<'c>) -> Option<Vec<&'c str>> {
+/// The shortest cycle that leads from one child module to another.
+fn shortest_cycle<'c>(edges: &Edges<'c>, branches: &Branches<'c>) -> Option<Vec<&'c str>> {
     let crossings = branches.iter().flat_map(|(file, branch)| {
         let used = edges.get(file).into_iter().flatten();
         let used =
             used.filter(move |used| branches.get(**used).is_some_and(|other| other != branch));
         used.map(move |used| (*file, *used))
     });
-    let rings = crossings.filter_map(|(last, first)| {
-        let ways = ways(edges, branches, first);
-        let mut ring = vec![last];
-        while ring[ring.len() - 1] != first {
-            ring.push(ways.get(ring[ring.len() - 1])?);
+    let cycles = crossings.filter_map(|(last, first)| {
+        let predecessors = predecessors(edges, branches, first);
+        let mut cycle = vec![last];
+        while cycle[cycle.len() - 1] != first {
+            cycle.push(predecessors.get(cycle[cycle.len() - 1])?);
         }
         // From `last` on, in the order of uses.
-        ring[1..].reverse();
-        Some(ring)
+        cycle[1..].reverse();
+        Some(cycle)
     });
-    rings.min_by_key(Vec::len)
+    cycles.min_by_key(Vec::len)
 }
 
-/// The files that a file leads to, each with the one before it on a shortest way.
-fn ways<'c>(edges: &Edges<'c>, within: &Branches<'c>, from: &'c str) -> BTreeMap<&'c str, &'c str> {
+/// The files that a file leads to, each with the one before it on a shortest path.
+fn predecessors<'c>(
+    edges: &Edges<'c>,
+    within: &Branches<'c>,
+    from: &'c str,
+) -> BTreeMap<&'c str, &'c str> {
     let (mut before, mut next) = (BTreeMap::from([(from, from)]), vec![from]);
     while !next.is_empty() {
         for file in std::mem::take(&mut next) {
@@ -82,15 +86,15 @@ fn ways<'c>(edges: &Edges<'c>, within: &Branches<'c>, from: &'c str) -> BTreeMap
 }
 
 /// A crate of made-up files: `mod` lines are added for those in `src`.
-fn rings_of(files: &[(&str, &str)]) -> Vec<String> {
+fn cycles_of(files: &[(&str, &str)]) -> Vec<String> {
     let files: Files =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let made = Crate::new("src/lib.rs", &files);
-    rings(&made).into_iter().map(|ring| ring.join(" ")).collect()
+    cycles(&made).into_iter().map(|cycle| cycle.join(" ")).collect()
 }
 
 #[test]
-fn a_ring_is_found_however_it_is_written() {
+fn a_cycle_is_found_however_it_is_written() {
     let table = [
         ("use crate::b::B; pub struct A;", "use crate::a::A; pub struct B;"),
         ("use super::{b::{self, B as C}}; pub struct A;", "pub struct B; fn f() { crate::a::A; }"),
@@ -104,12 +108,12 @@ fn a_ring_is_found_however_it_is_written() {
     for (a, b) in table {
         let files =
             [("src/lib.rs", "mod a; mod b; pub use b::B;"), ("src/a.rs", a), ("src/b.rs", b)];
-        assert_eq!(rings_of(&files), ["src/a.rs src/b.rs"], "{a} {b}");
+        assert_eq!(cycles_of(&files), ["src/a.rs src/b.rs"], "{a} {b}");
     }
 }
 
 #[test]
-fn what_is_no_ring_is_not_taken_for_one() {
+fn acyclic_imports_pass() {
     let parent = ("src/lib.rs", "mod a; mod b; pub use b::B; pub struct P; fn f() { a::A; }");
     let table = [
         // One direction; the other in a test, a comment, a text, an attribute or a macro's body.
@@ -132,17 +136,17 @@ fn what_is_no_ring_is_not_taken_for_one() {
         ("use b::B; pub struct A;", "use ::a::A; pub struct B;"),
     ];
     for (a, b) in table {
-        assert_eq!(rings_of(&[parent, ("src/a.rs", a), ("src/b.rs", b)]), [""; 0], "{a} {b}");
+        assert_eq!(cycles_of(&[parent, ("src/a.rs", a), ("src/b.rs", b)]), [""; 0], "{a} {b}");
     }
 }
 
 #[test]
-fn a_ring_between_folders_is_found_through_a_parent_of_one() {
-    let rings = rings_of(&[
+fn a_cycle_between_folders_is_found_through_a_parent_of_one() {
+    let cycles = cycles_of(&[
         ("src/lib.rs", "mod a; mod b;"),
         ("src/a/mod.rs", "mod c; pub struct A; use crate::b::B;"),
         ("src/a/c.rs", "use super::A; pub struct C;"),
         ("src/b.rs", "pub struct B; use crate::a::c::C;"),
     ]);
-    assert_eq!(rings, ["src/a/mod.rs src/b.rs src/a/c.rs"]);
+    assert_eq!(cycles, ["src/a/mod.rs src/b.rs src/a/c.rs"]);
 }
