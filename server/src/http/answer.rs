@@ -71,7 +71,7 @@ pub(super) fn http_date(at: Millis) -> String {
     at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The same for routes without the middleware, with the id where the middleware puts it.
+/// As [`render_refusal`], for routes without the middleware; adds the request's id where the middleware puts it.
 pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response {
     let mut response = render_refusal(response, request_id);
     set_request_id(response.headers_mut(), request_id);
@@ -113,7 +113,7 @@ pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
     data_as(StatusCode::OK, data, request_id)
 }
 
-/// The same with a status of its own.
+/// As [`data`], with another status.
 pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
     json(
         status,
@@ -121,7 +121,7 @@ pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -
     )
 }
 
-/// A JSON answer to a read.
+/// Status 200 with this value as the whole body, without the envelope.
 pub(crate) fn ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
 }

@@ -63,7 +63,7 @@ pub(super) enum ResponseStyle {
     Custom(Styling),
 }
 
-/// Reads from a request how its response shall look, leaves that for the handler among the request's
+/// Reads from a request how its response is to look, leaves that for the handler among the request's
 /// extensions, and returns what is done with the response.
 pub(super) type Styling = Arc<dyn Fn(&Api, &mut Request) -> Restyle + Send + Sync>;
 

@@ -35,7 +35,8 @@ use crate::{
 /// How long a request's body may take to arrive: measured apart from the handler's time, since a slow
 /// client is answered with 408 and a slow handler with 503.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a handler may take once the body is there.
+/// How long a handler may take once the body is there. More than the 5 s of a write or of the wait for a scan: a
+/// request may need several of them, and a sandbox reset as many writes as it has pages to erase.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the rate headers say, and whether the request goes on to its handler.
@@ -142,7 +143,8 @@ impl Gate {
             Ok(caller) => caller,
             Err(refusal) => return self.turn_away(refusal, client, now),
         };
-        // From an address that the key is not for, a request costs the key's owner nothing.
+        // From an address that the key is not for, a request costs the key's owner nothing. Nor does it count against
+        // that address, whose limit keeps keys from being guessed: this one is known.
         if let Err(refusal) = service.check_address(&caller, client) {
             return (service.quota_of(&caller, now), Err(refusal));
         }

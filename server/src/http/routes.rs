@@ -95,8 +95,8 @@ fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: 
     all.fold(Router::new(), Router::merge).with_state(api)
 }
 
-/// Where label files are served: what their address has beyond the API's, whose own path a proxy
-/// takes away; on a host of their own, the whole path.
+/// The path under which label files are served. If their address begins with the API's, the rest of it, because the
+/// proxy strips the API's own path; on another host the whole path.
 fn labels_path(api: &Api) -> String {
     let site = api.service.settings().site(api.environment);
     let beyond = site.labels_host.strip_prefix(&site.base_url);

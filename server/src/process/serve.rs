@@ -26,11 +26,11 @@ use super::{
     upkeep,
 };
 use crate::{
-    clock::{Clock, GuardedClock, SystemClock},
+    clock::GuardedClock,
     domain::{Countries, Secrets, Site, access, site::local_url},
     http::{Api, ConnectionLimits, Listener, Stop, admin_router, router},
     ids::Ids,
-    service::{CredentialIssuer, NewKeyRequest, Service, Settings},
+    service::{NewKeyRequest, Service, Settings},
     store::Store,
 };
 
@@ -214,7 +214,7 @@ fn listen(
     listeners
 }
 
-/// Who may have any number of connections: this machine, and proxies, behind which everyone is.
+/// Who may have any number of connections: this machine, and proxies, behind which all clients share one address.
 fn exempt(service: &Service) -> Vec<IpNet> {
     let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
@@ -234,15 +234,14 @@ async fn set_up_new_database(
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let secrets = &service.settings().secrets;
-    let issuer = CredentialIssuer { store: service.store(), secrets, ids };
-    let (key, _) = issuer.issue(request, SystemClock.now()).await?;
+    let issuer = service.issuer();
+    let (key, _) = issuer.issue(request, service.now()).await?;
     let url = |listener| {
         let found = addresses.iter().find(|(what, _)| *what == listener);
         found.map(|(_, url)| url.as_str())
     };
     print::first_key(&key, url("sandbox"))?;
-    let (token, _) = issuer.issue_token("First token".to_owned(), SystemClock.now()).await?;
+    let (token, _) = issuer.issue_token("First token".to_owned(), service.now()).await?;
     print::first_token(&token, url("admin"))?;
     let password = password::first(service, ids, FIRST_ACCOUNT).await?;
     print::first_password(FIRST_ACCOUNT, &password, url("admin"))?;

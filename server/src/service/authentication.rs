@@ -1,8 +1,9 @@
 //! Who calls: an API key becomes a caller and a carrier key a carrier, an admin token opens the admin API,
 //! or the request is refused (spec: Authentication; docs/api.md, Carrier events, Admin API).
 //!
-//! API keys are known in memory ([`super::key_cache`]); a revocation, also one by another process, is in
-//! force within a second. Carrier keys and tokens are read each time, so theirs is in force at once.
+//! API keys are answered from memory ([`super::key_cache`]), where a revocation by another process arrives
+//! within 250 ms. A known carrier key is read from the database once more, and a token each time, so that
+//! revoking them is in force at once.
 
 use std::{net::IpAddr, sync::Arc};
 

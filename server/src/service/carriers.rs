@@ -7,15 +7,12 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Carrier, Service, changes::of_item, failed};
+use super::{Carrier, Service, changes::of_item, failed, idempotency::MAX_TRIES};
 use crate::{
     clock::Millis,
     domain::{Refusal, Report, Scan, State, carrier},
     store::Commit,
 };
-
-/// How often an event is decided when other writes change the same parcel meanwhile.
-const MAX_TRIES: u32 = 8;
 
 /// The result of one event, for its carrier.
 type EventResult = Result<CarrierOutcome, Refusal>;

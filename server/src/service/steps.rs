@@ -15,8 +15,9 @@ use crate::{
 /// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
 /// one such batch at most.
 const MAX_PARCELS_PER_COMMIT: usize = 256;
-/// How often a decision is made when other writes change the same parcel.
-const MAX_TRIES: u32 = 8;
+/// How often a read looks for its parcel's next due step. A journey has four at most: the others are tries that lost
+/// to another write of the same parcel.
+const MAX_STEP_TRIES: u32 = 16;
 
 /// A parcel whose step could not be taken, as it was then.
 pub(super) type Stuck = (ParcelKey, Version);
@@ -87,7 +88,7 @@ impl Service {
         if new > 0 {
             tracing::error!(
                 parcels = new,
-                "due steps cannot be taken: their rows may be damaged; others go on"
+                "due steps could not be taken, perhaps because their rows are damaged; all other parcels continue"
             );
         }
     }
@@ -103,7 +104,7 @@ impl Service {
         let mut tries = 0;
         while due_step(&parcel, now).is_some() {
             tries += 1;
-            if tries > MAX_TRIES * 2 {
+            if tries > MAX_STEP_TRIES {
                 return Err(Refusal::unavailable());
             }
             self.take_step(&parcel, now).await?;

@@ -160,20 +160,21 @@ pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn Wri
 }
 
 fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
-    let mut hurt = Vec::new();
+    let mut excluded = Vec::new();
     while health.is_writable() {
-        match transact(db, jobs, &hurt) {
+        match transact(db, jobs, &excluded) {
             // A commit into a file that is no longer there is gone with the process.
             Ok(_) if !health.check_place() => break,
             Ok(results) => {
                 count(health, &results, jobs);
                 return results;
             }
-            // A bad page hurts only those whose rows are on it: all is done again without
-            // them, for after such an error SQLite takes no write before a rollback.
-            Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && is_cleared(db) => {
+            // A damaged page fails only the writes that touch it: the group is repeated without this one.
+            // `ensure_rolled_back` rolls back here, in the guard: after such an error SQLite takes no
+            // write before that, and where it fails the next arm ends the database.
+            Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && ensure_rolled_back(db) => {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");
-                hurt.push(by);
+                excluded.push(by);
             }
             Err(Failed { error, .. }) => return vec![fail(db, health, &error); jobs.len()],
         }
@@ -183,8 +184,8 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
 
 /// What an error of the whole group means for all of it.
 fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> JobResult {
-    let is_cleared = is_cleared(db);
-    if is_fatal(error) || !is_cleared {
+    let is_rolled_back = ensure_rolled_back(db);
+    if is_fatal(error) || !is_rolled_back {
         health.end(Lost::Disk);
         tracing::error!(%error, "the database failed: it is read-only from now on");
     } else {
@@ -193,14 +194,14 @@ fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> JobResult 
     if is_busy(error) { JobResult::Busy } else { JobResult::Broken }
 }
 
-/// `SQLite` rolls the whole transaction back by itself after some errors (a full disk, an I/O error): then it is
-/// in autocommit mode again, and a `ROLLBACK` would itself fail. After all others it is done here.
-fn is_cleared(db: &Connection) -> bool {
+/// Rolls the transaction back unless `SQLite` has done so; true if none is open any more. After some errors (a full
+/// disk, an I/O error) `SQLite` does it by itself: then it is in autocommit mode again, and a `ROLLBACK` would fail.
+fn ensure_rolled_back(db: &Connection) -> bool {
     db.is_autocommit() || run(db, "ROLLBACK").is_ok()
 }
 
 fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
-    let kept = jobs.iter().zip(results).filter(|(_, f)| **f == JobResult::Settled(Savepoint::Keep));
+    let kept = jobs.iter().zip(results).filter(|(_, result)| **result == JobResult::Settled(Savepoint::Keep));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
@@ -217,20 +218,20 @@ impl From<rusqlite::Error> for Failed {
     }
 }
 
-/// Does all but those that are `hurt`.
+/// Does all but those that are `excluded`, by their positions.
 fn transact(
     db: &Connection,
     jobs: &mut [Box<dyn WriteJob>],
-    hurt: &[usize],
+    excluded: &[usize],
 ) -> Result<Vec<JobResult>, Failed> {
     // Takes the write lock now: a lock that is first wanted by a later statement can fail with `BUSY` there, when
     // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
     let results = jobs.iter_mut().enumerate().map(|(at, job)| {
-        if hurt.contains(&at) {
+        if excluded.contains(&at) {
             return Ok(JobResult::Broken);
         }
-        one(db, job.as_mut()).map_err(|error| Failed { error, by: Some(at) })
+        run_job(db, job.as_mut()).map_err(|error| Failed { error, by: Some(at) })
     });
     let results = results.collect::<Result<_, _>>()?;
     run(db, "COMMIT")?;
@@ -238,7 +239,7 @@ fn transact(
 }
 
 /// Does one write; an error is one of the whole group.
-fn one(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
+fn run_job(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
     // The savepoint is opened outside `catch_unwind`: a panic leaves it open, to be rolled back below.
     run(db, "SAVEPOINT one")?;
     // A connection is as usable after a panic as before: every statement is reset when it is dropped.

@@ -44,6 +44,7 @@ fn add(db: &Connection, counted: &HashMap<(i64, i64), u64>) -> rusqlite::Result<
 }
 
 fn all(db: &Connection, account: Option<i64>) -> rusqlite::Result<Vec<Uses>> {
+    // `Tenant::number` packs account * 2 + environment.
     db.prepare(
         "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses u \
          JOIN api_keys k ON k.id = u.api_key WHERE ?1 IS NULL OR k.tenant / 2 = ?1 \

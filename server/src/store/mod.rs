@@ -101,14 +101,14 @@ struct Inner {
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
-    /// The turn at mass writes, which goes round.
+    /// Held by the one mass write that runs; tenants take turns. Holds the resets that are being erased.
     mass_writes: tokio::sync::Mutex<resets::UnderWay>,
     /// Whether the write-ahead log may still hold what was erased.
     log_holds_erased: AtomicBool,
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
-    /// Rows of due parcels that cannot be read, of which the log says so already.
+    /// Unreadable rows of due parcels that are already in the log.
     passed_over: Mutex<HashSet<i64>>,
     mode: Mode,
 }
@@ -138,7 +138,8 @@ pub enum Commit {
     DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
     VersionConflict,
-    /// They have not come back in 5 s.
+    /// No answer within 5 s (they may still be committed), or another process held the database (nothing
+    /// was done).
     Busy,
     /// Too many wait; they were not taken.
     Full,
@@ -162,8 +163,8 @@ impl Store {
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
-    /// its turn to write, blocking its thread. A file that is not there is made; one that is there and
-    /// empty was to hold something.
+    /// its turn to write, blocking its thread. A missing file is created. An existing empty one is refused,
+    /// because the caller expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
         let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
@@ -271,7 +272,7 @@ impl Store {
         self.call_within(Some(WRITE_TIMEOUT), run).await
     }
 
-    /// As [`Store::call`], with another patience; none waits until it is known what came of it.
+    /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
     async fn call_within<T, F>(&self, patience: Option<Duration>, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

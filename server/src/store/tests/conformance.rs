@@ -1,4 +1,4 @@
-//! What every store must do: each promise takes an empty store, and is made a test of each engine.
+//! What the store must do in a file and in memory: each promise takes an empty store, and is made a test of each mode.
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
@@ -31,18 +31,19 @@ pub(in crate::store) fn panic_if_asked(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
-/// Makes each promise a test of each engine: a further engine is one more line here.
+/// Makes each promise a test of each mode of the `SQLite` store. Some of them reach into `SQLite`: another engine could
+/// take only the rest.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
-        engine!(file, crate::store::tests::conformance::file(), [$($promise),+]);
-        engine!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
+        mode!(file, crate::store::tests::conformance::file(), [$($promise),+]);
+        mode!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
     };
 }
 
-/// Makes each promise a test of one engine; what opens it gives an empty store, and what must outlive it.
-macro_rules! engine {
-    ($engine:ident, $open:expr, [$($promise:ident),+]) => {
-        mod $engine {
+/// Makes each promise a test of one mode; what opens it gives an empty store, and what must outlive it.
+macro_rules! mode {
+    ($mode:ident, $open:expr, [$($promise:ident),+]) => {
+        mod $mode {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
                 let (store, _outlives) = $open;
