@@ -183,11 +183,14 @@ impl Gate {
         counted(self.api.service.admit(limited, now), now)
     }
 
-    /// Refuses a request without a valid key; it counts against its address, so that keys cannot be
+    /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
     /// guessed at speed.
     fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
-        let limited = Limited::Address(self.api.environment, client);
-        let (quota, admitted) = counted(self.api.service.admit(limited, now), now);
+        let limit = match self.policy.principal {
+            Principal::Anyone(limit) => limit,
+            Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,
+        };
+        let (quota, admitted) = self.admit_anyone(limit, client, now);
         (quota, admitted.and(Err(refusal)))
     }
 }

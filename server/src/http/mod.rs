@@ -52,6 +52,8 @@ pub(crate) use openapi::Document;
 pub(crate) use openapi::described;
 pub(crate) use request_body::{drain_bodies, read_body};
 #[cfg(feature = "server")]
+pub(crate) use routes::OPERATORS;
+#[cfg(feature = "server")]
 pub use routes::admin_router;
 pub(crate) use routes::{router, router_through};
 

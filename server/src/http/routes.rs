@@ -26,6 +26,10 @@ pub(crate) fn router_through(api: Api, between: impl Fn(Router<Api>) -> Router<A
     assemble(api.environment.code(), areas, api)
 }
 
+/// What logs and metrics call the operators' listener.
+#[cfg(feature = "server")]
+pub(crate) const OPERATORS: &str = "operators";
+
 /// The operators' listener: the dashboard, the admin API, probes and metrics.
 #[cfg(feature = "server")]
 pub fn admin_router(api: Api) -> Router {
@@ -36,7 +40,7 @@ pub fn admin_router(api: Api) -> Router {
         .route(openapi::PATH, openapi::admin_route())
         .with(|routes| routes.fallback(not_found));
     let areas = [dashboard::area(), admin::area(&api), probes(), metrics, rest];
-    assemble("operators", areas, api)
+    assemble(OPERATORS, areas, api)
 }
 
 /// The API, version 1.
@@ -126,7 +130,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use crate::mock::MockServer;
+    use crate::{http::client_address::Peer, mock::MockServer};
 
     async fn asked(routes: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).header("accept", "text/html");
@@ -142,6 +146,25 @@ mod tests {
             _ => "other",
         };
         (status, form.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_bad_host_on_the_operators_side_counts_nothing_against_the_api() {
+        let server = MockServer::builder().rate_limits(true).start().await;
+        let remaining = async |routes: Router, path: &str, host: &str| {
+            let mut request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
+            request.extensions_mut().insert(Peer([192, 0, 2, 1].into()));
+            let answer = routes.oneshot(request).await.unwrap();
+            let remaining = answer.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned();
+            (answer.status().as_u16(), remaining.parse::<u32>().unwrap())
+        };
+        let (_, all) = remaining(router(server.api()), "/nowhere", "a.test").await;
+        for path in ["/nowhere", "/admin/v1/keys", "/metrics"] {
+            let (status, _) = remaining(admin_router(server.api()), path, "x@a.test").await;
+            assert_eq!(status, 400, "{path}");
+        }
+        let next = remaining(router(server.api()), "/nowhere", "a.test").await;
+        assert_eq!(next, (404, all - 1));
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     clock::GuardedClock,
     domain::{Countries, Secrets, Site, access, site::local_url},
-    http::{Api, ConnectionLimits, Listener, Stop, admin_router, router},
+    http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
     service::{NewKeyRequest, Service, Settings},
     store::Store,
@@ -203,8 +203,9 @@ fn listen(
         let connections = ConnectionLimits { listener, per_address, exempt, metrics };
         Listener::start_within(connections, socket, routes, stop.clone())
     };
+    // The operators' side serves both environments, and reads none from its `Api`, which has to hold one.
     let operators = admin_router(api(Environment::Production));
-    let mut listeners = vec![start("operators", sockets.admin, operators)];
+    let mut listeners = vec![start(OPERATORS, sockets.admin, operators)];
     let apis =
         [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
     for (environment, socket) in apis {
