@@ -91,7 +91,8 @@ impl StoredScope for ApiKeyScope {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let [tenant, account, countries, ip_list, rate_limit] = [0, 1, 2, 3, 4].map(|n| FIRST_SCOPE_COLUMN + n);
+        let [tenant, account, countries, ip_list, rate_limit] =
+            [0, 1, 2, 3, 4].map(|n| FIRST_SCOPE_COLUMN + n);
         Ok(Self {
             tenant: Tenant::from_number(row.get(tenant)?),
             account: row.get(account)?,

@@ -201,7 +201,10 @@ fn ensure_rolled_back(db: &Connection) -> bool {
 }
 
 fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
-    let kept = jobs.iter().zip(results).filter(|(_, result)| **result == JobResult::Settled(Savepoint::Keep));
+    let kept = jobs
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| **result == JobResult::Settled(Savepoint::Keep));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
