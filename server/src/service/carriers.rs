@@ -7,11 +7,11 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Carrier, Service, changes::of_item, failed, idempotency::MAX_TRIES};
+use super::{Carrier, Service, changes::of_item, idempotency::MAX_TRIES, refusal_for_commit};
 use crate::{
     clock::Millis,
-    domain::{Refusal, Report, Scan, State, carrier},
-    store::Commit,
+    domain::{CarrierReport, Refusal, Scan, State, carrier},
+    store::CommitOutcome,
 };
 
 /// The result of one event, for its carrier.
@@ -43,7 +43,7 @@ impl Service {
         &self,
         environment: Environment,
         number: &str,
-        report: &Report,
+        report: &CarrierReport,
         now: Millis,
     ) -> Result<EventResult, Refusal> {
         let Ok(number) = TrackingNumber::parse(number) else {
@@ -60,17 +60,17 @@ impl Service {
             let parcel = self.up_to_date(parcel).await?;
             let (told, changes) = carrier::take(&parcel, report.clone(), now);
             match self.store.commit(changes).await {
-                Commit::Committed => return Ok(told),
-                Commit::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
-                Commit::VersionConflict => {}
-                outcome => return Err(failed(&outcome)),
+                CommitOutcome::Committed => return Ok(told),
+                CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
+                CommitOutcome::VersionConflict => {}
+                outcome => return Err(refusal_for_commit(&outcome)),
             }
         }
         Err(Refusal::unavailable())
     }
 }
 
-fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
+fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refusal> {
     // The rules let no status pass that has no state.
     let state = State::from_status(&event.status).ok_or(ErrorCode::InternalError)?;
     let scan = Scan {
@@ -79,7 +79,7 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
         location: event.location.clone(),
         description: event.description.clone(),
     };
-    Ok(Report {
+    Ok(CarrierReport {
         carrier: carrier.key.scope.carrier,
         event_id: event.event_id.clone(),
         code: event.carrier_code.clone(),

@@ -8,7 +8,7 @@ use parcelo::{
 
 use super::{
     Answer, Caller, Keyed, Refusal, Service,
-    idempotency::{Decision, MAX_TRIES, Replay, Written},
+    idempotency::{Decision, MAX_TRIES, ReplayCheck, Written},
 };
 use crate::domain::{Op, ParcelRow, Tenant, labels, to_body, void};
 
@@ -21,9 +21,9 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let operation = Operation::VoidOrders;
         let sent = (request.body, request.header_key);
-        let (key, said) = match self.check_replay(caller, operation, sent, "").await? {
-            Replay::Answered(answer) => return Ok(answer),
-            Replay::New(key, said) => (key, said),
+        let (key, fingerprint) = match self.check_replay(caller, operation, sent, "").await? {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
         let asked = rules::check_void(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
@@ -36,7 +36,7 @@ impl Service {
                 void::void(&asked, &found, request.request_id, now)?;
             let decision = Decision { body, expect, ops };
             if let Written::Answered(answer) =
-                self.write(caller, (key, said), decision, now).await?
+                self.write(caller, (key, fingerprint), decision, now).await?
             {
                 return Ok(answer);
             }
@@ -54,9 +54,9 @@ impl Service {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
         let sent = (request.body, request.header_key);
-        let (key, said) = match self.check_replay(caller, operation, sent, &subject).await? {
-            Replay::Answered(answer) => return Ok(answer),
-            Replay::New(key, said) => (key, said),
+        let (key, fingerprint) = match self.check_replay(caller, operation, sent, &subject).await? {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
         rules::check_reprint(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
@@ -73,7 +73,7 @@ impl Service {
                 ops: vec![Op::Reprint { parcel: parcel.key, at: now }],
             };
             if let Written::Answered(answer) =
-                self.write(caller, (key, said), decision, now).await?
+                self.write(caller, (key, fingerprint), decision, now).await?
             {
                 return Ok(answer);
             }

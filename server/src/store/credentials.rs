@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, CarrierNumber, Countries, KeyRecord, NewCredential, Tenant,
+        AccountRowId, ApiKeyRecord, CarrierRowId, Countries, NewCredential, Tenant,
         credentials::{
             AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret, OLD_SECRETS, OldSecret,
         },
@@ -133,7 +133,7 @@ impl StoredScope for CarrierScope {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let carrier = CarrierNumber(row.get(FIRST_SCOPE_COLUMN)?);
+        let carrier = CarrierRowId(row.get(FIRST_SCOPE_COLUMN)?);
         Ok(Self { carrier, environment: read_environment(row, FIRST_SCOPE_COLUMN + 1)? })
     }
 }
@@ -224,7 +224,7 @@ impl Store {
     }
 
     /// An account's API keys, newest first, revoked or not.
-    pub async fn keys_of(&self, account: AccountKey) -> Result<Vec<KeyRecord>, StoreError> {
+    pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError> {
         // `Tenant::number` packs account * 2 + environment.
         self.read(|db| many(db, "WHERE k.tenant / 2 = ?1 ORDER BY k.id DESC", [account.0]))
     }
@@ -235,7 +235,7 @@ impl Store {
         &self,
         id: &str,
         secret: NewSecret,
-    ) -> Result<Option<KeyRecord>, StoreError> {
+    ) -> Result<Option<ApiKeyRecord>, StoreError> {
         let id = id.to_owned();
         self.write_credentials(move |db| rotate(db, &id, &secret)).await
     }
@@ -260,7 +260,7 @@ impl Store {
 
 /// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it
 /// was given before: so the latest rotation says when all of them are gone.
-fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> rusqlite::Result<Option<KeyRecord>> {
+fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> rusqlite::Result<Option<ApiKeyRecord>> {
     let key = "SELECT id FROM api_keys WHERE public_id = ?1 AND revoked_at IS NULL";
     if let Some(key) = db.query_row(key, [id], |row| row.get::<_, i64>(0)).optional()? {
         let until = secret.old_until.0;

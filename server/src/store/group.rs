@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    Commit, apply,
+    CommitOutcome, apply,
     error::{is_busy, is_constraint, is_corrupt, is_fatal},
     health::{Health, Lost},
 };
@@ -23,7 +23,7 @@ use super::{
 /// One write: what it does to the database, and how its caller is answered.
 pub(super) trait WriteJob: Send {
     /// Writes, inside a savepoint.
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint>;
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction>;
     /// Answers the caller.
     fn answer(self: Box<Self>, result: JobResult);
     /// How many orders it writes.
@@ -32,20 +32,20 @@ pub(super) trait WriteJob: Send {
     }
 }
 
-/// What becomes of a write's savepoint.
+/// What is to be done with a write's savepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Savepoint {
-    /// It is kept.
-    Keep,
+pub(super) enum SavepointAction {
+    /// The write stands.
+    Release,
     /// The write refuses; whatever it did is undone.
-    Undo,
+    RollBack,
 }
 
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobResult {
     /// It was done and is durable, or it refused and the reason is durable.
-    Settled(Savepoint),
+    Settled(SavepointAction),
     /// Another process held the database; nothing was done.
     Busy,
     /// It failed and is not acknowledged. Nothing was done, unless it was the commit's own fsync that
@@ -56,39 +56,40 @@ pub(super) enum JobResult {
 /// Changes on their way to the database.
 pub(super) struct Mutation {
     ready: apply::Ready,
-    outcome: Commit,
-    /// Whether an event was enqueued, and who is notified of it.
-    enqueued: (bool, Arc<Notify>),
-    caller: oneshot::Sender<Commit>,
+    outcome: CommitOutcome,
+    has_enqueued: bool,
+    /// Notified when an event was enqueued.
+    dispatcher: Arc<Notify>,
+    caller: oneshot::Sender<CommitOutcome>,
 }
 
 impl Mutation {
     pub(super) fn new(
         ready: apply::Ready,
-        wake: Arc<Notify>,
-    ) -> (Box<Self>, oneshot::Receiver<Commit>) {
+        dispatcher: Arc<Notify>,
+    ) -> (Box<Self>, oneshot::Receiver<CommitOutcome>) {
         let (caller, answer) = oneshot::channel();
-        let (outcome, enqueued) = (Commit::Broken, (false, wake));
-        (Box::new(Self { ready, outcome, enqueued, caller }), answer)
+        let outcome = CommitOutcome::Broken;
+        (Box::new(Self { ready, outcome, has_enqueued: false, dispatcher, caller }), answer)
     }
 }
 
 impl WriteJob for Mutation {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
-        (self.outcome, self.enqueued.0) = apply::apply(db, &self.ready)?;
-        let done = matches!(self.outcome, Commit::Committed);
-        Ok(if done { Savepoint::Keep } else { Savepoint::Undo })
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
+        (self.outcome, self.has_enqueued) = apply::apply(db, &self.ready)?;
+        let done = matches!(self.outcome, CommitOutcome::Committed);
+        Ok(if done { SavepointAction::Release } else { SavepointAction::RollBack })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == JobResult::Settled(Savepoint::Keep) && self.enqueued.0 {
-            self.enqueued.1.notify_one();
+        if result == JobResult::Settled(SavepointAction::Release) && self.has_enqueued {
+            self.dispatcher.notify_one();
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {
             JobResult::Settled(_) => self.outcome,
-            JobResult::Busy => Commit::Busy,
-            JobResult::Broken => Commit::Broken,
+            JobResult::Busy => CommitOutcome::Busy,
+            JobResult::Broken => CommitOutcome::Broken,
         });
     }
 
@@ -98,56 +99,56 @@ impl WriteJob for Mutation {
 }
 
 /// A plain call on its way to the database.
-pub(super) struct Call<T, F> {
+pub(super) struct PlainWrite<T, F> {
     run: F,
-    made: Option<rusqlite::Result<T>>,
-    caller: oneshot::Sender<Called<T>>,
+    result: Option<rusqlite::Result<T>>,
+    caller: oneshot::Sender<PlainWriteOutcome<T>>,
 }
 
 /// What became of a plain call.
-pub(super) enum Called<T> {
+pub(super) enum PlainWriteOutcome<T> {
     Done(rusqlite::Result<T>),
     Busy,
     Broken,
 }
 
-impl<T, F> Call<T, F>
+impl<T, F> PlainWrite<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<Called<T>>) {
+    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<PlainWriteOutcome<T>>) {
         let (caller, answer) = oneshot::channel();
-        (Box::new(Self { run, made: None, caller }), answer)
+        (Box::new(Self { run, result: None, caller }), answer)
     }
 }
 
-impl<T, F> WriteJob for Call<T, F>
+impl<T, F> WriteJob for PlainWrite<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
         match (self.run)(db) {
             Err(error) if is_constraint(&error) => {
-                self.made = Some(Err(error));
-                Ok(Savepoint::Undo)
+                self.result = Some(Err(error));
+                Ok(SavepointAction::RollBack)
             }
-            made => {
-                self.made = Some(Ok(made?));
-                Ok(Savepoint::Keep)
+            done => {
+                self.result = Some(Ok(done?));
+                Ok(SavepointAction::Release)
             }
         }
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        let called = match (result, self.made) {
-            (JobResult::Settled(_), Some(made)) => Called::Done(made),
-            (JobResult::Busy, _) => Called::Busy,
-            (JobResult::Settled(_) | JobResult::Broken, _) => Called::Broken,
+        let outcome = match (result, self.result) {
+            (JobResult::Settled(_), Some(done)) => PlainWriteOutcome::Done(done),
+            (JobResult::Busy, _) => PlainWriteOutcome::Busy,
+            (JobResult::Settled(_) | JobResult::Broken, _) => PlainWriteOutcome::Broken,
         };
         // A caller that has gone needs no answer.
-        let _gone = self.caller.send(called);
+        let _gone = self.caller.send(outcome);
     }
 }
 
@@ -204,7 +205,7 @@ fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
     let kept = jobs
         .iter()
         .zip(results)
-        .filter(|(_, result)| **result == JobResult::Settled(Savepoint::Keep));
+        .filter(|(_, result)| **result == JobResult::Settled(SavepointAction::Release));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
@@ -247,11 +248,13 @@ fn run_job(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResul
     run(db, "SAVEPOINT one")?;
     // A connection is as usable after a panic as before: every statement is reset when it is dropped.
     match catch_unwind(AssertUnwindSafe(|| job.apply(db))) {
-        Ok(Ok(Savepoint::Keep)) => {
+        Ok(Ok(SavepointAction::Release)) => {
             run(db, "RELEASE one")?;
-            Ok(JobResult::Settled(Savepoint::Keep))
+            Ok(JobResult::Settled(SavepointAction::Release))
         }
-        Ok(Ok(Savepoint::Undo)) => undo(db, JobResult::Settled(Savepoint::Undo)),
+        Ok(Ok(SavepointAction::RollBack)) => {
+            undo(db, JobResult::Settled(SavepointAction::RollBack))
+        }
         // In autocommit mode the transaction, savepoints and all, is gone: nothing of this group stands.
         Ok(Err(error)) if is_fatal(&error) || db.is_autocommit() => Err(error),
         Ok(Err(error)) => {

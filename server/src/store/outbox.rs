@@ -13,7 +13,7 @@ use super::parcels::read_state;
 use crate::{
     clock::Millis,
     domain::{
-        Event, NewManifest, NewParcel, ParcelKey, State, Tenant,
+        Event, NewManifest, NewParcel, ParcelRowId, State, Tenant,
         webhooks::{self, AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
 };
@@ -53,7 +53,7 @@ pub(super) struct Subject {
 }
 
 /// Enqueues the events of the new parcel in row `row`; true if there are any.
-pub(super) fn created(
+pub(super) fn enqueue_creation(
     db: &Connection,
     parcel: &NewParcel,
     row: i64,
@@ -66,7 +66,7 @@ pub(super) fn created(
 }
 
 /// Enqueues the event of the new manifest in row `row`; true if there is one.
-pub(super) fn submitted(
+pub(super) fn enqueue_manifest(
     db: &Connection,
     manifest: &NewManifest,
     row: i64,
@@ -81,7 +81,7 @@ pub(super) fn submitted(
 /// What is needed of a parcel before its state changes; none when its tenant has no endpoint.
 pub(super) fn transition_subject(
     db: &Connection,
-    parcel: ParcelKey,
+    parcel: ParcelRowId,
 ) -> rusqlite::Result<Option<TransitionSubject>> {
     let mut find = db.prepare_cached(
         "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state \
@@ -100,10 +100,10 @@ pub(super) fn transition_subject(
 }
 
 /// Enqueues the events of a parcel's new state; true if there are any.
-pub(super) fn moved(
+pub(super) fn enqueue_move(
     db: &Connection,
     parcel_before: &TransitionSubject,
-    (parcel, event): (ParcelKey, &Event),
+    (parcel, event): (ParcelRowId, &Event),
     now: Millis,
 ) -> rusqlite::Result<bool> {
     let TransitionSubject { subscription, id, state } = *parcel_before;

@@ -179,7 +179,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 21] = [
+    let table: [(&[&str], &str); 23] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
