@@ -7,7 +7,7 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Carrier, Service, changes::of_item, idempotency::MAX_TRIES, refusal_for_commit};
+use super::{Carrier, Service, idempotency::MAX_TRIES, parcels::of_item, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{CarrierReport, Refusal, Scan, State, carrier},

@@ -90,13 +90,8 @@ impl Service {
     ) -> Result<Written, Refusal> {
         let Decision { body, expect, ops } = decision;
         let tenant = caller.tenant();
-        let record = IdempotencyRecord {
-            key,
-            tenant,
-            fingerprint,
-            first_seen: now,
-            body: body.clone(),
-        };
+        let record =
+            IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body: body.clone() };
         match self
             .store
             .commit(Changes { now, idempotency_record: Some(record), expect, ops })

@@ -6,7 +6,6 @@
 pub(crate) mod authentication;
 mod called_at;
 mod carriers;
-mod changes;
 mod clock;
 pub(crate) mod credentials;
 #[cfg(feature = "server")]
@@ -15,6 +14,7 @@ mod deliveries;
 pub(crate) mod endpoints;
 pub(crate) mod idempotency;
 mod key_cache;
+mod labels;
 mod legacy;
 mod limiter;
 mod lists;

@@ -1,5 +1,5 @@
-//! POST /api/v1/orders/create: replay, country, rules, then one commit
-//! (docs/api.md, Order of checks).
+//! POST /api/v1/orders/create: replay, country, rules, then one commit (docs/api.md, Order of checks);
+//! POST /api/v1/orders/void.
 
 use parcelo::{
     ErrorCode, Operation, OrderRequest,
@@ -10,13 +10,13 @@ use parcelo::{
 use serde_json::Value;
 
 use super::{
-    Answer, Caller, Service,
-    idempotency::{ReplayCheck, on_conflict},
+    Answer, Caller, Keyed, Service,
+    idempotency::{Decision, MAX_TRIES, ReplayCheck, Written, on_conflict},
     refusal_for_commit,
 };
 use crate::{
     clock::Millis,
-    domain::{Countries, RecordKey, Refusal, create, create::Creation},
+    domain::{Countries, RecordKey, Refusal, create, create::Creation, void},
     store::CommitOutcome,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 const MAX_DRAWS: u32 = 3;
 
 impl Service {
-    /// Creates the order that a request's body describes.
+    /// Creates the order that a request's body describes. It takes no [`Keyed`]: its answer holds no request id.
     pub async fn create_order(
         &self,
         caller: &Caller,
@@ -46,6 +46,37 @@ impl Service {
             // The rules let no order pass without a sound key.
             let idempotency = (key.ok_or(ErrorCode::InternalError)?, fingerprint);
             if let Some(answer) = self.commit_order(caller, accepted, idempotency, now).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// Voids the orders that a request names (docs/api.md, Void orders).
+    pub async fn void_orders(
+        &self,
+        caller: &Caller,
+        request: Keyed<'_>,
+    ) -> Result<Answer, Refusal> {
+        let operation = Operation::VoidOrders;
+        let sent = (request.body, request.header_key);
+        let (key, fingerprint) = match self.check_replay(caller, operation, sent, "").await? {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
+        };
+        let asked = rules::check_void(request.body, request.header_key)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
+        for _ in 0..MAX_TRIES {
+            let now = self.now();
+            let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
+            let void::Voiding { body, expect, ops } =
+                void::void(&asked, &found, request.request_id, now)?;
+            let decision = Decision { body, expect, ops };
+            if let Written::Answered(answer) =
+                self.write(caller, (key, fingerprint), decision, now).await?
+            {
                 return Ok(answer);
             }
         }
