@@ -175,7 +175,7 @@ fn settings() -> Settings {
     let site = |environment| Site {
         environment,
         base_url: "http://127.0.0.1".to_owned(),
-        labels_host: "http://127.0.0.1/files".to_owned(),
+        labels_base_url: "http://127.0.0.1/files".to_owned(),
     };
     Settings {
         production: site(Environment::Production),

@@ -67,7 +67,7 @@ impl Ids {
     }
 
     /// 13 random Crockford base32 characters: 65 bits.
-    pub fn tracking_tail(&self) -> String {
+    pub fn random_suffix(&self) -> String {
         self.array::<13>().iter().map(|byte| letter(CROCKFORD, *byte)).collect()
     }
 
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_seed_repeats_and_the_operating_system_does_not() {
-        let make = |ids: &Ids| (ids.ulid(Millis(7)), ids.tracking_tail(), ids.key_bytes());
+        let make = |ids: &Ids| (ids.ulid(Millis(7)), ids.random_suffix(), ids.key_bytes());
         assert_eq!(make(&Ids::seeded(1)), make(&Ids::seeded(1)));
         assert_ne!(make(&Ids::seeded(1)), make(&Ids::seeded(2)));
         assert_ne!(make(&Ids::random()), make(&Ids::random()));
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_followed_a_position_follows_again_for_a_seed_and_never_otherwise() {
         for (ids, again) in [(Ids::seeded(1), true), (Ids::random(), false)] {
-            let _ = ids.tracking_tail();
+            let _ = ids.random_suffix();
             let position = ids.seed_position();
             let first: Vec<_> = (0..1_000).map(|_| ids.ulid(Millis(0))).collect();
             ids.resume_from(&position);

@@ -51,7 +51,7 @@ pub mod internals {
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{
-            credentials::{ApiKeyScope, Countries, KeyRecord},
+            credentials::{ApiKeyRecord, ApiKeyScope, Countries},
             legacy::{Era, FIELDS as LEGACY_FIELDS},
             limit::{Admission, Quota, Windows},
             scenario::SCENARIOS,
@@ -59,7 +59,7 @@ pub mod internals {
             session::SESSION_LIFETIME,
             site::Site,
             state::State,
-            tenant::{AccountKey, Tenant},
+            tenant::{AccountRowId, Tenant},
             webhooks::{
                 IN_FLIGHT,
                 endpoint::DisabledBy,
@@ -76,7 +76,7 @@ pub mod internals {
         ids::Ids,
         service::{
             Service,
-            authentication::{Caller, Visitor},
+            authentication::Caller,
             credentials::NewKeyRequest,
             endpoints::EndpointRequest,
             idempotency::Keyed,

@@ -3,11 +3,12 @@
 use super::State;
 use crate::clock::Millis;
 
-/// How many parcels that were created on a day are in a state now.
+/// How many of the parcels created on a day are in a state now: a parcel voided today counts under the day it was
+/// created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
-    /// The day, since 1970 began, in UTC.
-    pub day: i64,
+pub struct ParcelCount {
+    /// The day of creation, since 1970 began, in UTC.
+    pub created_day: i64,
     /// The state.
     pub state: State,
     /// How many.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use ulid::Ulid;
 
 use super::{
-    AccountRecord, CarrierKeyRecord, KeyRecord, Report, TokenRecord,
+    AccountRecord, AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, CarrierReport,
     carrier::LoggedException,
     webhooks::{DisabledBy, Endpoint, LoggedAttempt, LoggedDelivery},
 };
@@ -33,7 +33,7 @@ pub(crate) struct NewApiKey {
 
 impl NewApiKey {
     /// The key with what is kept of it.
-    pub(crate) fn new(key: &parcelo::ApiKey, record: &KeyRecord) -> Self {
+    pub(crate) fn new(key: &parcelo::ApiKey, record: &ApiKeyRecord) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -59,7 +59,7 @@ pub(crate) struct RotatedApiKey {
 
 impl RotatedApiKey {
     /// The key with what is kept of it.
-    pub(crate) fn new(key: &parcelo::ApiKey, record: &KeyRecord, now: Millis) -> Self {
+    pub(crate) fn new(key: &parcelo::ApiKey, record: &ApiKeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
@@ -91,7 +91,7 @@ pub(crate) struct ApiKeyView {
 
 impl ApiKeyView {
     /// The key as it is at a moment.
-    pub(crate) fn new(record: &KeyRecord, now: Millis) -> Self {
+    pub(crate) fn new(record: &ApiKeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -170,7 +170,7 @@ pub(crate) struct NewTokenView {
 
 impl NewTokenView {
     /// The token with what is kept of it.
-    pub(crate) fn new(token: &parcelo::admin::AdminToken, record: &TokenRecord) -> Self {
+    pub(crate) fn new(token: &parcelo::admin::AdminToken, record: &AdminTokenRecord) -> Self {
         let (token_id, name) = (record.id.clone(), record.name.clone());
         Self { token_id, token: token.secret().to_owned(), name }
     }
@@ -189,8 +189,8 @@ pub(crate) struct TokenView {
     revoked_at: Option<String>,
 }
 
-impl From<&TokenRecord> for TokenView {
-    fn from(record: &TokenRecord) -> Self {
+impl From<&AdminTokenRecord> for TokenView {
+    fn from(record: &AdminTokenRecord) -> Self {
         Self {
             token_id: record.id.clone(),
             last4: record.last4.clone(),
@@ -382,7 +382,7 @@ pub(crate) struct ExceptionView {
 impl From<&LoggedException> for ExceptionView {
     fn from(logged: &LoggedException) -> Self {
         let exception = &logged.exception;
-        let Report { event_id, code, scan, .. } = &exception.report;
+        let CarrierReport { event_id, code, scan, .. } = &exception.report;
         Self {
             tracking_number: logged.tracking_number.to_string(),
             carrier: logged.carrier_name.clone(),

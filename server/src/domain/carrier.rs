@@ -4,7 +4,8 @@
 use parcelo::{TrackingNumber, admin::CarrierOutcome};
 
 use super::{
-    CarrierException, Cause, Changes, Event, Op, ParcelRow, Refusal, Report, Scan, SeenEvent, State,
+    AcceptedCarrierEvent, CarrierException, CarrierReport, Cause, Changes, Event, Op, ParcelRow,
+    Refusal, Scan, State,
 };
 use crate::clock::Millis;
 
@@ -57,7 +58,7 @@ pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
 /// not marked as taken: sent again, it is judged again, since scans come out of order.
 pub(crate) fn take(
     parcel: &ParcelRow,
-    report: Report,
+    report: CarrierReport,
     now: Millis,
 ) -> (Result<CarrierOutcome, Refusal>, Changes) {
     let (told, ops) = match judge_scan(parcel, report.scan.clone()) {
@@ -71,16 +72,25 @@ pub(crate) fn take(
                 report,
                 refused_at: now,
             };
-            (Err(illegal.into()), vec![Op::Exception(Box::new(exception))])
+            (Err(illegal.into()), vec![Op::LogCarrierException(Box::new(exception))])
         }
     };
-    (told, Changes { now, replay: None, expect: vec![(parcel.key, parcel.version)], ops })
+    (
+        told,
+        Changes { now, idempotency_record: None, expect: vec![(parcel.key, parcel.version)], ops },
+    )
 }
 
-fn and_seen(mut ops: Vec<Op>, parcel: &ParcelRow, report: Report) -> Vec<Op> {
-    let Report { carrier, event_id, code, scan: _ } = report;
+fn and_seen(mut ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
+    let CarrierReport { carrier, event_id, code, scan: _ } = report;
     let sequence = parcel.last_sequence + 1;
-    ops.push(Op::CarrierSeen(SeenEvent { carrier, event_id, parcel: parcel.key, sequence, code }));
+    ops.push(Op::RecordCarrierEvent(AcceptedCarrierEvent {
+        carrier,
+        event_id,
+        parcel: parcel.key,
+        sequence,
+        code,
+    }));
     ops
 }
 
@@ -108,20 +118,20 @@ mod tests {
 
     use super::*;
     use crate::domain::{
-        AccountKey, Step, Version, history,
+        AccountRowId, Step, Version, history,
         scenario::{self, SCENARIOS},
         state::TRANSITIONS,
     };
-    use crate::domain::{ParcelKey, Tenant};
+    use crate::domain::{ParcelRowId, Tenant};
 
     const BORN: Millis = Millis(1_767_600_000_000);
 
     fn parcel(number: &str, state: State) -> ParcelRow {
         ParcelRow {
-            key: ParcelKey(1),
+            key: ParcelRowId(1),
             version: Version(1),
             id: Ulid::nil(),
-            tenant: Tenant { account: AccountKey(1), environment: parcelo::Environment::Sandbox },
+            tenant: Tenant { account: AccountRowId(1), environment: parcelo::Environment::Sandbox },
             tracking_number: TrackingNumber::parse(number).unwrap(),
             state,
             created_at: BORN,

@@ -6,9 +6,9 @@ use ulid::Ulid;
 use super::{IdempotencyRecord, State, Tenant};
 use crate::clock::Millis;
 
-/// A parcel's number inside the database.
+/// A parcel's row id in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ParcelKey(pub i64);
+pub struct ParcelRowId(pub i64);
 
 /// How often a parcel's row has been written; a decision names the version it was made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,9 +20,9 @@ pub struct Changes {
     /// When it was decided.
     pub now: Millis,
     /// The idempotency record to be kept, for keyed writes.
-    pub replay: Option<IdempotencyRecord>,
+    pub idempotency_record: Option<IdempotencyRecord>,
     /// The parcels it was decided on, at the versions that were seen.
-    pub expect: Vec<(ParcelKey, Version)>,
+    pub expect: Vec<(ParcelRowId, Version)>,
     /// What to do, in this order.
     pub ops: Vec<Op>,
 }
@@ -37,39 +37,39 @@ pub enum Op {
     /// The parcel takes the event's state, and the event joins its history.
     Move {
         /// The parcel.
-        parcel: ParcelKey,
+        parcel: ParcelRowId,
         /// What happened.
         event: Event,
     },
     /// The event joins the parcel's history; its state stays.
     AddEvent {
         /// The parcel.
-        parcel: ParcelKey,
+        parcel: ParcelRowId,
         /// What happened.
         event: Event,
     },
     /// The carrier's event is taken and will not be again.
-    CarrierSeen(SeenEvent),
+    RecordCarrierEvent(AcceptedCarrierEvent),
     /// A carrier's event was refused; it joins the log.
-    Exception(Box<CarrierException>),
+    LogCarrierException(Box<CarrierException>),
     /// The parcel's next simulated step.
     Schedule {
         /// The parcel.
-        parcel: ParcelKey,
+        parcel: ParcelRowId,
         /// The step.
         step: Step,
     },
     /// The parcel's label is reprinted.
     Reprint {
         /// The parcel.
-        parcel: ParcelKey,
+        parcel: ParcelRowId,
         /// When.
         at: Millis,
     },
     /// The parcel has no further simulated steps.
     CancelSteps {
         /// The parcel.
-        parcel: ParcelKey,
+        parcel: ParcelRowId,
     },
 }
 
@@ -137,12 +137,12 @@ pub struct NewManifest {
     /// The [`Manifest`](parcelo::model::Manifest) as JSON.
     pub document: Vec<u8>,
     /// Its parcels.
-    pub parcels: Vec<ParcelKey>,
+    pub parcels: Vec<ParcelRowId>,
 }
 
 /// A carrier's number inside the database; all keys of one carrier share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CarrierNumber(pub i64);
+pub struct CarrierRowId(pub i64);
 
 /// A parcel was seen somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,9 +159,9 @@ pub struct Scan {
 
 /// A scan as a carrier reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct CarrierReport {
     /// The carrier.
-    pub carrier: CarrierNumber,
+    pub carrier: CarrierRowId,
     /// The carrier's own id of the event.
     pub event_id: String,
     /// The carrier's own code.
@@ -172,13 +172,13 @@ pub struct Report {
 
 /// A carrier's event that was taken; the same one is not taken again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenEvent {
+pub struct AcceptedCarrierEvent {
     /// The carrier.
-    pub carrier: CarrierNumber,
+    pub carrier: CarrierRowId,
     /// The carrier's own id of the event.
     pub event_id: String,
     /// The parcel.
-    pub parcel: ParcelKey,
+    pub parcel: ParcelRowId,
     /// Its place in the parcel's history.
     pub sequence: u32,
     /// The carrier's own code.
@@ -191,11 +191,11 @@ pub struct CarrierException {
     /// Whose parcel it is.
     pub tenant: Tenant,
     /// The parcel.
-    pub parcel: ParcelKey,
+    pub parcel: ParcelRowId,
     /// Where the parcel stood.
     pub from: State,
     /// What the carrier had reported.
-    pub report: Report,
+    pub report: CarrierReport,
     /// When it was refused.
     pub refused_at: Millis,
 }
@@ -204,7 +204,7 @@ pub struct CarrierException {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParcelRow {
     /// Its number inside the database.
-    pub key: ParcelKey,
+    pub key: ParcelRowId,
     /// How often it has been written.
     pub version: Version,
     /// The public id, without its prefix.

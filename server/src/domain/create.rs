@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{clock::Millis, ids::parcel_id};
 
-/// An order that keeps the rules, and all that its creation needs.
+/// A valid order, and all that its creation needs.
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
     /// Whose parcel it will be.
@@ -22,8 +22,8 @@ pub(crate) struct Creation<'a> {
     pub order: OrderRequest,
     /// What was odd about it.
     pub warnings: Vec<Warning>,
-    /// The idempotency key in its scope, and what the request said.
-    pub replay: (RecordKey, parcelo::model::Fingerprint),
+    /// The idempotency key in its scope, and the request's fingerprint.
+    pub idempotency: (RecordKey, parcelo::model::Fingerprint),
     /// The addresses that stand in the answer.
     pub site: &'a Site,
     /// Signs the label link.
@@ -34,28 +34,29 @@ pub(crate) struct Creation<'a> {
 pub(crate) fn create(
     creation: Creation<'_>,
     id: Ulid,
-    tail: &str,
+    random_suffix: &str,
     now: Millis,
 ) -> (Vec<u8>, Changes) {
-    let Creation { tenant, order, warnings, replay, site, secrets } = creation;
+    let Creation { tenant, order, warnings, idempotency, site, secrets } = creation;
     let country = order.receiver.address.country;
     let given = order.tracking_number.clone();
-    let number = given.unwrap_or_else(|| generated(tenant.environment, country, tail));
+    let number = given
+        .unwrap_or_else(|| generated_tracking_number(tenant.environment, country, random_suffix));
     let label_url = site.label_url(secrets, &number, id);
     let parcel = Parcel::new(parcel_id(id), number.clone(), label_url)
         .with_status(State::LabelGenerated.into())
         .with_created_at(now.to_utc());
     let body = to_body(&CreatedOrder::new(parcel).with_warnings(warnings));
     let record = IdempotencyRecord {
-        key: replay.0,
+        key: idempotency.0,
         tenant,
-        fingerprint: replay.1,
+        fingerprint: idempotency.1,
         first_seen: now,
         body: body.clone(),
     };
     let parcel = new_parcel(tenant, order, number, id, now);
     let ops = vec![Op::InsertParcel(Box::new(parcel))];
-    (body, Changes { now, replay: Some(record), expect: Vec::new(), ops })
+    (body, Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops })
 }
 
 fn new_parcel(
@@ -91,14 +92,20 @@ fn place(city: &str, country: CountryCode) -> String {
 }
 
 /// A number of our own: the sandbox's start with `SB`, and production's never do.
-fn generated(environment: Environment, country: CountryCode, tail: &str) -> TrackingNumber {
+fn generated_tracking_number(
+    environment: Environment,
+    country: CountryCode,
+    random_suffix: &str,
+) -> TrackingNumber {
     let prefix = match (environment, country.as_str()) {
         (Environment::Sandbox, code) => format!("SB{code}"),
+        // SB is the code of the Solomon Islands; XS is one that ISO 3166 leaves to its users, so no country has it.
         (Environment::Production, "SB") => "XS".to_owned(),
         (Environment::Production, code) => code.to_owned(),
     };
     #[expect(clippy::expect_used, reason = "2-4 letters and 13 of base32 are 15-17 characters")]
-    TrackingNumber::parse(&format!("{prefix}{tail}")).expect("a generated number is well formed")
+    TrackingNumber::parse(&format!("{prefix}{random_suffix}"))
+        .expect("a generated number is well formed")
 }
 
 #[cfg(test)]
@@ -115,7 +122,10 @@ mod tests {
         ];
         for (environment, country, number) in table {
             let country = CountryCode::parse(country).unwrap();
-            assert_eq!(generated(environment, country, "0123456789ABC").as_str(), number);
+            assert_eq!(
+                generated_tracking_number(environment, country, "0123456789ABC").as_str(),
+                number
+            );
         }
     }
 }

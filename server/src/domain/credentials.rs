@@ -7,7 +7,7 @@ use std::fmt;
 use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, admin::AllowedCountries};
 
-use super::{CarrierNumber, Tenant};
+use super::{CarrierRowId, Tenant};
 use crate::clock::Millis;
 
 /// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
@@ -28,14 +28,6 @@ pub enum Countries {
 }
 
 impl Countries {
-    /// Whether an order to `country` may be created.
-    pub fn allow(&self, country: CountryCode) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(list) => list.contains(&country),
-        }
-    }
-
     /// The codes on the wire; `["*"]` for every supported destination.
     pub fn to_wire(&self) -> Vec<&'static str> {
         match self {
@@ -95,11 +87,11 @@ pub struct Credential<S> {
 }
 
 /// An API key.
-pub type KeyRecord = Credential<ApiKeyScope>;
+pub type ApiKeyRecord = Credential<ApiKeyScope>;
 /// A carrier key; keys of one name in one environment are one carrier's.
 pub(crate) type CarrierKeyRecord = Credential<CarrierScope>;
 /// An admin token.
-pub(crate) type TokenRecord = Credential<AdminScope>;
+pub(crate) type AdminTokenRecord = Credential<AdminScope>;
 
 /// What an API key opens.
 #[derive(Clone, PartialEq, Eq)]
@@ -120,7 +112,7 @@ pub struct ApiKeyScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CarrierScope {
     /// Whose it is.
-    pub carrier: CarrierNumber,
+    pub carrier: CarrierRowId,
     /// The environment whose parcels it may report on.
     pub environment: Environment,
 }
@@ -211,16 +203,8 @@ impl fmt::Debug for NewSecret {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_list_of_countries_allows_what_is_on_it() {
-        let only = Countries::Only(vec![CountryCode::EC]);
-        assert!(only.allow(CountryCode::EC));
-        assert!(!only.allow(CountryCode::MX));
-        assert!(Countries::All.allow(CountryCode::MX));
-    }
-
-    fn record(old_secrets: Vec<OldSecret>, revoked_at: Option<Millis>) -> KeyRecord {
-        KeyRecord {
+    fn record(old_secrets: Vec<OldSecret>, revoked_at: Option<Millis>) -> ApiKeyRecord {
+        ApiKeyRecord {
             row: 1,
             id: "key_1".to_owned(),
             name: "Warehouse".to_owned(),

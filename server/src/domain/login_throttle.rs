@@ -48,7 +48,7 @@ pub(crate) struct LoginAttempt<'a> {
 
 /// By what failures are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Counted {
+enum CountedBy {
     Network(IpAddr),
     Account(String),
     /// An account and a network from which it was signed in to.
@@ -64,12 +64,12 @@ struct Failures {
 /// An attempt that was let through, and counts as a failure until it is taken back.
 #[derive(Debug)]
 #[must_use = "an attempt that did not fail has to be taken back"]
-pub(crate) struct Begun(Vec<Counted>);
+pub(crate) struct Begun(Vec<CountedBy>);
 
 /// The failures so far, and who is known.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
-    failures: LruCache<Counted, Failures>,
+    failures: LruCache<CountedBy, Failures>,
     known: LruCache<(String, IpAddr), ()>,
 }
 
@@ -112,26 +112,26 @@ impl LoginThrottle {
         self.known.insert(known(attempt), ());
     }
 
-    fn counted(&mut self, attempt: LoginAttempt<'_>) -> Vec<Counted> {
+    fn counted(&mut self, attempt: LoginAttempt<'_>) -> Vec<CountedBy> {
         let (account, network) = known(attempt);
         let pair = (account, network);
         // To ask for it keeps it among the latest.
         let is_known = self.known.get(&pair).is_some() || attempt.is_signed_in;
         let (account, network) = pair;
         if is_known {
-            vec![Counted::Known(account, network)]
+            vec![CountedBy::Known(account, network)]
         } else {
-            vec![Counted::Network(network), Counted::Account(account)]
+            vec![CountedBy::Network(network), CountedBy::Account(account)]
         }
     }
 
     /// How many milliseconds the next attempt has to wait.
-    fn wait(&self, by: &Counted, now: Millis) -> i64 {
+    fn wait(&self, by: &CountedBy, now: Millis) -> i64 {
         let Some(failures) = self.failures.peek(by) else { return 0 };
         let pauses = match by {
-            Counted::Network(_) => NETWORK,
-            Counted::Account(_) => ACCOUNT,
-            Counted::Known(..) => KNOWN,
+            CountedBy::Network(_) => NETWORK,
+            CountedBy::Account(_) => ACCOUNT,
+            CountedBy::Known(..) => KNOWN,
         };
         let passed = now.0 - failures.last.0;
         // A clock that was set back must not lock anyone out.

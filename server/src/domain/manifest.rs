@@ -12,7 +12,7 @@ use serde_json::json;
 use ulid::Ulid;
 
 use super::{
-    Event, NewManifest, Op, ParcelKey, ParcelRow, Refusal, State, Tenant, Version, to_body,
+    Event, NewManifest, Op, ParcelRow, ParcelRowId, Refusal, State, Tenant, Version, to_body,
 };
 use crate::{
     clock::Millis,
@@ -56,7 +56,7 @@ pub(crate) enum Submitted {
         /// The manifest.
         manifest: Manifest,
         /// The parcels it was decided on.
-        expect: Vec<(ParcelKey, Version)>,
+        expect: Vec<(ParcelRowId, Version)>,
         /// What to do.
         ops: Vec<Op>,
     },

@@ -33,10 +33,12 @@ pub(crate) mod void;
 pub(crate) mod webhooks;
 
 pub(crate) use changes::{
-    CarrierException, CarrierNumber, Changes, Event, NewManifest, NewParcel, Op, ParcelKey,
-    ParcelRow, Report, Scan, SeenEvent, Step, Version,
+    AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Changes, Event,
+    NewManifest, NewParcel, Op, ParcelRow, ParcelRowId, Scan, Step, Version,
 };
-pub(crate) use credentials::{CarrierKeyRecord, Countries, KeyRecord, NewCredential, TokenRecord};
+pub(crate) use credentials::{
+    AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
+};
 pub(crate) use idempotency::{IdempotencyRecord, RecordKey};
 pub(crate) use list::ParcelListRow;
 pub(crate) use refusal::Refusal;
@@ -44,7 +46,7 @@ pub(crate) use scenario::Scenario;
 pub(crate) use secrets::Secrets;
 pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
-pub(crate) use tenant::{AccountKey, AccountRecord, Tenant};
+pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
 
 /// An answer's body on the wire.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {

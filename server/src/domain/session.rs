@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{AccountKey, Tenant};
+use super::{AccountRowId, Tenant};
 use crate::clock::Millis;
 use parcelo::{Environment, rules::is_invisible};
 
@@ -17,7 +17,7 @@ pub(crate) const MAX_PASSWORD_CHARS: usize = 200;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The account.
-    pub account: AccountKey,
+    pub account: AccountRowId,
     /// Its password, hashed.
     pub password: String,
 }
@@ -32,7 +32,7 @@ impl fmt::Debug for Login {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// The account.
-    pub account: AccountKey,
+    pub account: AccountRowId,
     /// The account's name.
     pub name: String,
     /// When it is over.

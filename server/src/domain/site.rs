@@ -16,7 +16,7 @@ pub struct Site {
     /// The API's address, without a slash at its end.
     pub base_url: String,
     /// The label files' address, without a slash at its end; it may hold a path.
-    pub labels_host: String,
+    pub labels_base_url: String,
 }
 
 /// The address under which a socket is called from its own machine: one that listens everywhere has
@@ -47,10 +47,10 @@ impl Site {
     /// The same site under another address.
     #[must_use]
     pub fn at(&self, base_url: &str) -> Self {
-        let beyond = self.labels_host.strip_prefix(&self.base_url);
-        let labels_host =
-            beyond.map_or_else(|| self.labels_host.clone(), |path| format!("{base_url}{path}"));
-        Self { environment: self.environment, base_url: base_url.to_owned(), labels_host }
+        let beyond = self.labels_base_url.strip_prefix(&self.base_url);
+        let labels_base_url =
+            beyond.map_or_else(|| self.labels_base_url.clone(), |path| format!("{base_url}{path}"));
+        Self { environment: self.environment, base_url: base_url.to_owned(), labels_base_url }
     }
 
     /// The public tracking page of a parcel, which its QR code holds.
@@ -72,7 +72,7 @@ impl Site {
         format: LabelFormat,
     ) -> String {
         let signature = secrets.link_signature(self.environment, number, id);
-        format!("{}/{number}.{}?sig={signature}", self.labels_host, format.extension())
+        format!("{}/{number}.{}?sig={signature}", self.labels_base_url, format.extension())
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
 
     fn site(base_url: &str) -> Site {
-        let (base_url, labels_host) = (base_url.to_owned(), format!("{base_url}/files"));
-        Site { environment: Environment::Production, base_url, labels_host }
+        let (base_url, labels_base_url) = (base_url.to_owned(), format!("{base_url}/files"));
+        Site { environment: Environment::Production, base_url, labels_base_url }
     }
 
     #[test]
@@ -111,8 +111,9 @@ mod tests {
     #[test]
     fn a_site_moves_with_its_label_files_unless_they_have_a_host_of_their_own() {
         let moved = site("http://127.0.0.1:1").at("http://mock:8080");
-        assert_eq!(moved.labels_host, "http://mock:8080/files");
-        let apart = Site { labels_host: "https://labels.test".to_owned(), ..site("http://a.test") };
-        assert_eq!(apart.at("http://b.test").labels_host, "https://labels.test");
+        assert_eq!(moved.labels_base_url, "http://mock:8080/files");
+        let apart =
+            Site { labels_base_url: "https://labels.test".to_owned(), ..site("http://a.test") };
+        assert_eq!(apart.at("http://b.test").labels_base_url, "https://labels.test");
     }
 }

@@ -4,15 +4,15 @@ use parcelo::Environment;
 
 use crate::clock::Millis;
 
-/// An account's number inside the database.
+/// An account's row id in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AccountKey(pub i64);
+pub struct AccountRowId(pub i64);
 
 /// An account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountRecord {
     /// Its number inside the database.
-    pub key: AccountKey,
+    pub key: AccountRowId,
     /// The public id: `acc_…`.
     pub id: String,
     /// What the operator calls it.
@@ -25,7 +25,7 @@ pub struct AccountRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tenant {
     /// The account.
-    pub account: AccountKey,
+    pub account: AccountRowId,
     /// The environment.
     pub environment: Environment,
 }
@@ -44,7 +44,7 @@ impl Tenant {
     pub const fn from_number(number: i64) -> Self {
         let environment =
             if number % 2 == 0 { Environment::Production } else { Environment::Sandbox };
-        Self { account: AccountKey(number / 2), environment }
+        Self { account: AccountRowId(number / 2), environment }
     }
 }
 

@@ -7,7 +7,7 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Cause, Event, Op, ParcelKey, ParcelRow, Refusal, State, Version, to_body};
+use super::{Cause, Event, Op, ParcelRow, ParcelRowId, Refusal, State, Version, to_body};
 use crate::clock::Millis;
 
 /// What voiding changes, and the body of its answer.
@@ -16,7 +16,7 @@ pub(crate) struct Voiding {
     /// The answer.
     pub body: Vec<u8>,
     /// The parcels it was decided on.
-    pub expect: Vec<(ParcelKey, Version)>,
+    pub expect: Vec<(ParcelRowId, Version)>,
     /// What to do.
     pub ops: Vec<Op>,
 }

@@ -66,12 +66,7 @@ pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec
     rendered
 }
 
-/// A moment as HTTP headers write it.
-pub(super) fn http_date(at: Millis) -> String {
-    at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
-}
-
-/// The same for routes without the middleware, with the id where the middleware puts it.
+/// As [`render_refusal`], for routes without the middleware; adds the request's id where the middleware puts it.
 pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response {
     let mut response = render_refusal(response, request_id);
     set_request_id(response.headers_mut(), request_id);
@@ -83,6 +78,11 @@ fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
+}
+
+/// A moment as HTTP headers write it.
+pub(super) fn http_date(at: Millis) -> String {
+    at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// The headers of every response.
@@ -109,20 +109,24 @@ impl IntoResponse for Answer {
 }
 
 /// A JSON answer in the envelope.
-pub(super) fn data(data: impl Serialize, request_id: RequestId) -> Response {
-    data_as(StatusCode::OK, data, request_id)
+pub(super) fn enveloped(data: impl Serialize, request_id: RequestId) -> Response {
+    enveloped_with_status(StatusCode::OK, data, request_id)
 }
 
-/// The same with a status of its own.
-pub(super) fn data_as(status: StatusCode, data: impl Serialize, id: RequestId) -> Response {
+/// As [`enveloped`], with another status.
+pub(super) fn enveloped_with_status(
+    status: StatusCode,
+    data: impl Serialize,
+    id: RequestId,
+) -> Response {
     json(
         status,
         to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))),
     )
 }
 
-/// A JSON answer to a read.
-pub(crate) fn ok(answer: &impl Serialize) -> Response {
+/// Status 200 with this value as the whole body, without the envelope.
+pub(crate) fn json_ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
 }
 

@@ -60,15 +60,15 @@ pub(super) enum ResponseStyle {
     /// As those of `/api/v1`: a refusal is a JSON envelope.
     Json,
     /// In the area's own form.
-    Custom(Styling),
+    Custom(ResponseStyler),
 }
 
-/// Reads from a request how its response shall look, leaves that for the handler among the request's
+/// Reads from a request how its response is to look, leaves that for the handler among the request's
 /// extensions, and returns what is done with the response.
-pub(super) type Styling = Arc<dyn Fn(&Api, &mut Request) -> Restyle + Send + Sync>;
+pub(super) type ResponseStyler = Arc<dyn Fn(&Api, &mut Request) -> FinishResponse + Send + Sync>;
 
 /// Gives a response its final form; a refusal that it leaves alone becomes the JSON envelope.
-pub(super) type Restyle = Box<dyn FnOnce(Response) -> Response + Send>;
+pub(super) type FinishResponse = Box<dyn FnOnce(Response) -> Response + Send>;
 
 impl Policy {
     /// Anyone may call, and refusals are JSON.
@@ -93,11 +93,11 @@ impl Area {
         Self { policy, routes: Router::new() }
     }
 
-    /// Claims the paths of a folder that have no route: the policy comes before their 404.
-    pub(super) fn folder(self, folder: &str) -> Self {
-        let area = self.with(|routes| routes.nest(folder, Router::new().fallback(not_found)));
-        // To a nested router, a folder with a slash and nothing behind it is not one of its paths.
-        area.route(&format!("{folder}/"), any(not_found))
+    /// Claims the paths under a prefix that have no route: the policy comes before their 404.
+    pub(super) fn path_prefix(self, prefix: &str) -> Self {
+        let area = self.map_routes(|routes| routes.nest(prefix, Router::new().fallback(not_found)));
+        // To a nested router, the prefix with a slash and nothing behind it is not one of its paths.
+        area.route(&format!("{prefix}/"), any(not_found))
     }
 
     /// Serves an operation under its method and path.
@@ -114,14 +114,14 @@ impl Area {
     }
 
     pub(super) fn route(self, path: &str, handlers: MethodRouter<Api>) -> Self {
-        self.with(|routes| routes.route(path, handlers))
+        self.map_routes(|routes| routes.route(path, handlers))
     }
 
     pub(super) fn merge(self, further: Router<Api>) -> Self {
-        self.with(|routes| routes.merge(further))
+        self.map_routes(|routes| routes.merge(further))
     }
 
-    pub(super) fn with(self, change: impl FnOnce(Router<Api>) -> Router<Api>) -> Self {
+    pub(super) fn map_routes(self, change: impl FnOnce(Router<Api>) -> Router<Api>) -> Self {
         Self { routes: change(self.routes), ..self }
     }
 }

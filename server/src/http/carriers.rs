@@ -22,7 +22,7 @@ pub(super) async fn push(
 ) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
-    Ok(answer::ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
+    Ok(answer::json_ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
 }
 
 /// For the OpenAPI document.

@@ -18,7 +18,7 @@ pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<super::answer::RequestId>,
 ) -> Response {
-    answer::ok(&json!({
+    answer::json_ok(&json!({
         "success": true,
         "status": "ok",
         "authenticated": true,
@@ -31,14 +31,14 @@ pub(super) async fn check_key(
 
 /// The process lives: it answers.
 pub(super) async fn live() -> Response {
-    answer::ok(&json!({ "status": "ok" }))
+    answer::json_ok(&json!({ "status": "ok" }))
 }
 
 /// The process can serve: it is not stopping, and its store can be written and read.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
-        Ok(answer::ok(&json!({ "status": "ok" })))
+        Ok(answer::json_ok(&json!({ "status": "ok" })))
     } else {
         Err(Refused(Refusal::unavailable()))
     }

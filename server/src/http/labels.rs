@@ -29,7 +29,7 @@ pub(super) async fn metadata(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let metadata = api.service.label_metadata(&caller, &body::parameter(path)).await?;
-    Ok(answer::data(metadata, id))
+    Ok(answer::enveloped(metadata, id))
 }
 
 pub(super) async fn reprint(

@@ -32,7 +32,7 @@ pub(super) async fn get(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let manifest = api.service.manifest(&caller, &body::parameter(path)).await?;
-    Ok(answer::data(manifest, id))
+    Ok(answer::enveloped(manifest, id))
 }
 
 /// For the OpenAPI document.

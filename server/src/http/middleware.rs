@@ -29,13 +29,14 @@ use crate::{
         Refusal,
         limit::{Admission, Quota},
     },
-    service::{Limited, Request as Answered, Visitor},
+    service::{AnsweredRequest, Limited},
 };
 
 /// How long a request's body may take to arrive: measured apart from the handler's time, since a slow
 /// client is answered with 408 and a slow handler with 503.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a handler may take once the body is there.
+/// How long a handler may take once the body is there. More than the 5 s of a write or of the wait for a scan: a
+/// request may need several of them, and a sandbox reset as many writes as it has pages to erase.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the rate headers say, and whether the request goes on to its handler.
@@ -43,7 +44,7 @@ type Admitted = (Quota, Result<(), Refusal>);
 
 /// The middleware of one area.
 #[derive(Clone)]
-pub(super) struct Gate {
+pub(super) struct AreaMiddleware {
     pub(super) api: Api,
     /// Which listener was called: an environment's, or the operators'.
     pub(super) listener: &'static str,
@@ -51,10 +52,14 @@ pub(super) struct Gate {
 }
 
 /// Lets a request in, or answers it here.
-pub(super) async fn gate(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+pub(super) async fn area_middleware(
+    State(area): State<AreaMiddleware>,
+    request: Request,
+    next: Next,
+) -> Response {
     let expects_continue = request_body::expects_continue(&request);
     let (body, request) = SharedBody::split_from(request);
-    let response = gate.answer(request, (body.as_ref(), next)).await;
+    let response = area.answer(request, (body.as_ref(), next)).await;
     match body {
         // Last: reading what is left of the body may take seconds, which are not the handler's.
         Some(body) => body.drain_or_close(expects_continue, response).await,
@@ -62,7 +67,7 @@ pub(super) async fn gate(State(gate): State<Gate>, request: Request, next: Next)
     }
 }
 
-impl Gate {
+impl AreaMiddleware {
     async fn answer(
         &self,
         mut request: Request,
@@ -80,7 +85,7 @@ impl Gate {
         let response = match admitted {
             Ok(()) => {
                 request.extensions_mut().insert(RequestId(request_id.clone()));
-                guarded(next.run(request), body).await
+                with_timeouts(next.run(request), body).await
             }
             Err(refusal) => Refused(refusal).into_response(),
         };
@@ -101,7 +106,10 @@ impl Gate {
         let code = code.map_or("", ErrorCode::code);
         let path = path.as_deref().unwrap_or("(no route)");
         tracing::info!(%request_id, listener, %method, path, status, code, micros, "answered");
-        self.api.service.metrics().answered(Answered { listener, operation, code, status }, took);
+        self.api
+            .service
+            .metrics()
+            .answered(AnsweredRequest { listener, operation, code, status }, took);
         response
     }
 
@@ -137,16 +145,16 @@ impl Gate {
     ) -> Admitted {
         let (service, environment) = (&self.api.service, self.api.environment);
         let key = header_text(request.headers(), names::API_KEY);
-        let caller = match service.authenticate(Visitor { environment, key: key.as_deref() }).await
-        {
+        let caller = match service.authenticate(environment, key.as_deref()).await {
             Ok(caller) => caller,
             Err(refusal) => return self.turn_away(refusal, client, now),
         };
-        // From an address that the key is not for, a request costs the key's owner nothing.
+        // From an address that the key is not for, a request costs the key's owner nothing. Nor does it count against
+        // that address, whose limit keeps keys from being guessed: this one is known.
         if let Err(refusal) = service.check_address(&caller, client) {
             return (service.quota_of(&caller, now), Err(refusal));
         }
-        let (quota, admitted) = counted(service.admit_caller(&caller, now), now);
+        let (quota, admitted) = admitted_from(service.admit_caller(&caller, now), now);
         let admitted = admitted.and_then(|()| match check {
             Some(check) => check(&self.api, &caller, now),
             None => Ok(()),
@@ -160,7 +168,7 @@ impl Gate {
         let service = &self.api.service;
         match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
             Ok(carrier) => {
-                let admitted = counted(service.admit_carrier(&carrier, now), now);
+                let admitted = admitted_from(service.admit_carrier(&carrier, now), now);
                 request.extensions_mut().insert(carrier);
                 admitted
             }
@@ -178,14 +186,17 @@ impl Gate {
             AddressLimit::PublicPages => Limited::Public(self.api.environment, client),
             AddressLimit::Operators => Limited::Operator(client),
         };
-        counted(self.api.service.admit(limited, now), now)
+        admitted_from(self.api.service.admit(limited, now), now)
     }
 
-    /// Refuses a request without a valid key; it counts against its address, so that keys cannot be
+    /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
     /// guessed at speed.
     fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
-        let limited = Limited::Address(self.api.environment, client);
-        let (quota, admitted) = counted(self.api.service.admit(limited, now), now);
+        let limit = match self.policy.principal {
+            Principal::Anyone(limit) => limit,
+            Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,
+        };
+        let (quota, admitted) = self.admit_anyone(limit, client, now);
         (quota, admitted.and(Err(refusal)))
     }
 }
@@ -195,7 +206,7 @@ fn route_of(request: &Request) -> Option<String> {
     request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned())
 }
 
-fn counted(admission: Admission, now: Millis) -> Admitted {
+fn admitted_from(admission: Admission, now: Millis) -> Admitted {
     match admission {
         Admission::Granted(quota) => (quota, Ok(())),
         Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
@@ -208,7 +219,10 @@ fn wait_for(quota: Quota, now: Millis) -> Refusal {
 }
 
 /// The handler's response; a panic or a handler that takes too long is answered in its place.
-async fn guarded(handler: impl Future<Output = Response>, body: Option<&SharedBody>) -> Response {
+async fn with_timeouts(
+    handler: impl Future<Output = Response>,
+    body: Option<&SharedBody>,
+) -> Response {
     // Unwind-safe: what a handler shares with others is the store, which applies whole changes only, and
     // counters behind locks that a panic cannot leave half-written.
     let mut handler = pin!(AssertUnwindSafe(handler).catch_unwind());
@@ -216,19 +230,19 @@ async fn guarded(handler: impl Future<Output = Response>, body: Option<&SharedBo
         tokio::select! {
             // First the handler: one that is done is answered, though its body ended or timed out just now.
             biased;
-            done = &mut handler => return unless_panicked(done),
+            done = &mut handler => return or_internal_error(done),
             () = body.ended() => {}
-            () = sleep(BODY_TIMEOUT) => return late(body),
+            () = sleep(BODY_TIMEOUT) => return body_timed_out(body),
         }
     }
     match timeout(HANDLER_TIMEOUT, handler).await {
-        Ok(done) => unless_panicked(done),
+        Ok(done) => or_internal_error(done),
         Err(_) => Refused(Refusal::unavailable()).into_response(),
     }
 }
 
 /// The answer when the body did not end in time: 408 when the handler waits for it, else 503 for the handler.
-fn late(body: &SharedBody) -> Response {
+fn body_timed_out(body: &SharedBody) -> Response {
     let is_the_clients = body.is_awaited();
     body.give_up();
     if is_the_clients {
@@ -238,7 +252,7 @@ fn late(body: &SharedBody) -> Response {
     }
 }
 
-fn unless_panicked(done: Result<Response, Box<dyn Any + Send>>) -> Response {
+fn or_internal_error(done: Result<Response, Box<dyn Any + Send>>) -> Response {
     done.unwrap_or_else(|_| {
         tracing::error!("a handler panicked");
         Refused::from(ErrorCode::InternalError).into_response()

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use parcelo::Environment;
 
 use crate::service::Service;
-pub(crate) use answer::{Refused, ok as answer_ok, with_request_id};
+pub(crate) use answer::{Refused, json_ok as answer_ok, with_request_id};
 pub(crate) use body::{any_json_object, idempotency_key, parameter};
 pub(crate) use connections::{ConnectionLimits, DEFAULT_CONNECTIONS_PER_ADDRESS};
 pub(crate) use host::from_headers as host_from_headers;
@@ -52,8 +52,10 @@ pub(crate) use openapi::Document;
 pub(crate) use openapi::described;
 pub(crate) use request_body::{drain_bodies, read_body};
 #[cfg(feature = "server")]
+pub(crate) use routes::OPERATORS;
+#[cfg(feature = "server")]
 pub use routes::admin_router;
-pub(crate) use routes::{router, router_through};
+pub(crate) use routes::{router, router_with_layer};
 
 /// What every handler is given: the service, and the environment whose address was called.
 #[derive(Debug, Clone)]

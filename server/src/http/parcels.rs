@@ -47,7 +47,7 @@ pub(super) async fn list(
     let query = rules::check_list(pairs).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
     let language = body::language(&headers);
     let (data, page) = api.service.list_parcels(&caller, &query, language).await?;
-    Ok(answer::ok(&Page { success: true, data, meta: Meta { page, request_id } }))
+    Ok(answer::json_ok(&Page { success: true, data, meta: Meta { page, request_id } }))
 }
 
 /// For the OpenAPI document.

@@ -207,7 +207,7 @@ pub(super) fn expects_continue(request: &Request) -> bool {
     request.headers().contains_key(header::EXPECT)
 }
 
-/// Settles each request's body, for routes without a gate.
+/// Settles each request's body, for routes without the areas' middleware.
 pub(crate) async fn drain_bodies(request: Request, next: Next) -> Response {
     let expects = expects_continue(&request);
     let (body, request) = SharedBody::split_from(request);

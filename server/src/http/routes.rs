@@ -8,7 +8,7 @@ use super::{
     Api, Refused,
     area::{AddressLimit, Area, Policy, Principal, not_found},
     carriers, health, labels, legacy, manifests,
-    middleware::{Gate, gate},
+    middleware::{AreaMiddleware, area_middleware},
     openapi, orders, parcels, public, sandbox, tracking,
 };
 #[cfg(feature = "server")]
@@ -16,15 +16,19 @@ use super::{admin, dashboard, metrics, swagger};
 
 /// The API of one environment.
 pub(crate) fn router(api: Api) -> Router {
-    router_through(api, |routes| routes)
+    router_with_layer(api, |routes| routes)
 }
 
 /// The same, with something between the middleware and the handlers.
-pub(crate) fn router_through(api: Api, between: impl Fn(Router<Api>) -> Router<Api>) -> Router {
+pub(crate) fn router_with_layer(api: Api, between: impl Fn(Router<Api>) -> Router<Api>) -> Router {
     let areas = [v1(), legacy::area(), carrier_api(), public::area(), probes(), open_pages(&api)];
-    let areas = areas.map(|area| area.with(&between));
+    let areas = areas.map(|area| area.map_routes(&between));
     assemble(api.environment.code(), areas, api)
 }
+
+/// What logs and metrics call the operators' listener.
+#[cfg(feature = "server")]
+pub(crate) const OPERATORS: &str = "operators";
 
 /// The operators' listener: the dashboard, the admin API, probes and metrics.
 #[cfg(feature = "server")]
@@ -34,15 +38,15 @@ pub fn admin_router(api: Api) -> Router {
     let rest = Area::new(Policy::open(AddressLimit::Operators))
         .route("/", get(dashboard::redirect))
         .route(openapi::PATH, openapi::admin_route())
-        .with(|routes| routes.fallback(not_found));
+        .map_routes(|routes| routes.fallback(not_found));
     let areas = [dashboard::area(), admin::area(&api), probes(), metrics, rest];
-    assemble("operators", areas, api)
+    assemble(OPERATORS, areas, api)
 }
 
 /// The API, version 1.
 fn v1() -> Area {
     Area::new(Policy::json(Principal::ApiKey(None)))
-        .folder("/api")
+        .path_prefix("/api")
         .operation(Operation::CreateOrder, orders::create)
         .operation(Operation::VoidOrders, orders::void)
         .operation(Operation::SubmitManifest, manifests::submit)
@@ -59,7 +63,7 @@ fn v1() -> Area {
 
 fn carrier_api() -> Area {
     Area::new(Policy::json(Principal::CarrierKey))
-        .folder("/carrier")
+        .path_prefix("/carrier")
         .operation(Operation::PushCarrierEvents, carriers::push)
 }
 
@@ -77,7 +81,7 @@ fn open_pages(api: &Api) -> Area {
         .route(&files, get(labels::linked))
         .route(openapi::PATH, openapi::route())
         .route(legacy::MIGRATION, get(legacy::migration))
-        .with(|routes| routes.fallback(not_found));
+        .map_routes(|routes| routes.fallback(not_found));
     #[cfg(feature = "server")]
     let area = area.merge(swagger::routes());
     area
@@ -86,24 +90,25 @@ fn open_pages(api: &Api) -> Area {
 /// One router of all areas, each behind the middleware with its policy.
 fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: Api) -> Router {
     let behind_middleware = |Area { policy, routes }: Area| {
-        let gate = Gate { api: api.clone(), listener, policy };
+        let area = AreaMiddleware { api: api.clone(), listener, policy };
         routes
             .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) })
-            .layer(middleware::from_fn_with_state(gate, self::gate))
+            .layer(middleware::from_fn_with_state(area, area_middleware))
     };
     let all = areas.into_iter().map(behind_middleware);
     all.fold(Router::new(), Router::merge).with_state(api)
 }
 
-/// Where label files are served: what their address has beyond the API's, whose own path a proxy
-/// takes away; on a host of their own, the whole path.
+/// The path under which label files are served. If their address begins with the API's, the rest of it, because the
+/// proxy strips the API's own path; on another host the whole path.
 fn labels_path(api: &Api) -> String {
     let site = api.service.settings().site(api.environment);
-    let beyond = site.labels_host.strip_prefix(&site.base_url);
+    let beyond = site.labels_base_url.strip_prefix(&site.base_url);
     if let Some(path) = beyond.filter(|path| path.is_empty() || path.starts_with('/')) {
         return path.to_owned();
     }
-    let path = Url::parse(&site.labels_host).map(|url| url.path().trim_end_matches('/').to_owned());
+    let path =
+        Url::parse(&site.labels_base_url).map(|url| url.path().trim_end_matches('/').to_owned());
     path.unwrap_or_default()
 }
 
@@ -111,7 +116,7 @@ fn labels_path(api: &Api) -> String {
 #[cfg(test)]
 pub(super) fn open_routes(routes: Router<Api>, api: Api) -> Router {
     let area = Area::new(Policy::open(AddressLimit::Unauthenticated));
-    let area = area.merge(routes).with(|routes| routes.fallback(not_found));
+    let area = area.merge(routes).map_routes(|routes| routes.fallback(not_found));
     assemble("sandbox", [area], api)
 }
 
@@ -126,7 +131,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use crate::mock::MockServer;
+    use crate::{http::client_address::Peer, mock::MockServer};
 
     async fn asked(routes: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).header("accept", "text/html");
@@ -142,6 +147,25 @@ mod tests {
             _ => "other",
         };
         (status, form.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_bad_host_on_the_operators_side_counts_nothing_against_the_api() {
+        let server = MockServer::builder().rate_limits(true).start().await;
+        let remaining = async |routes: Router, path: &str, host: &str| {
+            let mut request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
+            request.extensions_mut().insert(Peer([192, 0, 2, 1].into()));
+            let answer = routes.oneshot(request).await.unwrap();
+            let remaining = answer.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned();
+            (answer.status().as_u16(), remaining.parse::<u32>().unwrap())
+        };
+        let (_, all) = remaining(router(server.api()), "/nowhere", "a.test").await;
+        for path in ["/nowhere", "/admin/v1/keys", "/metrics"] {
+            let (status, _) = remaining(admin_router(server.api()), path, "x@a.test").await;
+            assert_eq!(status, 400, "{path}");
+        }
+        let next = remaining(router(server.api()), "/nowhere", "a.test").await;
+        assert_eq!(next, (404, all - 1));
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ pub(super) async fn reset(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
-    Ok(answer::data(api.service.reset_sandbox(&caller).await?, id))
+    Ok(answer::enveloped(api.service.reset_sandbox(&caller).await?, id))
 }
 
 /// For the OpenAPI document.

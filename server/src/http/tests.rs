@@ -59,7 +59,7 @@ impl House {
         let site = |environment| Site {
             environment,
             base_url: "http://parcelo.test".to_owned(),
-            labels_host: "http://parcelo.test/files".to_owned(),
+            labels_base_url: "http://parcelo.test/files".to_owned(),
         };
         let settings = Settings {
             production: site(Environment::Production),
@@ -96,7 +96,7 @@ impl House {
         };
         change(&mut request);
         let issuer = self.issuer();
-        issuer.issue(request, NOW).await.unwrap().0.secret().to_owned()
+        issuer.issue_api_key(request, NOW).await.unwrap().0.secret().to_owned()
     }
 
     fn issuer(&self) -> CredentialIssuer<'_> {
@@ -146,8 +146,8 @@ impl House {
             Event { sequence, state, at: NOW, location: "Nowhere".to_owned(), description: None };
         let ops =
             vec![Op::Move { parcel: parcel.key, event }, Op::CancelSteps { parcel: parcel.key }];
-        let changes = Changes { now: NOW, replay: None, expect: Vec::new(), ops };
-        assert_eq!(store.commit(changes).await, crate::store::Commit::Committed);
+        let changes = Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops };
+        assert_eq!(store.commit(changes).await, crate::store::CommitOutcome::Committed);
     }
 }
 
@@ -288,7 +288,7 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
     let missing = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
     house.refused(ErrorCode::ManifestNotFound, Asked::get(&missing, headers)).await;
     let made =
-        house.issuer().issue_for_carrier(Environment::Sandbox, "Andes".to_owned(), NOW).await;
+        house.issuer().issue_carrier_key(Environment::Sandbox, "Andes".to_owned(), NOW).await;
     let carrier = made.unwrap().0;
     let headers = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
@@ -305,7 +305,7 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
 /// The refusals that only operators see.
 async fn operators(house: &mut House) {
     let routes = || admin_router(house.api(Environment::Production));
-    let token = house.issuer().issue_token("Test".to_owned(), NOW).await.unwrap().0;
+    let token = house.issuer().issue_admin_token("Test".to_owned(), NOW).await.unwrap().0;
     let bearer = format!("Bearer {}", token.secret());
     let headers = [("authorization", bearer.as_str()), JSON];
     let webhook = "/admin/v1/webhooks/sandbox";

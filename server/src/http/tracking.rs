@@ -28,7 +28,7 @@ pub(super) async fn get(
     let with_history = body::flag(asked.as_deref(), HISTORY);
     let language = body::language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
-    Ok(answer::ok(&record))
+    Ok(answer::json_ok(&record))
 }
 
 pub(super) async fn batch(
@@ -39,7 +39,7 @@ pub(super) async fn batch(
 ) -> Result<Response, Refused> {
     let language = body::language(request.headers());
     let asked = body::json_object(request).await?;
-    Ok(answer::data(api.service.track_batch(&caller, &asked, language).await?, id))
+    Ok(answer::enveloped(api.service.track_batch(&caller, &asked, language).await?, id))
 }
 
 /// For the OpenAPI document.

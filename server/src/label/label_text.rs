@@ -36,6 +36,19 @@ pub(super) fn id_type(kind: Option<&IdType>) -> &'static str {
         Some(IdType::Ruc) => "RUC",
         Some(IdType::Passport) => "PASSPORT / PASAPORTE",
         Some(IdType::Dni) => "DNI",
+        // None, or one that a client of a later version sent: `IdType` is non-exhaustive.
         _ => "ID",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_national_id_has_its_name() {
+        for kind in IdType::KNOWN {
+            assert_ne!(id_type(Some(kind)), id_type(None), "{kind:?}");
+        }
     }
 }

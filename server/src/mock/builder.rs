@@ -126,7 +126,7 @@ impl Builder {
         let site = |environment| Site {
             environment,
             base_url: base_url.clone(),
-            labels_host: format!("{base_url}/files"),
+            labels_base_url: format!("{base_url}/files"),
         };
         #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
         let store = Store::memory(ids.array()).expect("a store in memory");

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{MockServer, sync::resolve_now};
 use crate::{
-    domain::{IdempotencyRecord, KeyRecord, RecordKey, State, idempotency},
+    domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency},
     ids::named,
     store::{CreationRecord, Store, StoreError},
 };
@@ -105,7 +105,7 @@ impl Duplicates<'_> {
 
 async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, StoreError> {
     let mut keys: HashMap<i64, Vec<i64>> = HashMap::new();
-    let all: Vec<KeyRecord> = store.credentials().await?;
+    let all: Vec<ApiKeyRecord> = store.credentials().await?;
     for key in all {
         keys.entry(key.scope.tenant.number()).or_default().push(key.row);
     }
@@ -189,13 +189,13 @@ mod tests {
             tenant: caller.tenant(),
             order,
             warnings: Vec::new(),
-            replay: (record, fingerprint(&json!({}), "")),
+            idempotency: (record, fingerprint(&json!({}), "")),
             site: &settings.sandbox,
             secrets: &settings.secrets,
         };
         let now = server.clock.now();
         let (_, mut changes) = create::create(decision, server.ids.ulid(now), "", now);
-        changes.replay = None;
+        changes.idempotency_record = None;
         server.service.store().commit(changes).await;
     }
 

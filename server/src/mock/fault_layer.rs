@@ -34,7 +34,7 @@ use super::{
 use crate::{
     clock::Clock,
     domain::Refusal,
-    http::{Api, Refused, router_through},
+    http::{Api, Refused, router_with_layer},
 };
 
 /// The request log and the planned faults of a server.
@@ -71,7 +71,7 @@ impl Recorder {
 
 /// The service's routes, with faults.
 pub(super) fn routes(api: Api, recorder: Arc<Recorder>) -> Router {
-    router_through(api, |routes| routes.layer(from_fn(short_circuit)))
+    router_with_layer(api, |routes| routes.layer(from_fn(short_circuit)))
         .layer(from_fn_with_state(recorder, inject))
 }
 

@@ -9,9 +9,9 @@ use crate::{
     clock::Clock as _,
     domain::{
         CarrierKeyRecord, access,
-        credentials::{Countries, KeyRecord},
+        credentials::{ApiKeyRecord, Countries},
     },
-    service::{CredentialIssuer, NewKeyRequest, Rotation, Visitor},
+    service::{CredentialIssuer, NewKeyRequest, Rotation},
 };
 
 /// The name of a key without one.
@@ -110,10 +110,10 @@ impl<'a> KeyBuilder<'a> {
     }
 
     /// Creates the key, and returns its record too.
-    pub(super) fn issue_with_record(self) -> (ApiKey, KeyRecord) {
+    pub(super) fn issue_with_record(self) -> (ApiKey, ApiKeyRecord) {
         let Self { server, request, revoked } = self;
         let issuer = server.issuer();
-        let made = issuer.issue(request, server.clock.now());
+        let made = issuer.issue_api_key(request, server.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         let (key, record) = resolve_now(made).expect("a key");
         if revoked {
@@ -138,7 +138,7 @@ impl MockServer {
     /// Another key of the carrier with this name.
     pub(super) fn carrier_named(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
         let issuer = self.issuer();
-        let made = issuer.issue_for_carrier(Environment::Sandbox, name, self.clock.now());
+        let made = issuer.issue_carrier_key(Environment::Sandbox, name, self.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         resolve_now(made).expect("a key")
     }
@@ -177,8 +177,9 @@ impl MockServer {
 
     /// The same; `None` if the key does not work.
     pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
-        let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-        let caller = resolve_now(self.service.authenticate(visitor)).ok()?;
+        let caller =
+            resolve_now(self.service.authenticate(Environment::Sandbox, Some(key.secret())))
+                .ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
         match resolve_now(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
             Rotation::Done(key, _) => Some(key),

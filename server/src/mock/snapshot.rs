@@ -62,7 +62,7 @@ impl MockServer {
         );
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         store.become_copy_of(&snapshot.store).expect("the store is there");
-        self.service.forget();
+        self.service.clear_caches();
         self.ids.resume_from(&snapshot.ids);
         self.clock.restore(snapshot.clock);
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::MockServer;
 use crate::{
-    domain::{Cause, KeyRecord, ParcelRow, Refusal, State},
+    domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State},
     ids::named,
     service::{Caller, Carrier, Keyed},
 };
@@ -143,7 +143,7 @@ impl MockServer {
 
     /// A caller of the parcel's account.
     async fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
-        let keys: Vec<KeyRecord> = self.service.store().credentials().await?;
+        let keys: Vec<ApiKeyRecord> = self.service.store().credentials().await?;
         let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
         Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?) })
     }

@@ -66,7 +66,7 @@ async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     let secrets = secrets(&store)?;
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (environment, now) = (Environment::from(options.environment), SystemClock.now());
-    let (key, record) = issuer.issue_for_carrier(environment, options.name, now).await?;
+    let (key, record) = issuer.issue_carrier_key(environment, options.name, now).await?;
     if options.json {
         print::secret_json(&NewCarrierKeyView::new(&key, &record))?;
     } else {

@@ -49,7 +49,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     };
     let secrets = secrets(&store)?;
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
-    let (key, record) = issuer.issue(request, SystemClock.now()).await?;
+    let (key, record) = issuer.issue_api_key(request, SystemClock.now()).await?;
     if options.json {
         print::secret_json(&NewApiKey::new(&key, &record))?;
     } else {

@@ -2,7 +2,7 @@
 //!
 //! A line for each answer, each with a lock and a system call of its own, cost as much as a tenth of the
 //! answer; and a reader that stopped reading stopped the service. Lines are collected for a moment and
-//! written together by a thread of their own. A terminal shows each line at once.
+//! written together by a thread of their own. On a terminal each line is written at once.
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -17,7 +17,7 @@ use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 /// How old a line gets before it is written: what a killed process loses of its log at most.
 const MAX_AGE: Duration = Duration::from_millis(100);
-/// So many bytes are written without waiting for more: about 300 answers.
+/// As soon as this much waits, it is written: about 300 answers.
 const WRITE_BYTES: usize = 64 * 1024;
 /// What is held for a reader that is slow or stuck. Lines beyond are dropped and counted: the service
 /// matters more than its log.
@@ -26,8 +26,10 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Starts the log: text for people at a terminal, JSON for machines. Lines are out when the guard is
 /// dropped.
 pub(super) fn start() -> Option<Flush> {
+    // One that is not a filter counts as unset.
     let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    // A line that cannot be written is lost; to say so in the same place would end the request.
+    // A line that cannot be written is lost. Its error would go to `eprintln!`, which panics when standard error is
+    // closed, and with it the request.
     let logs = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     // A second subscriber in one process cannot be set; the first one goes on.
     if io::stderr().is_terminal() {
@@ -50,7 +52,8 @@ struct Buffer(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     lines: Mutex<Lines>,
-    /// There are lines; or enough of them, an urgent one, or the end.
+    /// Signalled when the first line arrives, when [`WRITE_BYTES`] are waiting, for a warning or an error, and at the
+    /// end.
     changed: Condvar,
 }
 

@@ -10,7 +10,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use super::{Failure, mock_args::Mock, print, serve::write_whole};
+use super::{Failure, mock_args::Mock, print, ready_file::write_atomically};
 use crate::mock::MockServer;
 
 /// How long a suite may take to end after a signal.
@@ -118,5 +118,5 @@ fn code_of(ended: ExitStatus) -> u8 {
 fn write_ready_file(path: Option<&Path>, url: &str, key: &ApiKey) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let content = json!({ "sandbox": url, "apiKey": key.secret(), "pid": std::process::id() });
-    write_whole(path, &content.to_string())
+    write_atomically(path, &content.to_string())
 }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::Args as ClapArgs;
 use url::Url;
 
-use super::shared_args::address;
+use super::shared_args::base_url;
 use crate::mock::{Clock, read_time};
 
 #[derive(Debug, ClapArgs)]
@@ -19,7 +19,7 @@ pub(super) struct Mock {
     )]
     pub(super) listen: SocketAddr,
     /// The address in links and on labels; if absent, the one that each request calls.
-    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = address)]
+    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = base_url)]
     pub(super) base_url: Option<Url>,
     /// A file to write once it listens: address, API key and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]

@@ -13,6 +13,7 @@ mod mock;
 mod mock_args;
 mod password;
 mod print;
+mod ready_file;
 mod serve;
 mod serve_args;
 mod shared_args;

@@ -67,7 +67,7 @@ pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result
 
 /// Twenty characters of Crockford's alphabet, 100 bits, in groups that can be typed.
 fn readable(ids: &Ids) -> String {
-    let drawn = [ids.tracking_tail(), ids.tracking_tail()].concat().to_lowercase();
+    let drawn = [ids.random_suffix(), ids.random_suffix()].concat().to_lowercase();
     let letters: Vec<_> = drawn.chars().take(20).collect();
     let groups: Vec<String> = letters.chunks(5).map(|group| group.iter().collect()).collect();
     groups.join("-")

@@ -19,7 +19,9 @@ use serde::Serialize;
 use super::Failure;
 use crate::{
     clock::Millis,
-    domain::{AccountRecord, KeyRecord, legacy::Uses, sample, to_body, webhooks::LoggedDelivery},
+    domain::{
+        AccountRecord, ApiKeyRecord, legacy::Uses, sample, to_body, webhooks::LoggedDelivery,
+    },
     ids::named,
     store::Vacuumed,
 };
@@ -123,7 +125,7 @@ pub(super) fn new_secret(secret: &str, what: &str, (id, name): (&str, &str)) -> 
 }
 
 /// A key's new secret, and how long the old one keeps working.
-pub(super) fn rotated_key(key: &ApiKey, record: &KeyRecord, now: Millis) -> Written {
+pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> Written {
     print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
         let old = match record.old_secret_until(now) {

@@ -1,7 +1,6 @@
 //! `parcelo-server serve`: open the database, listen, say so, and stop in order.
 
 use std::{
-    io::{self, Write},
     net::SocketAddr,
     path::Path,
     sync::{
@@ -19,18 +18,18 @@ use url::Url;
 use super::{
     Failure,
     database::Database,
-    log, password, print, secrets,
+    log, password, print, ready_file, secrets,
     serve_args::Serve,
     shared_args::EnvironmentArg,
     shutdown::{Shutdown, Signals, StopCause},
     upkeep,
 };
 use crate::{
-    clock::{Clock, GuardedClock, SystemClock},
+    clock::GuardedClock,
     domain::{Countries, Secrets, Site, access, site::local_url},
-    http::{Api, ConnectionLimits, Listener, Stop, admin_router, router},
+    http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
-    service::{CredentialIssuer, NewKeyRequest, Service, Settings},
+    service::{NewKeyRequest, Service, Settings},
     store::Store,
 };
 
@@ -182,8 +181,9 @@ fn site(
         (None, Some(socket)) => url_of(socket)?,
         (None, None) => format!("the {environment} address"),
     };
-    let labels_host = labels.map_or_else(|| format!("{base_url}/files"), without_trailing_slash);
-    Ok(Site { environment, base_url, labels_host })
+    let labels_base_url =
+        labels.map_or_else(|| format!("{base_url}/files"), without_trailing_slash);
+    Ok(Site { environment, base_url, labels_base_url })
 }
 
 fn without_trailing_slash(url: &Url) -> String {
@@ -203,8 +203,9 @@ fn listen(
         let connections = ConnectionLimits { listener, per_address, exempt, metrics };
         Listener::start_within(connections, socket, routes, stop.clone())
     };
+    // The operators' side serves both environments, and reads none from its `Api`, which has to hold one.
     let operators = admin_router(api(Environment::Production));
-    let mut listeners = vec![start("operators", sockets.admin, operators)];
+    let mut listeners = vec![start(OPERATORS, sockets.admin, operators)];
     let apis =
         [(Environment::Production, sockets.production), (Environment::Sandbox, sockets.sandbox)];
     for (environment, socket) in apis {
@@ -214,7 +215,7 @@ fn listen(
     listeners
 }
 
-/// Who may have any number of connections: this machine, and proxies, behind which everyone is.
+/// Who may have any number of connections: this machine, and proxies, behind which all clients share one address.
 fn exempt(service: &Service) -> Vec<IpNet> {
     let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
@@ -234,52 +235,24 @@ async fn set_up_new_database(
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let secrets = &service.settings().secrets;
-    let issuer = CredentialIssuer { store: service.store(), secrets, ids };
-    let (key, _) = issuer.issue(request, SystemClock.now()).await?;
+    let issuer = service.issuer();
+    let (key, _) = issuer.issue_api_key(request, service.now()).await?;
     let url = |listener| {
         let found = addresses.iter().find(|(what, _)| *what == listener);
         found.map(|(_, url)| url.as_str())
     };
     print::first_key(&key, url("sandbox"))?;
-    let (token, _) = issuer.issue_token("First token".to_owned(), SystemClock.now()).await?;
+    let (token, _) = issuer.issue_admin_token("First token".to_owned(), service.now()).await?;
     print::first_token(&token, url("admin"))?;
     let password = password::first(service, ids, FIRST_ACCOUNT).await?;
     print::first_password(FIRST_ACCOUNT, &password, url("admin"))?;
     Ok(())
 }
 
-/// Written whole or not at all, so that no reader sees half of it.
 fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let mut content: serde_json::Map<_, _> =
         addresses.iter().map(|(what, url)| ((*what).to_owned(), json!(url))).collect();
     content.insert("pid".to_owned(), json!(std::process::id()));
-    write_whole(path, &json!(content).to_string())
-}
-
-/// Writes a ready file.
-pub(super) fn write_whole(path: &Path, content: &str) -> Result<(), Failure> {
-    let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
-    // A pipe or a device takes the words; a file must not stand in its place afterwards.
-    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        return std::fs::write(path, content).map_err(failed);
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = write_draft(&draft, content).and_then(|()| std::fs::rename(&draft, path));
-    if written.is_err() {
-        // It may hold a key; where it cannot be deleted, the error says enough.
-        let _ = std::fs::remove_file(&draft);
-    }
-    written.map_err(failed)
-}
-
-/// Only the owner can read it.
-fn write_draft(path: &Path, content: &str) -> io::Result<()> {
-    let mut options = std::fs::File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(content.as_bytes())
+    ready_file::write_atomically(path, &json!(content).to_string())
 }

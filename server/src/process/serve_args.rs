@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{
     database::DatabaseArg,
-    shared_args::{EnvironmentArg, Trimmed, address, country, network},
+    shared_args::{EnvironmentArg, Trimmed, base_url, country, network},
 };
 use crate::{
     clock::Millis,
@@ -64,10 +64,10 @@ pub(super) struct Serve {
     )]
     drain: u64,
     /// The production API's public address, as it stands on labels and in answers.
-    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = address)]
+    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = base_url)]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.
-    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = address)]
+    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = base_url)]
     pub(super) sandbox_base_url: Option<Url>,
     /// The public address of production's label files; the API's address with /files if absent.
     #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
@@ -157,9 +157,9 @@ impl From<LimitArgs> for Limits {
     }
 }
 
-/// As [`address`]; what is under /api needs a key, and label links have none.
+/// As [`base_url`]; what is under /api needs a key, and label links have none.
 fn labels_address(text: &str) -> Result<Url, String> {
-    let url = address(text)?;
+    let url = base_url(text)?;
     match url.path_segments().and_then(|mut segments| segments.next()) {
         Some("api") => {
             Err("expected an address outside /api, where an API key is needed".to_owned())

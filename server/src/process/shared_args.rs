@@ -67,10 +67,12 @@ pub(super) fn country(text: &str) -> Result<CountryCode, String> {
 }
 
 /// A public address: other paths and signatures are written behind it.
-pub(super) fn address(text: &str) -> Result<Url, String> {
+pub(super) fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    url.filter(|url| url.query().is_none() && url.fragment().is_none())
-        .ok_or_else(|| "an address such as https://parcelo.example, without ? and #".to_owned())
+    url.filter(|url| url.query().is_none() && url.fragment().is_none()).ok_or_else(|| {
+        "expected an http or https address such as https://parcelo.example, without ? and #"
+            .to_owned()
+    })
 }
 
 pub(super) fn network(text: &str) -> Result<IpNet, String> {

@@ -1,4 +1,4 @@
-//! How `serve` stops: it is not ready at once, keeps accepting for a while, and then lets requests in
+//! How `serve` stops: `/readyz` fails at once, connections are accepted for a while longer, then requests in
 //! flight finish.
 
 use std::{io, time::Duration};
@@ -6,7 +6,7 @@ use std::{io, time::Duration};
 use tokio::signal::unix::{self, SignalKind, signal};
 
 use crate::{
-    clock::{Clock, Millis, TokioClock},
+    clock::runtime_time,
     http::{SHUTDOWN_GRACE, Stop},
 };
 
@@ -60,12 +60,13 @@ impl StopCause {
 
 /// The time that a whole shutdown may take.
 pub(super) struct Shutdown {
-    since: TokioClock,
+    /// The runtime's time, which tests pause.
+    since: tokio::time::Instant,
 }
 
 impl Shutdown {
     pub(super) fn begin() -> Self {
-        Self { since: TokioClock::starting_at(Millis(0)) }
+        Self { since: runtime_time() }
     }
 
     /// Keeps serving for this pause, or until `cut_short`, while clients move elsewhere; then stops the
@@ -86,8 +87,7 @@ impl Shutdown {
 
     /// The time that is left.
     pub(super) fn left(&self) -> Duration {
-        let passed = Duration::from_millis(self.since.now().0.unsigned_abs());
-        SHUTDOWN_GRACE.saturating_sub(passed)
+        SHUTDOWN_GRACE.saturating_sub(self.since.elapsed())
     }
 }
 

@@ -61,7 +61,7 @@ async fn create(options: CreateToken) -> Result<(), Failure> {
     let store = open(&options.database, &ids)?;
     let secrets = secrets(&store)?;
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
-    let (token, record) = issuer.issue_token(options.name, SystemClock.now()).await?;
+    let (token, record) = issuer.issue_admin_token(options.name, SystemClock.now()).await?;
     if options.json {
         print::secret_json(&NewTokenView::new(&token, &record))?;
     } else {

@@ -19,7 +19,7 @@ use crate::{
     },
     ids::{Ids, named},
     service::{EndpointError, EndpointRequest, Endpoints},
-    store::{Replay, Store},
+    store::{EventsToReplay, Store},
 };
 
 pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
@@ -99,9 +99,9 @@ async fn remove(which: WebhookArgs) -> Result<(), Failure> {
 async fn replay(options: ReplayEvents) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&options.which).await?, Ids::random());
     let what = match (options.event, options.since) {
-        (Some(event), _) => Replay::One(event),
-        (None, Some(since)) => Replay::MissedSince(since.into()),
-        (None, None) => Replay::MissedSince(Millis(0)),
+        (Some(event), _) => EventsToReplay::One(event),
+        (None, Some(since)) => EventsToReplay::MissedSince(since.into()),
+        (None, None) => EventsToReplay::MissedSince(Millis(0)),
     };
     let endpoints = Endpoints { store: &store, ids: &ids };
     let replayed = endpoints.replay(tenant, what, SystemClock.now()).await?;

@@ -1,8 +1,9 @@
 //! Who calls: an API key becomes a caller and a carrier key a carrier, an admin token opens the admin API,
 //! or the request is refused (spec: Authentication; docs/api.md, Carrier events, Admin API).
 //!
-//! API keys are known in memory ([`super::key_cache`]); a revocation, also one by another process, is in
-//! force within a second. Carrier keys and tokens are read each time, so theirs is in force at once.
+//! API keys are answered from memory ([`super::key_cache`]), where a revocation by another process arrives
+//! within 250 ms. A known carrier key is read from the database once more, and a token each time, so that
+//! revoking them is in force at once.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -11,14 +12,14 @@ use parcelo::{
     admin::{AdminToken, CarrierKey},
 };
 
-use super::{Rotation, Service};
-use crate::domain::{CarrierKeyRecord, KeyRecord, Refusal, Tenant, TokenRecord, access};
+use super::Service;
+use crate::domain::{AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Refusal, Tenant, access};
 
 /// A caller whose API key is valid.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// The key.
-    pub key: Arc<KeyRecord>,
+    pub key: Arc<ApiKeyRecord>,
 }
 
 impl Caller {
@@ -35,34 +36,29 @@ pub struct Carrier {
     pub key: Arc<CarrierKeyRecord>,
 }
 
-/// A request as it is known before its key is looked up.
-#[derive(Debug, Clone, Copy)]
-pub struct Visitor<'a> {
-    /// The environment whose address was called.
-    pub environment: Environment,
-    /// The `X-API-Key` header.
-    pub key: Option<&'a str>,
-}
-
 impl Service {
-    /// Who the visitor is, by the key alone.
-    pub async fn authenticate(&self, visitor: Visitor<'_>) -> Result<Caller, Refusal> {
-        let text = visitor.key.ok_or(ErrorCode::AuthMissingApiKey)?;
+    /// Whose key this is: the `X-API-Key` header of a request to an environment's address.
+    pub async fn authenticate(
+        &self,
+        environment: Environment,
+        key: Option<&str>,
+    ) -> Result<Caller, Refusal> {
+        let text = key.ok_or(ErrorCode::AuthMissingApiKey)?;
         let key = ApiKey::parse(text).map_err(|_| ErrorCode::AuthInvalidApiKey)?;
         let hash = self.secrets().hash_of(&key);
         let found = self.callers.find(&self.store, &hash).await?;
         // An old secret ends by the clock, without anything being written.
         let opened = found.filter(|record| record.is_opened_by(&hash, self.expiry()));
         let record = opened.ok_or(ErrorCode::AuthInvalidApiKey)?;
-        let environment = record.scope.tenant.environment;
-        if environment != visitor.environment {
-            let address = &self.site(environment).base_url;
-            return Err(Refusal::other_environment(environment, address));
+        let own = record.scope.tenant.environment;
+        if own != environment {
+            let address = &self.site(own).base_url;
+            return Err(Refusal::other_environment(own, address));
         }
         Ok(Caller { key: record })
     }
 
-    /// Which carrier a visitor of an environment is.
+    /// Whose key this is: the `X-Carrier-Key` header of a request to an environment's address.
     pub async fn authenticate_carrier(
         &self,
         environment: Environment,
@@ -81,25 +77,15 @@ impl Service {
     }
 
     /// Whether a request's `Authorization` header has a token that is in force.
-    pub async fn check_token(&self, authorization: Option<&str>) -> Result<(), Refusal> {
+    pub async fn authenticate_admin(&self, authorization: Option<&str>) -> Result<(), Refusal> {
         let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
         let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
         let hash = self.secrets().hash_of_token(&token);
-        let found: Option<TokenRecord> = self.store.credential_by_hash(&hash).await?;
+        let found: Option<AdminTokenRecord> = self.store.credential_by_hash(&hash).await?;
         match found {
             Some(record) if record.revoked_at.is_none() => Ok(()),
             Some(_) | None => Err(ErrorCode::AdminAuthFailed.into()),
         }
-    }
-
-    /// Gives a key a new secret; the old one keeps working for `overlap` seconds.
-    pub async fn rotate_key(&self, id: &str, overlap: u32) -> Result<Rotation, Refusal> {
-        Ok(self.issuer().rotate(id, overlap, self.now()).await?)
-    }
-
-    /// Revokes a key with all its secrets, from now on. None if there is no such key.
-    pub async fn revoke_key(&self, id: &str) -> Result<Option<KeyRecord>, Refusal> {
-        Ok(self.store.revoke_credential(id, self.now()).await?)
     }
 
     /// Whether the caller's key may be used from this address.

@@ -7,15 +7,12 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Carrier, Service, changes::of_item, failed};
+use super::{Carrier, Service, idempotency::MAX_TRIES, parcels::of_item, refusal_for_commit};
 use crate::{
     clock::Millis,
-    domain::{Refusal, Report, Scan, State, carrier},
-    store::Commit,
+    domain::{CarrierReport, Refusal, Scan, State, carrier},
+    store::CommitOutcome,
 };
-
-/// How often an event is decided when other writes change the same parcel meanwhile.
-const MAX_TRIES: u32 = 8;
 
 /// The result of one event, for its carrier.
 type EventResult = Result<CarrierOutcome, Refusal>;
@@ -46,7 +43,7 @@ impl Service {
         &self,
         environment: Environment,
         number: &str,
-        report: &Report,
+        report: &CarrierReport,
         now: Millis,
     ) -> Result<EventResult, Refusal> {
         let Ok(number) = TrackingNumber::parse(number) else {
@@ -63,17 +60,17 @@ impl Service {
             let parcel = self.up_to_date(parcel).await?;
             let (told, changes) = carrier::take(&parcel, report.clone(), now);
             match self.store.commit(changes).await {
-                Commit::Committed => return Ok(told),
-                Commit::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
-                Commit::VersionConflict => {}
-                outcome => return Err(failed(&outcome)),
+                CommitOutcome::Committed => return Ok(told),
+                CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
+                CommitOutcome::VersionConflict => {}
+                outcome => return Err(refusal_for_commit(&outcome)),
             }
         }
         Err(Refusal::unavailable())
     }
 }
 
-fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
+fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refusal> {
     // The rules let no status pass that has no state.
     let state = State::from_status(&event.status).ok_or(ErrorCode::InternalError)?;
     let scan = Scan {
@@ -82,7 +79,7 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<Report, Refusal> {
         location: event.location.clone(),
         description: event.description.clone(),
     };
-    Ok(Report {
+    Ok(CarrierReport {
         carrier: carrier.key.scope.carrier,
         event_id: event.event_id.clone(),
         code: event.carrier_code.clone(),

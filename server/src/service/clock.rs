@@ -107,7 +107,7 @@ mod tests {
                 ip_list: Vec::new(),
                 rate_limit: None,
             };
-            let (_, key) = service.issuer().issue(request, START).await.unwrap();
+            let (_, key) = service.issuer().issue_api_key(request, START).await.unwrap();
             let house = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
             house.run(660).await;
             house

@@ -7,11 +7,12 @@ use parcelo::{
     admin::{AdminToken, CarrierKey},
 };
 
+use super::Service;
 use crate::{
     clock::Millis,
     domain::{
-        AccountRecord, CarrierKeyRecord, Countries, KeyRecord, NewCredential, Secrets, Tenant,
-        TokenRecord,
+        AccountRecord, AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
+        Refusal, Secrets, Tenant,
         credentials::{AdminScope, ApiKeyScope, MAX_OVERLAP_SECONDS, NewSecret},
     },
     ids::{Ids, named},
@@ -39,7 +40,7 @@ pub struct NewKeyRequest {
 #[derive(Debug)]
 pub enum Rotation {
     /// It has one, which is shown this once.
-    Done(ApiKey, Box<KeyRecord>),
+    Done(ApiKey, Box<ApiKeyRecord>),
     /// It is revoked, and stays so.
     Revoked,
     /// There is no such key.
@@ -72,11 +73,11 @@ impl CredentialIssuer<'_> {
     }
 
     /// Makes an API key.
-    pub async fn issue(
+    pub async fn issue_api_key(
         &self,
         request: NewKeyRequest,
         now: Millis,
-    ) -> Result<(ApiKey, KeyRecord), StoreError> {
+    ) -> Result<(ApiKey, ApiKeyRecord), StoreError> {
         let NewKeyRequest { account, environment, name, countries, ip_list, rate_limit } = request;
         let id = named("acc", self.ids.ulid(now));
         let tenant = Tenant { account: self.store.account(&account, id, now).await?, environment };
@@ -88,7 +89,7 @@ impl CredentialIssuer<'_> {
     }
 
     /// Makes a carrier key. A second key of one name in one environment is the same carrier's.
-    pub async fn issue_for_carrier(
+    pub async fn issue_carrier_key(
         &self,
         environment: Environment,
         name: String,
@@ -101,11 +102,11 @@ impl CredentialIssuer<'_> {
     }
 
     /// Makes an admin token.
-    pub async fn issue_token(
+    pub async fn issue_admin_token(
         &self,
         name: String,
         now: Millis,
-    ) -> Result<(AdminToken, TokenRecord), StoreError> {
+    ) -> Result<(AdminToken, AdminTokenRecord), StoreError> {
         let token = AdminToken::from_random(&self.ids.key_bytes());
         let hash = self.secrets.hash_of_token(&token);
         let new = self.new_credential(("adt", token.secret()), hash, (name, AdminScope), now);
@@ -132,7 +133,7 @@ impl CredentialIssuer<'_> {
         now: Millis,
     ) -> Result<Rotation, StoreError> {
         let Self { store, secrets, ids } = self;
-        let before: Option<KeyRecord> = store.credential(id).await?;
+        let before: Option<ApiKeyRecord> = store.credential(id).await?;
         let Some(before) = before else { return Ok(Rotation::Unknown) };
         let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
         let key = ApiKey::from_random(before.scope.tenant.environment, &ids.key_bytes());
@@ -149,7 +150,19 @@ impl CredentialIssuer<'_> {
     }
 }
 
-/// By which people tell keys apart.
+impl Service {
+    /// Gives a key a new secret; the old one keeps working for `overlap` seconds.
+    pub async fn rotate_key(&self, id: &str, overlap: u32) -> Result<Rotation, Refusal> {
+        Ok(self.issuer().rotate(id, overlap, self.now()).await?)
+    }
+
+    /// Revokes a key with all its secrets, from now on. None if there is no such key.
+    pub async fn revoke_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, Refusal> {
+        Ok(self.store.revoke_credential(id, self.now()).await?)
+    }
+}
+
+/// The last four characters, by which people tell keys apart.
 fn last4(key: &str) -> String {
     key.get(key.len().saturating_sub(4)..).unwrap_or_default().to_owned()
 }

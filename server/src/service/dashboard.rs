@@ -4,7 +4,7 @@ use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::Tracking
 
 use super::Service;
 use crate::domain::{
-    AccountKey, ParcelRow, Refusal, Tenant, activity::Counted, carrier::LoggedException,
+    AccountRowId, ParcelRow, Refusal, Tenant, activity::ParcelCount, carrier::LoggedException,
     legacy::Uses, webhooks::LoggedDelivery,
 };
 
@@ -38,7 +38,11 @@ impl Service {
     }
 
     /// How many of a tenant's parcels were created on that day (since 1970 began) or later, by day and state.
-    pub async fn activity_of(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, Refusal> {
+    pub async fn activity_of(
+        &self,
+        tenant: Tenant,
+        first: i64,
+    ) -> Result<Vec<ParcelCount>, Refusal> {
         self.take_due_steps_of(tenant, self.now()).await?;
         Ok(self.store.activity(tenant, first).await?)
     }
@@ -68,7 +72,7 @@ impl Service {
     }
 
     /// Which of an account's keys used the legacy API, by day; up to this moment.
-    pub async fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, Refusal> {
+    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, Refusal> {
         self.keep_legacy_uses().await?;
         Ok(self.store.legacy_uses_of(account).await?)
     }

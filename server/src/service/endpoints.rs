@@ -13,7 +13,7 @@ use crate::{
         },
     },
     ids::Ids,
-    store::{Replay, Store, StoreError},
+    store::{EventsToReplay, Store, StoreError},
 };
 
 /// What an endpoint is to be.
@@ -153,11 +153,11 @@ impl Endpoints<'_> {
     pub async fn replay(
         &self,
         tenant: Tenant,
-        what: Replay,
+        what: EventsToReplay,
         now: Millis,
     ) -> Result<usize, EndpointError> {
         self.enabled(tenant).await?;
-        if let Replay::One(event) = what
+        if let EventsToReplay::One(event) = what
             && !self.store.has_event(tenant, event).await?
         {
             return Err(EndpointError::UnknownEvent);

@@ -9,14 +9,14 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Answer, Caller, Refusal, Service, failed};
+use super::{Answer, Caller, Refusal, Service, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, IdempotencyRecord, Op, ParcelKey, RecordKey, Version, idempotency,
+        Changes, IdempotencyRecord, Op, ParcelRowId, RecordKey, Version, idempotency,
         idempotency::ReplayDecision,
     },
-    store::Commit,
+    store::CommitOutcome,
 };
 
 /// How often a decision is made when other writes change the same parcels; after that the answer is 503, and
@@ -35,7 +35,7 @@ pub struct Keyed<'a> {
 }
 
 /// What a request's idempotency key says before anything else of the request is checked.
-pub(super) enum Replay {
+pub(super) enum ReplayCheck {
     /// It was answered before.
     Answered(Answer),
     /// It is new: its key in its scope, if it has a sound one, and what it asks.
@@ -45,7 +45,7 @@ pub(super) enum Replay {
 /// What a decision wants written, and the answer that goes with it.
 pub(super) struct Decision {
     pub(super) body: Vec<u8>,
-    pub(super) expect: Vec<(ParcelKey, Version)>,
+    pub(super) expect: Vec<(ParcelRowId, Version)>,
     pub(super) ops: Vec<Op>,
 }
 
@@ -65,15 +65,17 @@ impl Service {
         operation: Operation,
         (body, header_key): (&Value, Option<&str>),
         subject: &str,
-    ) -> Result<Replay, Refusal> {
-        let said = fingerprint(body, subject);
+    ) -> Result<ReplayCheck, Refusal> {
+        let fingerprint = fingerprint(body, subject);
         let KeyReading::Key(key) = rules::read_key(body, header_key) else {
-            return Ok(Replay::New(None, said));
+            return Ok(ReplayCheck::New(None, fingerprint));
         };
         let key = RecordKey::new(caller.key.row, operation, &key);
-        match idempotency::judge(self.store.record(&key).await?, &said, self.expiry()) {
-            ReplayDecision::Fresh => Ok(Replay::New(Some(key), said)),
-            ReplayDecision::Replay(record) => Ok(Replay::Answered(Answer::Replayed(record.body))),
+        match idempotency::judge(self.store.record(&key).await?, &fingerprint, self.expiry()) {
+            ReplayDecision::Fresh => Ok(ReplayCheck::New(Some(key), fingerprint)),
+            ReplayDecision::Replay(record) => {
+                Ok(ReplayCheck::Answered(Answer::Replayed(record.body)))
+            }
             ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
         }
     }
@@ -82,27 +84,26 @@ impl Service {
     pub(super) async fn write(
         &self,
         caller: &Caller,
-        (key, said): (RecordKey, Fingerprint),
+        (key, fingerprint): (RecordKey, Fingerprint),
         decision: Decision,
         now: Millis,
     ) -> Result<Written, Refusal> {
         let Decision { body, expect, ops } = decision;
         let tenant = caller.tenant();
-        let record = IdempotencyRecord {
-            key,
-            tenant,
-            fingerprint: said,
-            first_seen: now,
-            body: body.clone(),
-        };
-        match self.store.commit(Changes { now, replay: Some(record), expect, ops }).await {
-            Commit::Committed => Ok(Written::Answered(Answer::Done(body))),
-            Commit::VersionConflict => Ok(Written::Stale),
-            Commit::IdempotencyTaken(record) => {
-                on_conflict(record, &said, now).map(Written::Answered)
+        let record =
+            IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body: body.clone() };
+        match self
+            .store
+            .commit(Changes { now, idempotency_record: Some(record), expect, ops })
+            .await
+        {
+            CommitOutcome::Committed => Ok(Written::Answered(Answer::Done(body))),
+            CommitOutcome::VersionConflict => Ok(Written::Stale),
+            CommitOutcome::IdempotencyTaken(record) => {
+                on_conflict(record, &fingerprint, now).map(Written::Answered)
             }
-            Commit::Busy => Err(Refusal::in_progress()),
-            outcome => Err(failed(&outcome)),
+            CommitOutcome::Busy => Err(Refusal::in_progress()),
+            outcome => Err(refusal_for_commit(&outcome)),
         }
     }
 }
@@ -110,10 +111,10 @@ impl Service {
 /// Another request with this key came first; its record is alive, or the store had replaced it.
 pub(super) fn on_conflict(
     record: IdempotencyRecord,
-    said: &Fingerprint,
+    fingerprint: &Fingerprint,
     now: Millis,
 ) -> Result<Answer, Refusal> {
-    match idempotency::judge(Some(record), said, now) {
+    match idempotency::judge(Some(record), fingerprint, now) {
         ReplayDecision::Replay(record) => Ok(Answer::Replayed(record.body)),
         ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
         ReplayDecision::Fresh => Err(Refusal::in_progress()),

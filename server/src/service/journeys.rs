@@ -16,7 +16,7 @@ use crate::{
         state::TRANSITIONS,
     },
     ids::Ids,
-    store::{Commit, Store, hold_list},
+    store::{CommitOutcome, Store, hold_list},
 };
 
 const START: Millis = Millis(1_767_600_000_000);
@@ -40,7 +40,7 @@ impl House {
             rate_limit: None,
         };
         let issuer = CredentialIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
-        let (_, key) = issuer.issue(request, START).await.unwrap();
+        let (_, key) = issuer.issue_api_key(request, START).await.unwrap();
         let service = Service::new(store, clock.clone(), ids, settings);
         Self { service, clock, caller: Caller { key: Arc::new(key) } }
     }
@@ -92,8 +92,8 @@ impl House {
         let (sequence, location) = (parcel.last_sequence + 1, "Nowhere".to_owned());
         let event = Event { sequence, state, at: START, location, description: None };
         let ops = vec![Op::Move { parcel: parcel.key, event }];
-        let changes = Changes { now: START, replay: None, expect: Vec::new(), ops };
-        assert_eq!(store.commit(changes).await, Commit::Committed);
+        let changes = Changes { now: START, idempotency_record: None, expect: Vec::new(), ops };
+        assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     }
 
     async fn state(&self, number: &str) -> State {

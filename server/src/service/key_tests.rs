@@ -9,11 +9,11 @@ use std::{
 use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use tempfile::TempDir;
 
-use super::{CredentialIssuer, Limited, NewKeyRequest, Service, Visitor, tests::settings};
+use super::{CredentialIssuer, Limited, NewKeyRequest, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis, stopwatch},
     domain::{
-        Countries, KeyRecord,
+        ApiKeyRecord, Countries,
         credentials::{ApiKeyScope, CarrierScope},
         limit::Admission,
     },
@@ -42,15 +42,14 @@ impl Ground {
     }
 
     /// A key that another process makes.
-    async fn key_beside(&self) -> (ApiKey, KeyRecord) {
+    async fn key_beside(&self) -> (ApiKey, ApiKeyRecord) {
         let ids = &self.service.ids;
         let issuer = CredentialIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
-        issuer.issue(wanted(), NOW).await.unwrap()
+        issuer.issue_api_key(wanted(), NOW).await.unwrap()
     }
 
     async fn knows(&self, key: &ApiKey) -> bool {
-        let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-        self.service.authenticate(visitor).await.is_ok()
+        self.service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok()
     }
 
     /// Waits until the key is known or unknown, which has to be within a second.
@@ -93,7 +92,7 @@ fn most_looks(begun: Instant) -> u64 {
 #[tokio::test]
 async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
     let ground = Ground::new();
-    let (good, _) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
+    let (good, _) = ground.service.issuer().issue_api_key(wanted(), NOW).await.unwrap();
     assert!(ground.knows(&good).await);
     let (begun, before) = (stopwatch(), ground.reads());
     for number in 0..20_000 {
@@ -103,7 +102,7 @@ async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
     assert!(looks <= most, "{looks} reads for 20,000 wrong keys, {most} at most");
     assert!(ground.knows(&good).await);
     // One that this server makes meanwhile is known at once, and so is that one is revoked.
-    let (fresh, record) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
+    let (fresh, record) = ground.service.issuer().issue_api_key(wanted(), NOW).await.unwrap();
     assert!(ground.knows(&fresh).await);
     ground.service.revoke_key(&record.id).await.unwrap();
     assert!(!ground.knows(&fresh).await && ground.knows(&good).await);
@@ -112,7 +111,7 @@ async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
 #[tokio::test]
 async fn a_good_key_costs_no_read_each_time_either() {
     let ground = Ground::new();
-    let (good, _) = ground.service.issuer().issue(wanted(), NOW).await.unwrap();
+    let (good, _) = ground.service.issuer().issue_api_key(wanted(), NOW).await.unwrap();
     let (begun, before) = (stopwatch(), ground.reads());
     for _ in 0..20_000 {
         assert!(ground.knows(&good).await);
@@ -141,7 +140,7 @@ async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
 async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
     let ground = Ground::new();
     let issuer = ground.service.issuer();
-    let issue = || issuer.issue_for_carrier(Environment::Sandbox, "Andes Cargo".to_owned(), NOW);
+    let issue = || issuer.issue_carrier_key(Environment::Sandbox, "Andes Cargo".to_owned(), NOW);
     let knows = async |key: &CarrierKey| {
         let key = Some(key.secret());
         ground.service.authenticate_carrier(Environment::Sandbox, key).await.is_ok()

@@ -83,7 +83,7 @@ mod tests {
             ip_list: Vec::new(),
             rate_limit: None,
         };
-        let (_, key) = issuer.issue(request, Millis(0)).await.unwrap();
+        let (_, key) = issuer.issue_api_key(request, Millis(0)).await.unwrap();
         let caller = Caller { key: Arc::new(key) };
         service.count_legacy_use(&caller, Millis(0));
         let other = held(&file);

@@ -8,8 +8,9 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::{
-    Answer, Caller, Keyed, Refusal, Service, failed,
-    idempotency::{MAX_TRIES, Replay, on_conflict},
+    Answer, Caller, Keyed, Refusal, Service,
+    idempotency::{MAX_TRIES, ReplayCheck, on_conflict},
+    refusal_for_commit,
 };
 use crate::{
     domain::{
@@ -17,14 +18,14 @@ use crate::{
         manifest::{self, Submission, Submitted},
         to_body,
     },
-    store::Commit,
+    store::CommitOutcome,
 };
 
 /// A request that keeps the rules, and the record of its key if it has one.
 struct Asked<'a> {
     request: ManifestRequest,
     key: Option<RecordKey>,
-    said: Fingerprint,
+    fingerprint: Fingerprint,
     request_id: &'a str,
 }
 
@@ -37,13 +38,13 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let operation = Operation::SubmitManifest;
         let sent = (request.body, request.header_key);
-        let (key, said) = match self.check_replay(caller, operation, sent, "").await? {
-            Replay::Answered(answer) => return Ok(answer),
-            Replay::New(key, said) => (key, said),
+        let (key, fingerprint) = match self.check_replay(caller, operation, sent, "").await? {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
         let checked = rules::check_manifest(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let asked = Asked { request: checked, key, said, request_id: request.request_id };
+        let asked = Asked { request: checked, key, fingerprint, request_id: request.request_id };
         for _ in 0..MAX_TRIES {
             if let Some(answer) = self.try_to_submit(caller, &asked).await? {
                 return Ok(answer);
@@ -86,22 +87,24 @@ impl Service {
                     (Answer::Created(body.clone()), body, expect, ops)
                 }
             };
-        let replay = asked.key.map(|key| IdempotencyRecord {
+        let idempotency_record = asked.key.map(|key| IdempotencyRecord {
             key,
             tenant,
-            fingerprint: asked.said,
+            fingerprint: asked.fingerprint,
             first_seen: now,
             body,
         });
-        if ops.is_empty() && replay.is_none() {
+        if ops.is_empty() && idempotency_record.is_none() {
             return Ok(Some(answer));
         }
-        match self.store.commit(Changes { now, replay, expect, ops }).await {
-            Commit::Committed => Ok(Some(answer)),
-            Commit::VersionConflict | Commit::DuplicateAwb => Ok(None),
-            Commit::IdempotencyTaken(record) => on_conflict(record, &asked.said, now).map(Some),
-            Commit::Busy if asked.key.is_some() => Err(Refusal::in_progress()),
-            outcome => Err(failed(&outcome)),
+        match self.store.commit(Changes { now, idempotency_record, expect, ops }).await {
+            CommitOutcome::Committed => Ok(Some(answer)),
+            CommitOutcome::VersionConflict | CommitOutcome::DuplicateAwb => Ok(None),
+            CommitOutcome::IdempotencyTaken(record) => {
+                on_conflict(record, &asked.fingerprint, now).map(Some)
+            }
+            CommitOutcome::Busy if asked.key.is_some() => Err(Refusal::in_progress()),
+            outcome => Err(refusal_for_commit(&outcome)),
         }
     }
 }

@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{BadHead, Limited, Request, Service};
+use super::{AnsweredRequest, BadHead, Limited, Service};
 use crate::{
     clock::Millis,
     domain::{Refusal, Tenant, webhooks::DisabledBy},
@@ -111,8 +111,8 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(&self, request: Request, took: Duration) {
-        let Request { listener, operation, code, status } = request;
+    pub fn answered(&self, request: AnsweredRequest, took: Duration) {
+        let AnsweredRequest { listener, operation, code, status } = request;
         let labels = RequestLabels { listener, operation, code, status };
         self.requests.get_or_create(&labels).inc();
         let labels = OperationLabels { listener, operation };

@@ -6,9 +6,7 @@
 pub(crate) mod authentication;
 mod called_at;
 mod carriers;
-mod changes;
 mod clock;
-mod counted;
 pub(crate) mod credentials;
 #[cfg(feature = "server")]
 mod dashboard;
@@ -16,6 +14,7 @@ mod deliveries;
 pub(crate) mod endpoints;
 pub(crate) mod idempotency;
 mod key_cache;
+mod labels;
 mod legacy;
 mod limiter;
 mod lists;
@@ -30,6 +29,7 @@ mod parcel_locks;
 mod parcels;
 #[cfg(feature = "server")]
 pub(crate) mod passwords;
+mod request_counts;
 mod sandbox;
 pub(crate) mod settings;
 #[cfg(feature = "server")]
@@ -46,13 +46,12 @@ use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    domain::{CarrierKeyRecord, KeyRecord, Refusal, Secrets, Site},
+    domain::{ApiKeyRecord, CarrierKeyRecord, Refusal, Secrets, Site},
     ids::Ids,
-    store::{Commit, Store, StoreError},
+    store::{CommitOutcome, Store, StoreError},
 };
-pub(crate) use authentication::{Caller, Carrier, Visitor};
+pub(crate) use authentication::{Caller, Carrier};
 pub(crate) use called_at::called_at;
-pub(crate) use counted::{BadHead, Request};
 pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, Rotation};
 #[cfg(feature = "server")]
 pub(crate) use dashboard::OwnParcel;
@@ -64,6 +63,7 @@ pub(crate) use metrics::Metrics;
 pub(crate) use parcels::LabelFile;
 #[cfg(feature = "server")]
 pub(crate) use passwords::hash_password;
+pub(crate) use request_counts::{AnsweredRequest, BadHead};
 pub(crate) use settings::{Limits, Settings};
 #[cfg(feature = "server")]
 pub(crate) use sign_in::{LoginOutcome, LoginRequest};
@@ -77,15 +77,16 @@ pub struct Service {
     ids: Arc<Ids>,
     settings: Settings,
     limiter: limiter::Limiter,
-    callers: key_cache::KeyCache<KeyRecord>,
+    callers: key_cache::KeyCache<ApiKeyRecord>,
     carriers: key_cache::KeyCache<CarrierKeyRecord>,
     parcel_locks: parcel_locks::ParcelLocks,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     #[cfg(feature = "server")]
-    login: sign_in::LoginGate,
-    /// Parcels of which the log says already that their steps cannot be taken.
-    stuck: Mutex<HashSet<steps::Stuck>>,
+    login: sign_in::LoginLimits,
+    /// Parcels of which the log says already that their steps cannot be taken. It only grows, by one for each damaged
+    /// row, of which a database has few.
+    stuck: Mutex<HashSet<steps::ParcelAtVersion>>,
     first_live_label: Once,
 }
 
@@ -103,23 +104,21 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
-        let (limiter, callers, carriers, parcel_locks, legacy_uses, metrics) = Default::default();
-        let (stuck, first_live_label) = (Mutex::default(), Once::new());
         Self {
             store,
             clock,
             ids,
             settings,
-            limiter,
-            callers,
-            carriers,
-            parcel_locks,
-            legacy_uses,
-            metrics,
+            limiter: limiter::Limiter::default(),
+            callers: key_cache::KeyCache::default(),
+            carriers: key_cache::KeyCache::default(),
+            parcel_locks: parcel_locks::ParcelLocks::default(),
+            legacy_uses: legacy::Uses::default(),
+            metrics: Metrics::default(),
             #[cfg(feature = "server")]
-            login: sign_in::LoginGate::default(),
-            stuck,
-            first_live_label,
+            login: sign_in::LoginLimits::default(),
+            stuck: Mutex::default(),
+            first_live_label: Once::new(),
         }
     }
 
@@ -158,8 +157,9 @@ impl Service {
         &self.store
     }
 
-    /// Forgets what it knows beside the store, which was replaced: keys, windows, counts.
-    pub fn forget(&self) {
+    /// Forgets what it knows beside the store, which was replaced: keys, windows, counts. The rest are locks, what
+    /// the log has said, and tries to sign in, which a mock server does not have.
+    pub fn clear_caches(&self) {
         self.callers.clear();
         self.carriers.clear();
         self.limiter.clear();
@@ -175,18 +175,19 @@ impl Service {
     }
 }
 
-/// What a commit that did not go through means, for the outcomes that mean the same to every
-/// operation; the ones an operation can bring about itself, it looks at before.
-fn failed(outcome: &Commit) -> Refusal {
+/// The refusal for a commit that did not go through. Outcomes that an operation treats in its own way it matches
+/// before calling this.
+fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
     match outcome {
-        Commit::Busy | Commit::Full | Commit::VersionConflict | Commit::DuplicateAwb => {
-            Refusal::unavailable()
-        }
-        Commit::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
-        Commit::Committed
-        | Commit::IdempotencyTaken(_)
-        | Commit::DuplicateCarrierEvent
-        | Commit::Broken => {
+        CommitOutcome::Busy
+        | CommitOutcome::Full
+        | CommitOutcome::VersionConflict
+        | CommitOutcome::DuplicateAwb => Refusal::unavailable(),
+        CommitOutcome::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
+        CommitOutcome::Committed
+        | CommitOutcome::IdempotencyTaken(_)
+        | CommitOutcome::DuplicateCarrierEvent
+        | CommitOutcome::Broken => {
             tracing::error!(?outcome, "a commit failed");
             Refusal::unavailable()
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BadHead, Limited, Request};
+use super::{AnsweredRequest, BadHead, Limited};
 use crate::domain::{Tenant, webhooks::DisabledBy};
 
 /// The counts of one service, which are never read.
@@ -12,7 +12,7 @@ pub struct Metrics;
 #[expect(clippy::unused_self, reason = "called as the metrics are")]
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(&self, _: Request, _: Duration) {}
+    pub fn answered(&self, _: AnsweredRequest, _: Duration) {}
 
     pub(super) fn refused(&self, _: Limited) {}
 

@@ -1,5 +1,5 @@
-//! POST /api/v1/orders/create: replay, country, rules, then one commit
-//! (docs/api.md, Order of checks).
+//! POST /api/v1/orders/create: replay, country, rules, then one commit (docs/api.md, Order of checks);
+//! POST /api/v1/orders/void.
 
 use parcelo::{
     ErrorCode, Operation, OrderRequest,
@@ -10,13 +10,14 @@ use parcelo::{
 use serde_json::Value;
 
 use super::{
-    Answer, Caller, Service, failed,
-    idempotency::{Replay, on_conflict},
+    Answer, Caller, Keyed, Service,
+    idempotency::{Decision, MAX_TRIES, ReplayCheck, Written, on_conflict},
+    refusal_for_commit,
 };
 use crate::{
     clock::Millis,
-    domain::{Countries, RecordKey, Refusal, create, create::Creation},
-    store::Commit,
+    domain::{Countries, RecordKey, Refusal, create, create::Creation, void},
+    store::CommitOutcome,
 };
 
 /// How often a generated tracking number may turn out to be taken before the service gives up;
@@ -24,7 +25,7 @@ use crate::{
 const MAX_DRAWS: u32 = 3;
 
 impl Service {
-    /// Creates the order that a request's body describes.
+    /// Creates the order that a request's body describes. It takes no [`Keyed`]: its answer holds no request id.
     pub async fn create_order(
         &self,
         caller: &Caller,
@@ -33,18 +34,49 @@ impl Service {
     ) -> Result<Answer, Refusal> {
         let now = self.now();
         let operation = Operation::CreateOrder;
-        let replay = self.check_replay(caller, operation, (body, header_key), "").await?;
-        let (key, said) = match replay {
-            Replay::Answered(answer) => return Ok(answer),
-            Replay::New(key, said) => (key, said),
+        let checked = self.check_replay(caller, operation, (body, header_key), "").await?;
+        let (key, fingerprint) = match checked {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
         self.check_country(caller, body)?;
         for _ in 0..MAX_DRAWS {
             // Read again for each draw: a second one is so rare that a copy for it would cost more.
             let accepted = self.check_order(caller, body, header_key)?;
             // The rules let no order pass without a sound key.
-            let replay = (key.ok_or(ErrorCode::InternalError)?, said);
-            if let Some(answer) = self.commit_order(caller, accepted, replay, now).await? {
+            let idempotency = (key.ok_or(ErrorCode::InternalError)?, fingerprint);
+            if let Some(answer) = self.commit_order(caller, accepted, idempotency, now).await? {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// Voids the orders that a request names (docs/api.md, Void orders).
+    pub async fn void_orders(
+        &self,
+        caller: &Caller,
+        request: Keyed<'_>,
+    ) -> Result<Answer, Refusal> {
+        let operation = Operation::VoidOrders;
+        let sent = (request.body, request.header_key);
+        let (key, fingerprint) = match self.check_replay(caller, operation, sent, "").await? {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
+        };
+        let asked = rules::check_void(request.body, request.header_key)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
+        for _ in 0..MAX_TRIES {
+            let now = self.now();
+            let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
+            let void::Voiding { body, expect, ops } =
+                void::void(&asked, &found, request.request_id, now)?;
+            let decision = Decision { body, expect, ops };
+            if let Written::Answered(answer) =
+                self.write(caller, (key, fingerprint), decision, now).await?
+            {
                 return Ok(answer);
             }
         }
@@ -56,8 +88,7 @@ impl Service {
         let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
         match rules::destination(body) {
             Some(country)
-                if self.settings.destinations.supports(country)
-                    && !caller.key.scope.countries.allow(country) =>
+                if self.settings.destinations.supports(country) && !allowed.contains(&country) =>
             {
                 Err(Refusal::country(country, allowed))
             }
@@ -82,22 +113,24 @@ impl Service {
         &self,
         caller: &Caller,
         accepted: Accepted<OrderRequest>,
-        replay: (RecordKey, Fingerprint),
+        idempotency: (RecordKey, Fingerprint),
         now: Millis,
     ) -> Result<Option<Answer>, Refusal> {
         let Accepted { value: order, warnings, .. } = accepted;
         let (tenant, is_given) = (caller.tenant(), order.tracking_number.is_some());
         let site = self.site(tenant.environment);
         let secrets = self.secrets();
-        let creation = Creation { tenant, order, warnings, replay, site: &site, secrets };
-        let (id, tail) = (self.ids.ulid(now), self.ids.tracking_tail());
+        let creation = Creation { tenant, order, warnings, idempotency, site: &site, secrets };
+        let (id, tail) = (self.ids.ulid(now), self.ids.random_suffix());
         let (body, changes) = create::create(creation, id, &tail, now);
         match self.store.commit(changes).await {
-            Commit::Committed => Ok(Some(Answer::Created(body))),
-            Commit::IdempotencyTaken(record) => on_conflict(record, &replay.1, now).map(Some),
-            Commit::DuplicateTracking if !is_given => Ok(None),
-            Commit::Busy => Err(Refusal::in_progress()),
-            outcome => Err(failed(&outcome)),
+            CommitOutcome::Committed => Ok(Some(Answer::Created(body))),
+            CommitOutcome::IdempotencyTaken(record) => {
+                on_conflict(record, &idempotency.1, now).map(Some)
+            }
+            CommitOutcome::DuplicateTracking if !is_given => Ok(None),
+            CommitOutcome::Busy => Err(Refusal::in_progress()),
+            outcome => Err(refusal_for_commit(&outcome)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading parcels: tracking records and label files. What is due is done before anything is read.
+//! Reading parcels: tracking records, label files, and parcels for a decision. What is due is done before anything is read.
 
 use parcelo::{
     ErrorCode, InvalidValue, LabelFormat, Language, OrderRequest, TrackingNumber,
@@ -7,7 +7,7 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Caller, Service, changes::of_item};
+use super::{Caller, Service};
 use crate::{
     domain::{ParcelRow, Refusal, Secrets, Tenant, history, labels},
     label::{self, LabelData},
@@ -65,6 +65,24 @@ impl Service {
             results.push(history::batch_result(number, tracking));
         }
         Ok(BatchTracking::new(results))
+    }
+
+    /// The tenant's parcels with these numbers, in their order, up to date, or why one is not there.
+    pub(super) async fn parcels(
+        &self,
+        tenant: Tenant,
+        numbers: &[String],
+    ) -> Result<Vec<Result<ParcelRow, Refusal>>, Refusal> {
+        let mut found = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            found.push(of_item(self.find(tenant, number).await)?);
+        }
+        Ok(found)
+    }
+
+    async fn find(&self, tenant: Tenant, number: &str) -> Result<ParcelRow, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        self.parcel(tenant, &number).await
     }
 
     pub(super) async fn record(
@@ -189,6 +207,16 @@ impl Service {
             Refusal::from(ErrorCode::InternalError)
         })?;
         Ok(LabelFile { number: parcel.tracking_number, format, bytes })
+    }
+}
+
+/// Tells what is wrong with one item of a list, which fails alone, from what ends the whole request: a row
+/// that cannot be read is the former, a store that does not answer the latter.
+pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal>, Refusal> {
+    let is_of_item = |code| matches!(code, ErrorCode::ParcelNotFound | ErrorCode::InternalError);
+    match answer {
+        Err(refusal) if !is_of_item(refusal.code) => Err(refusal),
+        answer => Ok(answer),
     }
 }
 

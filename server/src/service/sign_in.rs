@@ -58,18 +58,18 @@ impl std::fmt::Debug for LoginOutcome {
 }
 
 #[derive(Debug)]
-pub(super) struct LoginGate {
+pub(super) struct LoginLimits {
     throttle: Mutex<LoginThrottle>,
     places: Semaphore,
 }
 
-impl Default for LoginGate {
+impl Default for LoginLimits {
     fn default() -> Self {
         Self { throttle: Mutex::default(), places: Semaphore::new(MAX_PASSWORD_CHECKS) }
     }
 }
 
-impl LoginGate {
+impl LoginLimits {
     fn throttle(&self) -> MutexGuard<'_, LoginThrottle> {
         self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,27 +5,28 @@ use std::{collections::HashSet, sync::PoisonError};
 
 use parcelo::{ParcelStatus, TrackingNumber};
 
-use super::{Refusal, Service, failed};
+use super::{Refusal, Service, refusal_for_commit};
 use crate::{
     clock::Millis,
-    domain::{Changes, Op, ParcelKey, ParcelRow, Step, Tenant, Version, scenario},
-    store::Commit,
+    domain::{Changes, Op, ParcelRow, ParcelRowId, Step, Tenant, Version, scenario},
+    store::CommitOutcome,
 };
 
 /// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
 /// one such batch at most.
 const MAX_PARCELS_PER_COMMIT: usize = 256;
-/// How often a decision is made when other writes change the same parcel.
-const MAX_TRIES: u32 = 8;
+/// How often a read looks for its parcel's next due step. A journey has four at most: the others are tries that lost
+/// to another write of the same parcel.
+const MAX_STEP_TRIES: u32 = 16;
 
-/// A parcel whose step could not be taken, as it was then.
-pub(super) type Stuck = (ParcelKey, Version);
+/// A parcel as it was when a step of it was tried.
+pub(super) type ParcelAtVersion = (ParcelRowId, Version);
 
 /// What became of steps that were due.
 pub(super) struct StepsTaken {
     pub(super) fired: Vec<Fired>,
     /// The parcels whose steps were not taken: another was faster, or they cannot be.
-    pub(super) left: Vec<Stuck>,
+    pub(super) not_taken: Vec<ParcelAtVersion>,
 }
 
 /// Something that fell due and was done.
@@ -43,7 +44,7 @@ impl Service {
     /// Takes every step that is due, earliest first, and returns what happened.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
-        self.take_all(now, None).await
+        self.take_due(now, None).await
     }
 
     /// Takes every step of a tenant's parcels that is due at `now`.
@@ -52,13 +53,13 @@ impl Service {
         tenant: Tenant,
         now: Millis,
     ) -> Result<(), Refusal> {
-        self.take_all(now, Some(tenant)).await.map(drop)
+        self.take_due(now, Some(tenant)).await.map(drop)
     }
 
     /// Takes what is due, of one tenant or of all, until nothing is left but steps that cannot be taken,
     /// such as those of a damaged row. They are passed over, so that they hold up none behind them, and
     /// tried again the next time.
-    async fn take_all(&self, now: Millis, tenant: Option<Tenant>) -> Result<Vec<Fired>, Refusal> {
+    async fn take_due(&self, now: Millis, tenant: Option<Tenant>) -> Result<Vec<Fired>, Refusal> {
         let (mut fired, mut stuck) = (Vec::new(), HashSet::new());
         loop {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
@@ -75,7 +76,7 @@ impl Service {
             let taken = self.take_steps(&batch, now).await?;
             fired.extend(taken.fired);
             // Where another was faster the version has moved on, and the parcel is tried again.
-            stuck.extend(taken.left);
+            stuck.extend(taken.not_taken);
         }
     }
 
@@ -87,7 +88,7 @@ impl Service {
         if new > 0 {
             tracing::error!(
                 parcels = new,
-                "due steps cannot be taken: their rows may be damaged; others go on"
+                "due steps could not be taken, perhaps because their rows are damaged; all other parcels continue"
             );
         }
     }
@@ -103,7 +104,7 @@ impl Service {
         let mut tries = 0;
         while due_step(&parcel, now).is_some() {
             tries += 1;
-            if tries > MAX_TRIES * 2 {
+            if tries > MAX_STEP_TRIES {
                 return Err(Refusal::unavailable());
             }
             self.take_step(&parcel, now).await?;
@@ -124,20 +125,21 @@ impl Service {
         // One parcel that was written meanwhile, or cannot be written, fails the commit of all. Which one it was the
         // store does not say, so each is tried alone then: slower, and rare.
         if let Some(fired) = self.take_together(parcels, now).await {
-            return Ok(StepsTaken { fired, left: Vec::new() });
+            return Ok(StepsTaken { fired, not_taken: Vec::new() });
         }
-        let mut taken = StepsTaken { fired: Vec::new(), left: Vec::new() };
+        let mut taken = StepsTaken { fired: Vec::new(), not_taken: Vec::new() };
         for parcel in parcels {
             match self.take_step(parcel, now).await? {
                 Some(fired) => taken.fired.push(fired),
-                None => taken.left.push((parcel.key, parcel.version)),
+                None => taken.not_taken.push((parcel.key, parcel.version)),
             }
         }
         Ok(taken)
     }
 
     async fn take_together(&self, parcels: &[ParcelRow], now: Millis) -> Option<Vec<Fired>> {
-        let mut changes = Changes { now, replay: None, expect: Vec::new(), ops: Vec::new() };
+        let mut changes =
+            Changes { now, idempotency_record: None, expect: Vec::new(), ops: Vec::new() };
         let mut all = Vec::new();
         for parcel in parcels {
             let Some(step) = due_step(parcel, now) else { continue };
@@ -146,7 +148,7 @@ impl Service {
             changes.expect.push((parcel.key, parcel.version));
             changes.ops.extend(ops);
         }
-        (self.store.commit(changes).await == Commit::Committed).then_some(all)
+        (self.store.commit(changes).await == CommitOutcome::Committed).then_some(all)
     }
 
     /// Takes the parcel's next step if it is due and can be taken. That another write was faster is
@@ -156,11 +158,11 @@ impl Service {
         let ops = scenario::take_step(parcel, step);
         let fired = fired(parcel, &ops);
         let expect = vec![(parcel.key, parcel.version)];
-        match self.store.commit(Changes { now, replay: None, expect, ops }).await {
-            Commit::Committed => Ok(fired),
-            Commit::VersionConflict => Ok(None),
-            Commit::Broken if self.store.is_writable() => Ok(None),
-            outcome => Err(failed(&outcome)),
+        match self.store.commit(Changes { now, idempotency_record: None, expect, ops }).await {
+            CommitOutcome::Committed => Ok(fired),
+            CommitOutcome::VersionConflict => Ok(None),
+            CommitOutcome::Broken if self.store.is_writable() => Ok(None),
+            outcome => Err(refusal_for_commit(&outcome)),
         }
     }
 }
@@ -178,8 +180,8 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
         }),
         Op::InsertParcel(_)
         | Op::AddEvent { .. }
-        | Op::CarrierSeen(_)
-        | Op::Exception(_)
+        | Op::RecordCarrierEvent(_)
+        | Op::LogCarrierException(_)
         | Op::InsertManifest(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }

@@ -8,11 +8,11 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings, Visitor};
+use super::{Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
-        CarrierKeyRecord, CarrierNumber, Countries, Refusal, Secrets, Site,
+        CarrierKeyRecord, CarrierRowId, Countries, Refusal, Secrets, Site,
         credentials::CarrierScope,
         limit::{Admission, Quota},
         sample,
@@ -24,7 +24,7 @@ use crate::{
 
 pub(super) fn settings() -> Settings {
     let site =
-        |environment| Site { environment, base_url: String::new(), labels_host: String::new() };
+        |environment| Site { environment, base_url: String::new(), labels_base_url: String::new() };
     Settings {
         legacy: crate::domain::legacy::Era::default(),
         production: site(Environment::Production),
@@ -48,7 +48,7 @@ fn carrier(row: i64, environment: Environment) -> Carrier {
         key: Arc::new(CarrierKeyRecord {
             row,
             id: format!("car_{row}"),
-            scope: CarrierScope { carrier: CarrierNumber(1), environment },
+            scope: CarrierScope { carrier: CarrierRowId(1), environment },
             hash: [1; 32],
             old_secrets: Vec::new(),
             name: "Andes Cargo".to_owned(),
@@ -97,9 +97,8 @@ async fn with_order(service: &Service) {
     };
     let issuer =
         CredentialIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
-    let (key, _) = issuer.issue(request, service.now()).await.unwrap();
-    let visitor = Visitor { environment: Environment::Sandbox, key: Some(key.secret()) };
-    let caller = service.authenticate(visitor).await.unwrap();
+    let (key, _) = issuer.issue_api_key(request, service.now()).await.unwrap();
+    let caller = service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     service.create_order(&caller, &sample::order(), None).await.unwrap();
 }
 

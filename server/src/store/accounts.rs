@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{Store, StoreError};
 use crate::{
     clock::Millis,
-    domain::{AccountKey, AccountRecord},
+    domain::{AccountRecord, AccountRowId},
 };
 
 impl Store {
@@ -21,18 +21,18 @@ impl Store {
         name: &str,
         public_id: String,
         now: Millis,
-    ) -> Result<AccountKey, StoreError> {
+    ) -> Result<AccountRowId, StoreError> {
         let name = name.to_owned();
         self.call(move |db| find_or_insert(db, &name, &public_id, now)).await
     }
 
     /// The account with a name.
-    pub async fn account_named(&self, name: &str) -> Result<Option<AccountKey>, StoreError> {
+    pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError> {
         self.read(|db| find(db, name).optional())
     }
 
     /// An account that is known to exist.
-    pub async fn account_record(&self, account: AccountKey) -> Result<AccountRecord, StoreError> {
+    pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError> {
         let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = ?1";
         self.read(|db| db.query_row(sql, [account.0], read))
     }
@@ -49,7 +49,7 @@ fn find_or_insert(
     name: &str,
     public_id: &str,
     now: Millis,
-) -> rusqlite::Result<AccountKey> {
+) -> rusqlite::Result<AccountRowId> {
     db.execute(
         "INSERT INTO accounts (public_id, name, created_at) VALUES (?1, ?2, ?3) \
          ON CONFLICT (name) DO NOTHING",
@@ -58,14 +58,14 @@ fn find_or_insert(
     find(db, name)
 }
 
-fn find(db: &Connection, name: &str) -> rusqlite::Result<AccountKey> {
+fn find(db: &Connection, name: &str) -> rusqlite::Result<AccountRowId> {
     let sql = "SELECT id FROM accounts WHERE name = ?1";
-    db.query_row(sql, [name], |row| row.get(0).map(AccountKey))
+    db.query_row(sql, [name], |row| row.get(0).map(AccountRowId))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<AccountRecord> {
     Ok(AccountRecord {
-        key: AccountKey(row.get(0)?),
+        key: AccountRowId(row.get(0)?),
         id: row.get(1)?,
         name: row.get(2)?,
         created_at: Millis(row.get(3)?),

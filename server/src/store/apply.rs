@@ -3,11 +3,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Commit, carriers, counts, erase, manifests, outbox, parcels, records};
+use super::{CommitOutcome, carriers, counts, erase, manifests, outbox, parcels, records};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelKey, State, Step,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, State, Step,
         Version, idempotency::is_alive,
     },
 };
@@ -24,8 +24,8 @@ impl Ready {
             Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
             Op::Move { .. }
             | Op::AddEvent { .. }
-            | Op::CarrierSeen(_)
-            | Op::Exception(_)
+            | Op::RecordCarrierEvent(_)
+            | Op::LogCarrierException(_)
             | Op::InsertManifest(_)
             | Op::Schedule { .. }
             | Op::CancelSteps { .. }
@@ -42,18 +42,18 @@ impl Ready {
 }
 
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
-pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(Commit, bool)> {
+pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(CommitOutcome, bool)> {
     let changes = &ready.changes;
     #[cfg(test)]
     super::tests::conformance::panic_if_asked(changes);
-    if let Some(record) = &changes.replay
+    if let Some(record) = &changes.idempotency_record
         && let Some(taken) = keep_record(db, record, changes.now)?
     {
-        return Ok((Commit::IdempotencyTaken(taken), false));
+        return Ok((CommitOutcome::IdempotencyTaken(taken), false));
     }
     for (parcel, version) in &changes.expect {
         if version_of(db, *parcel)? != Some(*version) {
-            return Ok((Commit::VersionConflict, false));
+            return Ok((CommitOutcome::VersionConflict, false));
         }
     }
     let mut work =
@@ -63,7 +63,7 @@ pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(Commit,
             return Ok((refusal, false));
         }
     }
-    Ok((Commit::Committed, work.enqueued))
+    Ok((CommitOutcome::Committed, work.enqueued))
 }
 
 /// Keeps the record, or answers the living one that is in its place.
@@ -85,7 +85,7 @@ fn keep_record(
     Ok(None)
 }
 
-fn version_of(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<Version>> {
+fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {
     let mut find = db.prepare_cached("SELECT version FROM living_parcels WHERE id = ?1")?;
     find.query_row([parcel.0], |row| row.get(0).map(Version)).optional()
 }
@@ -102,23 +102,37 @@ struct Application<'a> {
 
 impl Application<'_> {
     /// Applies one operation, or says what forbids it.
-    fn apply(&mut self, op: &Op) -> rusqlite::Result<Option<Commit>> {
+    fn apply(&mut self, op: &Op) -> rusqlite::Result<Option<CommitOutcome>> {
         let db = self.db;
         let (done, refusal) = match op {
-            Op::InsertParcel(parcel) => (self.insert_parcel(parcel)?, Commit::DuplicateTracking),
-            Op::Move { parcel, event } => (self.move_to(*parcel, event)?, Commit::VersionConflict),
-            Op::AddEvent { parcel, event } => (add(db, *parcel, event)?, Commit::VersionConflict),
-            Op::CarrierSeen(event) => (carriers::see(db, event)?, Commit::DuplicateCarrierEvent),
-            Op::Exception(exception) => {
+            Op::InsertParcel(parcel) => {
+                (self.insert_parcel(parcel)?, CommitOutcome::DuplicateTracking)
+            }
+            Op::Move { parcel, event } => {
+                (self.move_to(*parcel, event)?, CommitOutcome::VersionConflict)
+            }
+            Op::AddEvent { parcel, event } => {
+                (add(db, *parcel, event)?, CommitOutcome::VersionConflict)
+            }
+            Op::RecordCarrierEvent(event) => {
+                (carriers::see(db, event)?, CommitOutcome::DuplicateCarrierEvent)
+            }
+            Op::LogCarrierException(exception) => {
                 carriers::log(db, exception)?;
                 return Ok(None);
             }
             Op::Schedule { parcel, step } => {
-                (schedule(db, *parcel, Some(*step))?, Commit::VersionConflict)
+                (schedule(db, *parcel, Some(*step))?, CommitOutcome::VersionConflict)
             }
-            Op::InsertManifest(manifest) => (self.insert_manifest(manifest)?, Commit::DuplicateAwb),
-            Op::CancelSteps { parcel } => (schedule(db, *parcel, None)?, Commit::VersionConflict),
-            Op::Reprint { parcel, at } => (reprint(db, *parcel, *at)?, Commit::VersionConflict),
+            Op::InsertManifest(manifest) => {
+                (self.insert_manifest(manifest)?, CommitOutcome::DuplicateAwb)
+            }
+            Op::CancelSteps { parcel } => {
+                (schedule(db, *parcel, None)?, CommitOutcome::VersionConflict)
+            }
+            Op::Reprint { parcel, at } => {
+                (reprint(db, *parcel, *at)?, CommitOutcome::VersionConflict)
+            }
         };
         Ok((!done).then_some(refusal))
     }
@@ -126,24 +140,24 @@ impl Application<'_> {
     fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<bool> {
         let order = self.orders.next().map_or("", String::as_str);
         let Some(row) = insert_parcel(self.db, parcel, order)? else { return Ok(false) };
-        self.enqueued |= outbox::created(self.db, parcel, row, self.now)?;
+        self.enqueued |= outbox::enqueue_creation(self.db, parcel, row, self.now)?;
         Ok(true)
     }
 
-    fn move_to(&mut self, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+    fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
         let before = outbox::transition_subject(self.db, parcel)?;
         if !move_to(self.db, parcel, event)? {
             return Ok(false);
         }
         if let Some(before) = before {
-            self.enqueued |= outbox::moved(self.db, &before, (parcel, event), self.now)?;
+            self.enqueued |= outbox::enqueue_move(self.db, &before, (parcel, event), self.now)?;
         }
         Ok(true)
     }
 
     fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {
         let Some(row) = manifests::insert(self.db, manifest)? else { return Ok(false) };
-        self.enqueued |= outbox::submitted(self.db, manifest, row, self.now)?;
+        self.enqueued |= outbox::enqueue_manifest(self.db, manifest, row, self.now)?;
         Ok(true)
     }
 }
@@ -192,7 +206,7 @@ fn add_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Res
     Ok(inserted == 1)
 }
 
-fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     counts::moves(db, parcel, event.state)?;
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
@@ -204,7 +218,7 @@ fn move_to(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Resul
 }
 
 /// A late event leaves `updated_at` where it is.
-fn add(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+fn add(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
          last_sequence = ?3 WHERE id = ?1",
@@ -213,7 +227,7 @@ fn add(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bo
     Ok(updated == 1 && insert_event(db, parcel, event)?)
 }
 
-fn insert_event(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::Result<bool> {
+fn insert_event(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO events (parcel, sequence, state, at, location, description) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
@@ -229,7 +243,7 @@ fn insert_event(db: &Connection, parcel: ParcelKey, event: &Event) -> rusqlite::
     Ok(written == 1)
 }
 
-fn schedule(db: &Connection, parcel: ParcelKey, step: Option<Step>) -> rusqlite::Result<bool> {
+fn schedule(db: &Connection, parcel: ParcelRowId, step: Option<Step>) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, step_index = ?2, step_due = ?3 WHERE id = ?1",
     )?;
@@ -237,7 +251,7 @@ fn schedule(db: &Connection, parcel: ParcelKey, step: Option<Step>) -> rusqlite:
     Ok(update.execute(params![parcel.0, index, due])? == 1)
 }
 
-fn reprint(db: &Connection, parcel: ParcelKey, at: Millis) -> rusqlite::Result<bool> {
+fn reprint(db: &Connection, parcel: ParcelRowId, at: Millis) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, label_version = label_version + 1, \
          reprinted_at = ?2 WHERE id = ?1",

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        CarrierException, CarrierNumber, ParcelKey, Report, Scan, SeenEvent, Tenant,
-        carrier::LoggedException,
+        AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, ParcelRowId, Scan,
+        Tenant, carrier::LoggedException,
     },
 };
 
@@ -19,7 +19,7 @@ impl Store {
     /// Whether an event of a carrier was taken before.
     pub async fn has_seen(
         &self,
-        carrier: CarrierNumber,
+        carrier: CarrierRowId,
         event_id: &str,
     ) -> Result<bool, StoreError> {
         self.read(|db| find_seen(db, carrier, event_id))
@@ -37,7 +37,7 @@ impl Store {
 }
 
 /// Whether an event of a carrier was taken before.
-fn find_seen(db: &Connection, carrier: CarrierNumber, event_id: &str) -> rusqlite::Result<bool> {
+fn find_seen(db: &Connection, carrier: CarrierRowId, event_id: &str) -> rusqlite::Result<bool> {
     db.prepare_cached(
         "SELECT 1 FROM carrier_events AS e JOIN living_parcels AS p ON p.id = e.parcel \
          WHERE carrier = ?1 AND event_id = ?2",
@@ -46,7 +46,7 @@ fn find_seen(db: &Connection, carrier: CarrierNumber, event_id: &str) -> rusqlit
 }
 
 /// Marks an event as taken; false when it was taken before, and its parcel is still there.
-pub(super) fn see(db: &Connection, event: &SeenEvent) -> rusqlite::Result<bool> {
+pub(super) fn see(db: &Connection, event: &AcceptedCarrierEvent) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO carrier_events (carrier, event_id, parcel, sequence, code) \
          VALUES (?1, ?2, ?3, ?4, ?5) \
@@ -105,15 +105,15 @@ fn read_exception(row: &Row<'_>) -> rusqlite::Result<LoggedException> {
         location: row.get(9)?,
         description: row.get(10)?,
     };
-    let report = Report {
-        carrier: CarrierNumber(row.get(3)?),
+    let report = CarrierReport {
+        carrier: CarrierRowId(row.get(3)?),
         event_id: row.get(4)?,
         code: row.get(11)?,
         scan,
     };
     let exception = CarrierException {
         tenant: Tenant::from_number(row.get(2)?),
-        parcel: ParcelKey(row.get(5)?),
+        parcel: ParcelRowId(row.get(5)?),
         from: read_state(row, 6)?,
         report,
         refused_at: Millis(row.get(12)?),

@@ -16,7 +16,7 @@ impl Store {
             copy_pages(db, &mut copy)?;
             Ok(copy)
         });
-        Self::inline(copied?, &self.0.file, self.0.secret)
+        Self::prepared(copied?, &self.0.file, self.0.secret)
     }
 
     /// Replaces all that a store in memory holds by what another holds.

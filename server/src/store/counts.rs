@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::parcels::read_state;
-use crate::domain::{NewParcel, ParcelKey, State, Tenant, activity, activity::Counted};
+use crate::domain::{NewParcel, ParcelRowId, State, Tenant, activity, activity::ParcelCount};
 
 /// The day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] has it.
 macro_rules! day {
@@ -31,7 +31,7 @@ pub(super) fn created(db: &Connection, parcel: &NewParcel) -> rusqlite::Result<(
 }
 
 /// Counts a parcel under the state that it is about to reach. One that is not there counts nowhere.
-pub(super) fn moves(db: &Connection, parcel: ParcelKey, to: State) -> rusqlite::Result<()> {
+pub(super) fn moves(db: &Connection, parcel: ParcelRowId, to: State) -> rusqlite::Result<()> {
     let Some((tenant, day, from, country)) = place(db, parcel)? else { return Ok(()) };
     take(db, params![tenant, day, from, country])?;
     let mut empty = db.prepare_cached(
@@ -43,7 +43,7 @@ pub(super) fn moves(db: &Connection, parcel: ParcelKey, to: State) -> rusqlite::
 }
 
 /// Takes off a parcel that is about to be deleted. What is left of a count may be 0, until [`sweep`].
-pub(super) fn deletes(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<()> {
+pub(super) fn deletes(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<()> {
     let Some((tenant, day, state, country)) = place(db, parcel)? else { return Ok(()) };
     take(db, params![tenant, day, state, country])
 }
@@ -79,14 +79,14 @@ pub(super) fn activity(
     db: &Connection,
     tenant: Tenant,
     first: i64,
-) -> rusqlite::Result<Vec<Counted>> {
+) -> rusqlite::Result<Vec<ParcelCount>> {
     let mut find = db.prepare_cached(
         "SELECT day, state, sum(total) AS parcels FROM parcel_counts WHERE tenant = ?1 AND day >= ?2 \
          GROUP BY day, state HAVING parcels > 0 ORDER BY day, state",
     )?;
     let counted = |row: &Row<'_>| {
-        let (day, state) = (row.get(0)?, read_state(row, 1)?);
-        Ok(Counted { day, state, parcels: row.get::<_, i64>(2)?.unsigned_abs() })
+        let (created_day, state) = (row.get(0)?, read_state(row, 1)?);
+        Ok(ParcelCount { created_day, state, parcels: row.get::<_, i64>(2)?.unsigned_abs() })
     };
     find.query_map([tenant.number(), first], counted)?.collect()
 }
@@ -108,7 +108,7 @@ fn take(db: &Connection, place: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()>
 }
 
 /// Where a parcel is counted: tenant, day, state, country. One that a reset hides is counted nowhere.
-fn place(db: &Connection, parcel: ParcelKey) -> rusqlite::Result<Option<(i64, i64, u8, String)>> {
+fn place(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<(i64, i64, u8, String)>> {
     const PLACE: &str =
         concat!("SELECT tenant, ", day!(), ", state, country FROM living_parcels WHERE id = ?1");
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, CarrierNumber, Countries, KeyRecord, NewCredential, Tenant,
+        AccountRowId, ApiKeyRecord, CarrierRowId, Countries, NewCredential, Tenant,
         credentials::{
             AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret, OLD_SECRETS, OldSecret,
         },
@@ -43,7 +43,7 @@ pub trait StoredScope: Send + Sized + 'static {
     /// Its table.
     const TABLE: &str;
     /// Whether the table numbers its changes, for [`Store::credentials_since`].
-    const HAS_CHANGES: bool;
+    const NUMBERS_CHANGES: bool;
     /// The columns that every kind has, in the order in which [`read`] takes them, then its own.
     const SELECT: &str;
 
@@ -57,13 +57,15 @@ pub trait StoredScope: Send + Sized + 'static {
     }
 }
 
+/// The column with the number of a key's last change.
+const CHANGED_COLUMN: usize = 7;
 /// The first of a kind's own columns.
-const OWN: usize = 8;
+const FIRST_SCOPE_COLUMN: usize = 8;
 
 impl StoredScope for ApiKeyScope {
     type New = Self;
     const TABLE: &str = "api_keys";
-    const HAS_CHANGES: bool = true;
+    const NUMBERS_CHANGES: bool = true;
     const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
          k.tenant, a.name, k.countries, k.ip_list, k.rate_limit \
          FROM api_keys k JOIN accounts a ON a.id = k.tenant / 2";
@@ -89,7 +91,8 @@ impl StoredScope for ApiKeyScope {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let [tenant, account, countries, ip_list, rate_limit] = [0, 1, 2, 3, 4].map(|n| OWN + n);
+        let [tenant, account, countries, ip_list, rate_limit] =
+            [0, 1, 2, 3, 4].map(|n| FIRST_SCOPE_COLUMN + n);
         Ok(Self {
             tenant: Tenant::from_number(row.get(tenant)?),
             account: row.get(account)?,
@@ -110,7 +113,7 @@ impl StoredScope for CarrierScope {
     /// The carrier follows from environment and name; it is made with its first key.
     type New = Environment;
     const TABLE: &str = "carrier_keys";
-    const HAS_CHANGES: bool = true;
+    const NUMBERS_CHANGES: bool = true;
     const SELECT: &str = "SELECT k.id, k.public_id, c.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
          k.carrier, c.environment FROM carrier_keys k JOIN carriers c ON c.id = k.carrier";
 
@@ -130,15 +133,15 @@ impl StoredScope for CarrierScope {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let carrier = CarrierNumber(row.get(OWN)?);
-        Ok(Self { carrier, environment: read_environment(row, OWN + 1)? })
+        let carrier = CarrierRowId(row.get(FIRST_SCOPE_COLUMN)?);
+        Ok(Self { carrier, environment: read_environment(row, FIRST_SCOPE_COLUMN + 1)? })
     }
 }
 
 impl StoredScope for AdminScope {
     type New = Self;
     const TABLE: &str = "admin_tokens";
-    const HAS_CHANGES: bool = false;
+    const NUMBERS_CHANGES: bool = false;
     const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, 0 \
          FROM admin_tokens k";
 
@@ -199,7 +202,7 @@ impl Store {
     ) -> Result<CredentialChanges<Credential<S>>, StoreError> {
         self.read(|db| {
             let sql = [S::SELECT, "WHERE k.changed > ?1 ORDER BY k.changed"].join(" ");
-            let read = |row: &Row<'_>| Ok((row.get(OWN - 1)?, read(db, row)?));
+            let read = |row: &Row<'_>| Ok((row.get(CHANGED_COLUMN)?, read(db, row)?));
             let mut find = db.prepare_cached(&sql)?;
             let found = find.query_map([version], read)?;
             let (versions, credentials): (Vec<i64>, Vec<_>) =
@@ -221,7 +224,8 @@ impl Store {
     }
 
     /// An account's API keys, newest first, revoked or not.
-    pub async fn keys_of(&self, account: AccountKey) -> Result<Vec<KeyRecord>, StoreError> {
+    pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError> {
+        // `Tenant::number` packs account * 2 + environment.
         self.read(|db| many(db, "WHERE k.tenant / 2 = ?1 ORDER BY k.id DESC", [account.0]))
     }
 
@@ -231,7 +235,7 @@ impl Store {
         &self,
         id: &str,
         secret: NewSecret,
-    ) -> Result<Option<KeyRecord>, StoreError> {
+    ) -> Result<Option<ApiKeyRecord>, StoreError> {
         let id = id.to_owned();
         self.write_credentials(move |db| rotate(db, &id, &secret)).await
     }
@@ -256,7 +260,7 @@ impl Store {
 
 /// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it
 /// was given before: so the latest rotation says when all of them are gone.
-fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> rusqlite::Result<Option<KeyRecord>> {
+fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> rusqlite::Result<Option<ApiKeyRecord>> {
     let key = "SELECT id FROM api_keys WHERE public_id = ?1 AND revoked_at IS NULL";
     if let Some(key) = db.query_row(key, [id], |row| row.get::<_, i64>(0)).optional()? {
         let until = secret.old_until.0;
@@ -290,7 +294,7 @@ fn revoke<S: StoredScope>(
     now: Millis,
 ) -> rusqlite::Result<Option<Credential<S>>> {
     let table = S::TABLE;
-    let changed = if S::HAS_CHANGES {
+    let changed = if S::NUMBERS_CHANGES {
         format!(", changed = (SELECT max(changed) + 1 FROM {table})")
     } else {
         String::new()
@@ -299,7 +303,8 @@ fn revoke<S: StoredScope>(
         "UPDATE {table} SET revoked_at = ?2{changed} WHERE public_id = ?1 AND revoked_at IS NULL"
     );
     db.execute(&sql, params![id, now.0])?;
-    // API keys alone have old secrets, and no other kind's id is one of theirs.
+    // Only API keys have old secrets. For another kind this deletes nothing: ids begin with their kind
+    // (`key_`, `car_`, `adt_`).
     db.execute(
         "DELETE FROM api_key_old_secrets WHERE key IN \
          (SELECT id FROM api_keys WHERE public_id = ?1)",

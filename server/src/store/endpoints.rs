@@ -22,7 +22,7 @@ const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 /// Which events are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replay {
+pub enum EventsToReplay {
     /// This one, delivered or not.
     One(Ulid),
     /// All that failed or were held, and came about then or later.
@@ -142,7 +142,7 @@ impl Store {
     pub async fn replay(
         &self,
         tenant: Tenant,
-        what: Replay,
+        what: EventsToReplay,
         now: Millis,
     ) -> Result<usize, StoreError> {
         let (mut after, mut replayed) = (0, 0);
@@ -257,7 +257,7 @@ fn hold(db: &Connection, tenant: i64) -> rusqlite::Result<usize> {
 /// first, so that no event of a parcel overtakes another.
 fn replay(
     db: &Connection,
-    (tenant, what, after): (Tenant, Replay, i64),
+    (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
 ) -> rusqlite::Result<Vec<i64>> {
     // It may have been turned off since it was looked at.
@@ -265,16 +265,16 @@ fn replay(
         return Ok(Vec::new());
     }
     let which = match what {
-        Replay::One(_) => "state NOT IN (0, 1) AND event_id = ?3".to_owned(),
-        Replay::MissedSince(_) => format!("{MISSED} AND created_at >= ?3"),
+        EventsToReplay::One(_) => "state NOT IN (0, 1) AND event_id = ?3".to_owned(),
+        EventsToReplay::MissedSince(_) => format!("{MISSED} AND created_at >= ?3"),
     };
     let sql = format!(
         "SELECT id, parcel FROM living_outbox WHERE tenant = ?1 AND id > ?2 AND {which} \
          ORDER BY id LIMIT 250"
     );
     let given: Box<dyn ToSql> = match what {
-        Replay::One(id) => Box::new(id.to_bytes()),
-        Replay::MissedSince(moment) => Box::new(moment.0),
+        EventsToReplay::One(id) => Box::new(id.to_bytes()),
+        EventsToReplay::MissedSince(moment) => Box::new(moment.0),
     };
     let mut find = db.prepare_cached(&sql)?;
     let both = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));

@@ -6,7 +6,7 @@ use parcelo::{Environment, TrackingNumber, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Store, StoreError, counts, pages::Budget, parcels, reset_counts};
-use crate::{clock::Millis, domain::ParcelKey};
+use crate::{clock::Millis, domain::ParcelRowId};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
 macro_rules! sandboxes {
@@ -155,7 +155,7 @@ impl<'a> Eraser<'a> {
     }
 
     fn old_parcel(&mut self, parcel: i64) -> rusqlite::Result<()> {
-        counts::deletes(self.db, ParcelKey(parcel))?;
+        counts::deletes(self.db, ParcelRowId(parcel))?;
         let mut whole = Budget::unlimited();
         let mut eraser = Eraser::new(self.db, &mut whole);
         eraser.deliveries("SELECT id FROM outbox WHERE parcel = ?1 LIMIT ?2", &[parcel])?;

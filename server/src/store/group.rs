@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 use super::{
-    Commit, apply,
+    CommitOutcome, apply,
     error::{is_busy, is_constraint, is_corrupt, is_fatal},
     health::{Health, Lost},
 };
@@ -23,7 +23,7 @@ use super::{
 /// One write: what it does to the database, and how its caller is answered.
 pub(super) trait WriteJob: Send {
     /// Writes, inside a savepoint.
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint>;
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction>;
     /// Answers the caller.
     fn answer(self: Box<Self>, result: JobResult);
     /// How many orders it writes.
@@ -32,20 +32,20 @@ pub(super) trait WriteJob: Send {
     }
 }
 
-/// What becomes of a write's savepoint.
+/// What is to be done with a write's savepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Savepoint {
-    /// It is kept.
-    Keep,
+pub(super) enum SavepointAction {
+    /// The write stands.
+    Release,
     /// The write refuses; whatever it did is undone.
-    Undo,
+    RollBack,
 }
 
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobResult {
     /// It was done and is durable, or it refused and the reason is durable.
-    Settled(Savepoint),
+    Settled(SavepointAction),
     /// Another process held the database; nothing was done.
     Busy,
     /// It failed and is not acknowledged. Nothing was done, unless it was the commit's own fsync that
@@ -56,39 +56,40 @@ pub(super) enum JobResult {
 /// Changes on their way to the database.
 pub(super) struct Mutation {
     ready: apply::Ready,
-    outcome: Commit,
-    /// Whether an event was enqueued, and who is notified of it.
-    enqueued: (bool, Arc<Notify>),
-    caller: oneshot::Sender<Commit>,
+    outcome: CommitOutcome,
+    has_enqueued: bool,
+    /// Notified when an event was enqueued.
+    dispatcher: Arc<Notify>,
+    caller: oneshot::Sender<CommitOutcome>,
 }
 
 impl Mutation {
     pub(super) fn new(
         ready: apply::Ready,
-        wake: Arc<Notify>,
-    ) -> (Box<Self>, oneshot::Receiver<Commit>) {
+        dispatcher: Arc<Notify>,
+    ) -> (Box<Self>, oneshot::Receiver<CommitOutcome>) {
         let (caller, answer) = oneshot::channel();
-        let (outcome, enqueued) = (Commit::Broken, (false, wake));
-        (Box::new(Self { ready, outcome, enqueued, caller }), answer)
+        let outcome = CommitOutcome::Broken;
+        (Box::new(Self { ready, outcome, has_enqueued: false, dispatcher, caller }), answer)
     }
 }
 
 impl WriteJob for Mutation {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
-        (self.outcome, self.enqueued.0) = apply::apply(db, &self.ready)?;
-        let done = matches!(self.outcome, Commit::Committed);
-        Ok(if done { Savepoint::Keep } else { Savepoint::Undo })
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
+        (self.outcome, self.has_enqueued) = apply::apply(db, &self.ready)?;
+        let done = matches!(self.outcome, CommitOutcome::Committed);
+        Ok(if done { SavepointAction::Release } else { SavepointAction::RollBack })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == JobResult::Settled(Savepoint::Keep) && self.enqueued.0 {
-            self.enqueued.1.notify_one();
+        if result == JobResult::Settled(SavepointAction::Release) && self.has_enqueued {
+            self.dispatcher.notify_one();
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {
             JobResult::Settled(_) => self.outcome,
-            JobResult::Busy => Commit::Busy,
-            JobResult::Broken => Commit::Broken,
+            JobResult::Busy => CommitOutcome::Busy,
+            JobResult::Broken => CommitOutcome::Broken,
         });
     }
 
@@ -98,56 +99,56 @@ impl WriteJob for Mutation {
 }
 
 /// A plain call on its way to the database.
-pub(super) struct Call<T, F> {
+pub(super) struct PlainWrite<T, F> {
     run: F,
-    made: Option<rusqlite::Result<T>>,
-    caller: oneshot::Sender<Called<T>>,
+    result: Option<rusqlite::Result<T>>,
+    caller: oneshot::Sender<PlainWriteOutcome<T>>,
 }
 
 /// What became of a plain call.
-pub(super) enum Called<T> {
+pub(super) enum PlainWriteOutcome<T> {
     Done(rusqlite::Result<T>),
     Busy,
     Broken,
 }
 
-impl<T, F> Call<T, F>
+impl<T, F> PlainWrite<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<Called<T>>) {
+    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<PlainWriteOutcome<T>>) {
         let (caller, answer) = oneshot::channel();
-        (Box::new(Self { run, made: None, caller }), answer)
+        (Box::new(Self { run, result: None, caller }), answer)
     }
 }
 
-impl<T, F> WriteJob for Call<T, F>
+impl<T, F> WriteJob for PlainWrite<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<Savepoint> {
+    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
         match (self.run)(db) {
             Err(error) if is_constraint(&error) => {
-                self.made = Some(Err(error));
-                Ok(Savepoint::Undo)
+                self.result = Some(Err(error));
+                Ok(SavepointAction::RollBack)
             }
-            made => {
-                self.made = Some(Ok(made?));
-                Ok(Savepoint::Keep)
+            done => {
+                self.result = Some(Ok(done?));
+                Ok(SavepointAction::Release)
             }
         }
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        let called = match (result, self.made) {
-            (JobResult::Settled(_), Some(made)) => Called::Done(made),
-            (JobResult::Busy, _) => Called::Busy,
-            (JobResult::Settled(_) | JobResult::Broken, _) => Called::Broken,
+        let outcome = match (result, self.result) {
+            (JobResult::Settled(_), Some(done)) => PlainWriteOutcome::Done(done),
+            (JobResult::Busy, _) => PlainWriteOutcome::Busy,
+            (JobResult::Settled(_) | JobResult::Broken, _) => PlainWriteOutcome::Broken,
         };
         // A caller that has gone needs no answer.
-        let _gone = self.caller.send(called);
+        let _gone = self.caller.send(outcome);
     }
 }
 
@@ -160,20 +161,21 @@ pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn Wri
 }
 
 fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
-    let mut hurt = Vec::new();
+    let mut excluded = Vec::new();
     while health.is_writable() {
-        match transact(db, jobs, &hurt) {
+        match transact(db, jobs, &excluded) {
             // A commit into a file that is no longer there is gone with the process.
             Ok(_) if !health.check_place() => break,
             Ok(results) => {
                 count(health, &results, jobs);
                 return results;
             }
-            // A bad page hurts only those whose rows are on it: all is done again without
-            // them, for after such an error SQLite takes no write before a rollback.
-            Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && is_cleared(db) => {
+            // A damaged page fails only the writes that touch it: the group is repeated without this one.
+            // `ensure_rolled_back` rolls back here, in the guard: after such an error SQLite takes no
+            // write before that, and where it fails the next arm ends the database.
+            Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && ensure_rolled_back(db) => {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");
-                hurt.push(by);
+                excluded.push(by);
             }
             Err(Failed { error, .. }) => return vec![fail(db, health, &error); jobs.len()],
         }
@@ -183,8 +185,8 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
 
 /// What an error of the whole group means for all of it.
 fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> JobResult {
-    let is_cleared = is_cleared(db);
-    if is_fatal(error) || !is_cleared {
+    let is_rolled_back = ensure_rolled_back(db);
+    if is_fatal(error) || !is_rolled_back {
         health.end(Lost::Disk);
         tracing::error!(%error, "the database failed: it is read-only from now on");
     } else {
@@ -193,14 +195,17 @@ fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> JobResult 
     if is_busy(error) { JobResult::Busy } else { JobResult::Broken }
 }
 
-/// `SQLite` rolls the whole transaction back by itself after some errors (a full disk, an I/O error): then it is
-/// in autocommit mode again, and a `ROLLBACK` would itself fail. After all others it is done here.
-fn is_cleared(db: &Connection) -> bool {
+/// Rolls the transaction back unless `SQLite` has done so; true if none is open any more. After some errors (a full
+/// disk, an I/O error) `SQLite` does it by itself: then it is in autocommit mode again, and a `ROLLBACK` would fail.
+fn ensure_rolled_back(db: &Connection) -> bool {
     db.is_autocommit() || run(db, "ROLLBACK").is_ok()
 }
 
 fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
-    let kept = jobs.iter().zip(results).filter(|(_, f)| **f == JobResult::Settled(Savepoint::Keep));
+    let kept = jobs
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| **result == JobResult::Settled(SavepointAction::Release));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
@@ -217,20 +222,20 @@ impl From<rusqlite::Error> for Failed {
     }
 }
 
-/// Does all but those that are `hurt`.
+/// Does all but those that are `excluded`, by their positions.
 fn transact(
     db: &Connection,
     jobs: &mut [Box<dyn WriteJob>],
-    hurt: &[usize],
+    excluded: &[usize],
 ) -> Result<Vec<JobResult>, Failed> {
     // Takes the write lock now: a lock that is first wanted by a later statement can fail with `BUSY` there, when
     // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
     let results = jobs.iter_mut().enumerate().map(|(at, job)| {
-        if hurt.contains(&at) {
+        if excluded.contains(&at) {
             return Ok(JobResult::Broken);
         }
-        one(db, job.as_mut()).map_err(|error| Failed { error, by: Some(at) })
+        run_job(db, job.as_mut()).map_err(|error| Failed { error, by: Some(at) })
     });
     let results = results.collect::<Result<_, _>>()?;
     run(db, "COMMIT")?;
@@ -238,16 +243,18 @@ fn transact(
 }
 
 /// Does one write; an error is one of the whole group.
-fn one(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
+fn run_job(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
     // The savepoint is opened outside `catch_unwind`: a panic leaves it open, to be rolled back below.
     run(db, "SAVEPOINT one")?;
     // A connection is as usable after a panic as before: every statement is reset when it is dropped.
     match catch_unwind(AssertUnwindSafe(|| job.apply(db))) {
-        Ok(Ok(Savepoint::Keep)) => {
+        Ok(Ok(SavepointAction::Release)) => {
             run(db, "RELEASE one")?;
-            Ok(JobResult::Settled(Savepoint::Keep))
+            Ok(JobResult::Settled(SavepointAction::Release))
         }
-        Ok(Ok(Savepoint::Undo)) => undo(db, JobResult::Settled(Savepoint::Undo)),
+        Ok(Ok(SavepointAction::RollBack)) => {
+            undo(db, JobResult::Settled(SavepointAction::RollBack))
+        }
         // In autocommit mode the transaction, savepoints and all, is gone: nothing of this group stands.
         Ok(Err(error)) if is_fatal(&error) || db.is_autocommit() => Err(error),
         Ok(Err(error)) => {

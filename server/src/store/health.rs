@@ -197,7 +197,7 @@ impl Store {
     /// Looks whether the file is still there and can be read, as of `now`. Call it every now and then;
     /// it blocks.
     pub fn check(&self, now: Instant) {
-        let Mode::File(_, _, _, probe) = &self.0.mode else { return };
+        let Mode::File { probe, .. } = &self.0.mode else { return };
         let health = &self.0.health;
         if !health.check_place() {
             return;

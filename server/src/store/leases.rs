@@ -17,7 +17,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        ParcelKey, Tenant, history,
+        ParcelRowId, Tenant, history,
         webhooks::{
             About, Attempt, AttemptResult, DeliveryError, DisabledBy, Endpoint, EventPayload, Kind,
             LEASE, Lease,
@@ -196,7 +196,7 @@ fn read_lease(row: &Row<'_>, tenant: Tenant, lease: i64) -> rusqlite::Result<Lea
         attempt: Attempt { environment: tenant.environment, event, number },
         kind: read_kind(row, 1)?,
         at: Millis(row.get(6)?),
-        parcel: row.get::<_, Option<_>>(2)?.map(ParcelKey),
+        parcel: row.get::<_, Option<_>>(2)?.map(ParcelRowId),
         manifest: row.get(3)?,
         sequence: row.get(4)?,
         previous,
@@ -250,7 +250,7 @@ fn about(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<About>> {
 
 fn about_parcel(
     db: &Connection,
-    parcel: ParcelKey,
+    parcel: ParcelRowId,
     lease: &Lease,
 ) -> rusqlite::Result<Option<About>> {
     let sql = select_parcels!(

@@ -7,7 +7,7 @@ use parcelo::Environment;
 use rusqlite::{Connection, Row};
 
 use super::{Store, StoreError};
-use crate::domain::{AccountKey, Tenant, legacy::Uses};
+use crate::domain::{AccountRowId, Tenant, legacy::Uses};
 
 impl Store {
     /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
@@ -25,7 +25,7 @@ impl Store {
     }
 
     /// The same of one account's keys.
-    pub async fn legacy_uses_of(&self, account: AccountKey) -> Result<Vec<Uses>, StoreError> {
+    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, StoreError> {
         let tenant = Tenant { account, environment: Environment::Production };
         let read = move |store: &Self| store.read(|db| all(db, Some(account.0)));
         self.scan(Some(tenant), read).await
@@ -44,6 +44,7 @@ fn add(db: &Connection, counted: &HashMap<(i64, i64), u64>) -> rusqlite::Result<
 }
 
 fn all(db: &Connection, account: Option<i64>) -> rusqlite::Result<Vec<Uses>> {
+    // `Tenant::number` packs account * 2 + environment.
     db.prepare(
         "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses u \
          JOIN api_keys k ON k.id = u.api_key WHERE ?1 IS NULL OR k.tenant / 2 = ?1 \

@@ -16,7 +16,7 @@ use crate::{
     clock::Millis,
     domain::{
         ParcelListRow, State, Tenant,
-        activity::{Counted, begin_of, day_of},
+        activity::{ParcelCount, begin_of, day_of},
     },
 };
 
@@ -81,7 +81,7 @@ impl Store {
                 match parcels::by_id(&moment, ROW, id, read)? {
                     Some(Ok(parcel)) => listed.push(parcel),
                     Some(Err(unread)) => {
-                        let error = self.failed(unread.error);
+                        let error = self.read_error(unread.error);
                         tracing::error!(%error, "a parcel is left out of a list");
                     }
                     None => {}
@@ -92,7 +92,11 @@ impl Store {
     }
 
     /// How many of a tenant's parcels were created on that day or later, by day and state.
-    pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<Counted>, StoreError> {
+    pub async fn activity(
+        &self,
+        tenant: Tenant,
+        first: i64,
+    ) -> Result<Vec<ParcelCount>, StoreError> {
         let read = move |store: &Self| store.read(|db| counts::activity(db, tenant, first));
         self.scan(Some(tenant), read).await
     }

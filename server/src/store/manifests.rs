@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{NewManifest, ParcelKey, Tenant, manifest::Candidate, webhooks::is_of_manifest},
+    domain::{NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest},
 };
 
 /// What a submission is decided on, all of one moment.
@@ -41,7 +41,7 @@ impl Store {
             let mut known = moment.prepare_cached(known)?;
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
             let found = numbers.iter().map(|number| match candidate(&moment, tenant, number) {
-                Err(error) if is_damaged(&error) => Ok(Err(self.failed(error))),
+                Err(error) if is_damaged(&error) => Ok(Err(self.read_error(error))),
                 found => found.map(Ok),
             });
             Ok(ManifestInputs { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
@@ -51,7 +51,7 @@ impl Store {
     /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
     pub async fn awb_on(
         &self,
-        parcel: ParcelKey,
+        parcel: ParcelRowId,
         version: u32,
     ) -> Result<Option<String>, StoreError> {
         self.read(|db| {

@@ -70,14 +70,14 @@ use tokio::sync::{Notify, oneshot};
 pub(crate) use self::{
     credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
-    endpoints::Replay,
+    endpoints::EventsToReplay,
     error::StoreError,
     health::Lost,
     parcels::CreationRecord,
     vacuum::Vacuumed,
 };
 use self::{
-    group::{Call, Called, Mutation, WriteJob},
+    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
     health::{Health, Probe},
     hold::Files,
     identity::IfEmpty,
@@ -101,21 +101,21 @@ struct Inner {
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
-    /// The turn at mass writes, which goes round.
+    /// Held by the one mass write that runs; tenants take turns. Holds the resets that are being erased.
     mass_writes: tokio::sync::Mutex<resets::UnderWay>,
     /// Whether the write-ahead log may still hold what was erased.
     log_holds_erased: AtomicBool,
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
-    /// Rows of due parcels that cannot be read, of which the log says so already.
-    passed_over: Mutex<HashSet<i64>>,
+    /// Unreadable rows of due parcels that are already in the log.
+    logged_unreadable: Mutex<HashSet<i64>>,
     mode: Mode,
 }
 
 enum Mode {
     /// A server's file.
-    File(Writer, Readers, Scans, Probe),
+    File { writer: Writer, readers: Readers, scans: Scans, probe: Probe },
     /// Memory, or a file beside the server that serves it.
     Inline(Mutex<Connection>),
 }
@@ -125,7 +125,7 @@ enum Mode {
 /// committed at the next start, when it was an fsync that failed. All that is certain is that neither
 /// was acknowledged; the caller repeats under the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Commit {
+pub enum CommitOutcome {
     /// They are in the database, durably.
     Committed,
     /// Their idempotency key is taken, by this record.
@@ -138,7 +138,8 @@ pub enum Commit {
     DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
     VersionConflict,
-    /// They have not come back in 5 s.
+    /// No answer within 5 s (they may still be committed), or another process held the database (nothing
+    /// was done).
     Busy,
     /// Too many wait; they were not taken.
     Full,
@@ -157,17 +158,18 @@ impl Store {
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
-        let mode = Mode::File(writer, Readers::new(path.to_owned()), Scans::default(), probe);
-        Ok(Self::over(path, secret, health, mode))
+        let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
+        let mode = Mode::File { writer, readers, scans, probe };
+        Ok(Self::from_parts(path, secret, health, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
-    /// its turn to write, blocking its thread. A file that is not there is made; one that is there and
-    /// empty was to hold something.
+    /// its turn to write, blocking its thread. A missing file is created. An existing empty one is refused,
+    /// because the caller expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
         let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
-        Ok(Self::around(db, path, secret))
+        Ok(Self::inline(db, path, secret))
     }
 
     /// A database in memory, which ends with the last clone of the store.
@@ -175,21 +177,20 @@ impl Store {
         let name = Path::new(":memory:");
         let db = connection::memory_with_schema()
             .map_err(|error| StoreError::from_sqlite(name, error))?;
-        Self::inline(db, name, fresh_secret)
+        Self::prepared(db, name, fresh_secret)
     }
 
-    fn inline(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
+    fn prepared(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
         let secret = connection::prepare(&mut db, file, secret)?;
-        Ok(Self::around(db, file, secret))
+        Ok(Self::inline(db, file, secret))
     }
 
-    fn around(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
+    fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
-        Self::over(file, secret, Arc::default(), mode)
+        Self::from_parts(file, secret, Arc::default(), mode)
     }
 
-    fn over(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
-        let (wake, mass_writes, credential_writes, reads, passed_over) = Default::default();
+    fn from_parts(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
         // A server before this one may have ended before it could truncate its log.
         let log_holds_erased = AtomicBool::new(true);
         let file = file.to_owned();
@@ -197,12 +198,12 @@ impl Store {
             file,
             secret,
             health,
-            wake,
-            mass_writes,
+            wake: Arc::default(),
+            mass_writes: tokio::sync::Mutex::default(),
             log_holds_erased,
-            credential_writes,
-            reads,
-            passed_over,
+            credential_writes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            logged_unreadable: Mutex::default(),
             mode,
         }))
     }
@@ -214,24 +215,24 @@ impl Store {
 
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
-    pub async fn commit(&self, changes: Changes) -> Commit {
+    pub async fn commit(&self, changes: Changes) -> CommitOutcome {
         let Ok(ready) = apply::Ready::new(changes) else {
             tracing::error!("an order could not be written as JSON");
-            return Commit::Broken;
+            return CommitOutcome::Broken;
         };
         let (job, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
         match self.send(job, answer, Some(WRITE_TIMEOUT)).await {
             Ok(commit) => commit,
-            Err(NotDone::Busy) => Commit::Busy,
-            Err(NotDone::Full) => Commit::Full,
-            Err(NotDone::Stopped) => Commit::Broken,
+            Err(NotDone::Busy) => CommitOutcome::Busy,
+            Err(NotDone::Full) => CommitOutcome::Full,
+            Err(NotDone::Stopped) => CommitOutcome::Broken,
         }
     }
 
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.
     pub async fn close(self) {
         let stop = move || match &self.0.mode {
-            Mode::File(writer, ..) => writer.stop(),
+            Mode::File { writer, .. } => writer.stop(),
             Mode::Inline(_) => {}
         };
         // It waits for a thread, which must not hold up the runtime's own.
@@ -244,10 +245,10 @@ impl Store {
     ) -> Result<T, StoreError> {
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         let answer = match &self.0.mode {
-            Mode::File(_, readers, ..) => readers.read(read),
+            Mode::File { readers, .. } => readers.read(read),
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
         };
-        answer.map_err(|error| self.failed(error))
+        answer.map_err(|error| self.read_error(error))
     }
 
     /// What errors call the database.
@@ -256,7 +257,7 @@ impl Store {
     }
 
     /// The error for the caller; a parcel that cannot be read is counted.
-    fn failed(&self, error: rusqlite::Error) -> StoreError {
+    fn read_error(&self, error: rusqlite::Error) -> StoreError {
         if let Some(table) = error::unreadable_table(&error) {
             self.0.health.count_unreadable(table);
         }
@@ -271,21 +272,23 @@ impl Store {
         self.call_within(Some(WRITE_TIMEOUT), run).await
     }
 
-    /// As [`Store::call`], with another patience; none waits until it is known what came of it.
-    async fn call_within<T, F>(&self, patience: Option<Duration>, run: F) -> Result<T, StoreError>
+    /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
+    async fn call_within<T, F>(&self, timeout: Option<Duration>, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
-        let (job, answer) = Call::new(run);
+        let (job, answer) = PlainWrite::new(run);
         let database = || self.database();
-        match self.send(job, answer, patience).await {
-            Ok(Called::Done(made)) => {
-                made.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
+        match self.send(job, answer, timeout).await {
+            Ok(PlainWriteOutcome::Done(result)) => {
+                result.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
             }
-            Ok(Called::Busy) | Err(NotDone::Busy) => Err(StoreError::Busy { database: database() }),
+            Ok(PlainWriteOutcome::Busy) | Err(NotDone::Busy) => {
+                Err(StoreError::Busy { database: database() })
+            }
             Err(NotDone::Full) => Err(StoreError::Full { database: database() }),
-            Ok(Called::Broken) | Err(NotDone::Stopped) => {
+            Ok(PlainWriteOutcome::Broken) | Err(NotDone::Stopped) => {
                 Err(StoreError::Broken { database: database() })
             }
         }
@@ -295,13 +298,13 @@ impl Store {
         &self,
         job: Box<dyn WriteJob>,
         mut answer: oneshot::Receiver<T>,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Result<T, NotDone> {
         match &self.0.mode {
-            Mode::File(writer, ..) => {
+            Mode::File { writer, .. } => {
                 writer.push(job)?;
-                let answered = match patience {
-                    Some(patience) => tokio::time::timeout(patience, answer).await,
+                let answered = match timeout {
+                    Some(limit) => tokio::time::timeout(limit, answer).await,
                     None => Ok(answer.await),
                 };
                 answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)

@@ -13,7 +13,7 @@ use super::parcels::read_state;
 use crate::{
     clock::Millis,
     domain::{
-        Event, NewManifest, NewParcel, ParcelKey, State, Tenant,
+        Event, NewManifest, NewParcel, ParcelRowId, State, Tenant,
         webhooks::{self, AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
 };
@@ -24,7 +24,7 @@ pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
-/// What did not arrive, and waits to be sent again: failed or held, in the words of its index.
+/// Failed or held; written exactly as in the index `outbox_missed`, or `SQLite` does not use it.
 pub(super) const MISSED: &str = "state > 2";
 
 /// How much of an answer is kept.
@@ -53,7 +53,7 @@ pub(super) struct Subject {
 }
 
 /// Enqueues the events of the new parcel in row `row`; true if there are any.
-pub(super) fn created(
+pub(super) fn enqueue_creation(
     db: &Connection,
     parcel: &NewParcel,
     row: i64,
@@ -66,7 +66,7 @@ pub(super) fn created(
 }
 
 /// Enqueues the event of the new manifest in row `row`; true if there is one.
-pub(super) fn submitted(
+pub(super) fn enqueue_manifest(
     db: &Connection,
     manifest: &NewManifest,
     row: i64,
@@ -81,7 +81,7 @@ pub(super) fn submitted(
 /// What is needed of a parcel before its state changes; none when its tenant has no endpoint.
 pub(super) fn transition_subject(
     db: &Connection,
-    parcel: ParcelKey,
+    parcel: ParcelRowId,
 ) -> rusqlite::Result<Option<TransitionSubject>> {
     let mut find = db.prepare_cached(
         "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state \
@@ -100,10 +100,10 @@ pub(super) fn transition_subject(
 }
 
 /// Enqueues the events of a parcel's new state; true if there are any.
-pub(super) fn moved(
+pub(super) fn enqueue_move(
     db: &Connection,
     parcel_before: &TransitionSubject,
-    (parcel, event): (ParcelKey, &Event),
+    (parcel, event): (ParcelRowId, &Event),
     now: Millis,
 ) -> rusqlite::Result<bool> {
     let TransitionSubject { subscription, id, state } = *parcel_before;
@@ -156,6 +156,8 @@ pub(super) fn enqueue(
         Some(parcel) if is_blocked(db, parcel)? => WAITING,
         Some(_) | None => READY,
     };
+    // An id above all that a reset hides, also when their rows are gone: it hides rows up to an id. `after_lease`
+    // distinguishes the row from an earlier one of the same event, whose answer may come late (leases.rs).
     let mut insert = db.prepare_cached(
         "INSERT INTO outbox (id, tenant, event_id, kind, parcel, manifest, sequence, previous, \
          happened_at, created_at, state, due, after_lease) \
@@ -179,8 +181,8 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// Whether an earlier event of the parcel comes first: one that is itself waiting, or one that is still being
-/// tried and has failed fewer than `RELEASED_AFTER` times.
+/// Whether an earlier event of the parcel comes first: one that is itself waiting (`WAITING`, 0), or one that is
+/// still being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM living_outbox \
@@ -189,7 +191,7 @@ fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
 }
 
-/// Makes the parcel's next waiting event ready, unless an earlier one still comes first.
+/// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier one still comes first.
 pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = 1, due = ?2 \
@@ -199,8 +201,8 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
     update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
 }
 
-/// Leases none of the events that a tenant has, nor counts them: they are hidden from here on. Triggers keep
-/// both for those that come.
+/// Stops leasing and counting a tenant's events, which a reset hides from here on. Triggers set `next_due` and
+/// `outbox_counts` again for new ones.
 pub(super) fn forget_tenant(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
     let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
     db.prepare_cached(none_due)?.execute([tenant])?;
@@ -257,17 +259,17 @@ mod tests {
     use crate::domain::webhooks::DeliveryStatus;
 
     #[test]
-    fn the_numbers_are_those_of_the_standings() {
+    fn the_numbers_are_those_of_the_delivery_statuses() {
         let numbers = [WAITING, READY, DELIVERED, FAILED, HELD];
-        let standings = [
+        let statuses = [
             DeliveryStatus::Waiting,
             DeliveryStatus::Ready,
             DeliveryStatus::Delivered,
             DeliveryStatus::Failed,
             DeliveryStatus::Held,
         ];
-        for (number, standing) in numbers.into_iter().zip(standings) {
-            assert_eq!(DeliveryStatus::ALL[usize::try_from(number).unwrap()], standing);
+        for (number, status) in numbers.into_iter().zip(statuses) {
+            assert_eq!(DeliveryStatus::ALL[usize::try_from(number).unwrap()], status);
         }
     }
 }

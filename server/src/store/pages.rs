@@ -108,7 +108,7 @@ impl Store {
     /// How a page of this store begins: on the writer's thread, so that its time is the writer's.
     pub(super) fn budget(&self) -> fn() -> Budget {
         match &self.0.mode {
-            Mode::File(..) => || Budget::new(MAX_ROWS_PER_PAGE, MAX_PAGE_TIME),
+            Mode::File { .. } => || Budget::new(MAX_ROWS_PER_PAGE, MAX_PAGE_TIME),
             Mode::Inline(_) => Budget::unlimited,
         }
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Event, ParcelKey, ParcelRow, State, Step, Tenant, Version, history},
+    domain::{Event, ParcelRow, ParcelRowId, State, Step, Tenant, Version, history},
 };
 
 /// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
@@ -123,11 +123,12 @@ impl Store {
         most: usize,
     ) -> Result<Vec<ParcelRow>, StoreError> {
         let (due, unread) = self.read(|db| due(db, tenant, until, most))?;
-        let mut passed_over = self.0.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged_unreadable =
+            self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         for one in unread {
             // It is found again at every look for due steps.
-            if passed_over.insert(one.row) {
-                let error = self.failed(one.error);
+            if logged_unreadable.insert(one.row) {
+                let error = self.read_error(one.error);
                 tracing::error!(%error, "a parcel's steps cannot be taken; others go on");
             }
         }
@@ -272,7 +273,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<ParcelRow> {
     let country = row.get_ref(10)?.as_str()?;
     let step = row.get::<_, Option<u8>>(14)?.zip(row.get::<_, Option<i64>>(15)?);
     Ok(ParcelRow {
-        key: ParcelKey(row.get(0)?),
+        key: ParcelRowId(row.get(0)?),
         version: Version(row.get(1)?),
         id: Ulid::from_bytes(row.get(2)?),
         tenant: Tenant::from_number(row.get(3)?),

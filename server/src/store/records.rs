@@ -35,6 +35,7 @@ impl Store {
 
 /// Keeps the record unless there is one with its key; says whether it did.
 pub(super) fn insert(db: &Connection, record: &IdempotencyRecord) -> rusqlite::Result<bool> {
+    // An id above all that a reset hides, also when their rows are gone: it hides rows up to an id.
     let mut insert = db.prepare_cached(
         "INSERT INTO idempotency (id, key, tenant, first_seen, fingerprint, body) \
          VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM idempotency), 0), \

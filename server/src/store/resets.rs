@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::{is_older, stopwatch},
-    domain::{AccountKey, Tenant},
+    domain::{AccountRowId, Tenant},
 };
 
 /// How long a caller waits for the erasure; after that what it will have deleted is counted, which
@@ -82,7 +82,7 @@ impl Store {
     pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
         self.call(|db| {
             let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
-            let accounts = find.query_map([], |row| row.get(0).map(AccountKey))?;
+            let accounts = find.query_map([], |row| row.get(0).map(AccountRowId))?;
             let mut all = Deleted::default();
             for account in accounts.collect::<Result<Vec<_>, _>>()? {
                 let tenant = Tenant { account, environment: Environment::Sandbox };

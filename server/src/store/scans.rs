@@ -91,7 +91,7 @@ impl Store {
         T: Send + 'static,
         F: FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     {
-        let Mode::File(_, _, scans, _) = &self.0.mode else { return read(self) };
+        let Mode::File { scans, .. } = &self.0.mode else { return read(self) };
         let database = || self.database();
         let turn =
             scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { database: database() })?;

@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey,
+        AccountRowId,
         session::{Login, Session},
     },
 };
@@ -20,7 +20,7 @@ impl Store {
                  JOIN dashboard_passwords p ON p.account = a.id WHERE a.name = ?1",
             )?;
             let read = |row: &rusqlite::Row<'_>| {
-                Ok(Login { account: AccountKey(row.get(0)?), password: row.get(1)? })
+                Ok(Login { account: AccountRowId(row.get(0)?), password: row.get(1)? })
             };
             find.query_row([account], read).optional()
         })
@@ -29,7 +29,7 @@ impl Store {
     /// Gives an account a password; its sessions end.
     pub async fn set_password(
         &self,
-        account: AccountKey,
+        account: AccountRowId,
         hash: String,
         now: Millis,
     ) -> Result<(), StoreError> {
@@ -100,7 +100,7 @@ fn find(db: &Connection, hash: &[u8; 32]) -> rusqlite::Result<Option<Session>> {
     )?;
     let read = |row: &rusqlite::Row<'_>| {
         Ok(Session {
-            account: AccountKey(row.get(0)?),
+            account: AccountRowId(row.get(0)?),
             name: row.get(1)?,
             ends_at: Millis(row.get(2)?),
         })

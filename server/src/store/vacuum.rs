@@ -66,7 +66,7 @@ impl Store {
     /// Truncates the log if it may hold what was erased and nothing is being erased; while someone
     /// reads from it it stays, for the next time.
     pub async fn truncate_log(&self) {
-        let Mode::File(writer, ..) = &self.0.mode else { return };
+        let Mode::File { writer, .. } = &self.0.mode else { return };
         let is_idle = self.0.mass_writes.try_lock().is_ok_and(|under_way| under_way.is_empty());
         if is_idle && self.0.log_holds_erased.swap(false, Ordering::Relaxed) {
             let is_done = writer.truncate_log().await;

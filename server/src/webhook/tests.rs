@@ -44,7 +44,7 @@ use crate::{
     service::{
         Caller, CredentialIssuer, Delivery, EndpointRequest, Endpoints, NewKeyRequest, Service,
     },
-    store::{Replay, Store},
+    store::{EventsToReplay, Store},
 };
 
 const START: Millis = Millis(1_768_057_500_000);
@@ -90,7 +90,7 @@ impl House {
         };
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
         let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
-        let (_, key) = issuer.issue(request, START).await.unwrap();
+        let (_, key) = issuer.issue_api_key(request, START).await.unwrap();
         Caller { key: Arc::new(key) }
     }
 
@@ -142,7 +142,7 @@ impl House {
     async fn scan(&self, number: &str, status: &str) {
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
         let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
-        let made = issuer.issue_for_carrier(Environment::Production, "Carrier".into(), START);
+        let made = issuer.issue_carrier_key(Environment::Production, "Carrier".into(), START);
         let (key, _) = made.await.unwrap();
         let key = Some(key.secret());
         let carrier =
@@ -249,7 +249,7 @@ async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
     assert_eq!(house.service.next_delivery().await.unwrap(), None);
     assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
     let fine = house.receiver(|_| 200).await;
-    let replay = Replay::MissedSince(Millis(0));
+    let replay = EventsToReplay::MissedSince(Millis(0));
     let early = house.endpoints().replay(tenant, replay, house.clock.now()).await;
     assert!(early.is_err(), "a webhook that is disabled replays nothing");
     house.subscribe(tenant, &fine.url).await;
@@ -470,7 +470,11 @@ async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_noth
             let log = house.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
             if !matches!(how, Put) {
-                house.endpoints().replay(tenant, Replay::MissedSince(START), START).await.unwrap();
+                house
+                    .endpoints()
+                    .replay(tenant, EventsToReplay::MissedSince(START), START)
+                    .await
+                    .unwrap();
             }
             house.clock.set(house.clock.now().plus(Millis::MINUTE));
             let next = house.take(tenant).await;
@@ -514,7 +518,7 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             let late = house.take(tenant).await;
             house.endpoints().disable(tenant).await.unwrap();
             house.endpoints().enable(tenant).await.unwrap();
-            house.endpoints().replay(tenant, Replay::One(event), START).await.unwrap();
+            house.endpoints().replay(tenant, EventsToReplay::One(event), START).await.unwrap();
             let again = if taken_again { Some(house.take(tenant).await) } else { None };
             let due = house.service.next_delivery().await.unwrap();
             house.answer(late, status).await;

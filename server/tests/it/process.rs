@@ -179,7 +179,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 21] = [
+    let table: [(&[&str], &str); 23] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
@@ -209,7 +209,9 @@ async fn wrong_arguments_say_what_would_be_right() {
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "No such file"),
         (&["keys", "list", "--database", "sqlite::memory:"], "database file"),
-        (&["serve", "--base-url", "mailto:someone"], "https://"),
+        (&["serve", "--base-url", "mailto:someone"], "expected an http or https address"),
+        (&["serve", "--base-url", "parcelo.example"], "expected an http or https address"),
+        (&["serve", "--base-url", "localhost:8080"], "expected an http or https address"),
         (&["serve", "--labels-host", "https://labels.example/?a=b"], "https://"),
         (&["serve", "--labels-host", "https://labels.example/api/v1/tracking"], "outside /api"),
         (&["serve", "--sandbox-rate-limit", "0"], "1.."),

@@ -6,7 +6,7 @@ use ulid::Ulid;
 use super::{Attempt, Kind, Kinds};
 use crate::{
     clock::Millis,
-    domain::{ParcelKey, State, Tenant},
+    domain::{ParcelRowId, State, Tenant},
 };
 
 /// A tenant's endpoint.
@@ -114,7 +114,7 @@ pub struct Lease {
     /// When it happened.
     pub at: Millis,
     /// The parcel it is about.
-    pub parcel: Option<ParcelKey>,
+    pub parcel: Option<ParcelRowId>,
     /// The manifest it is about.
     pub manifest: Option<i64>,
     /// The event of the parcel's history.

@@ -8,8 +8,9 @@ use ulid::Ulid;
 
 use crate::clock::Millis;
 
-/// The pause before each attempt; the first is made at once. 75 h 35 m 5 s in all.
-const PRODUCTION: [i64; 10] = [
+/// The pause before each attempt; the first is made at once. 75 h 35 m 5 s in all, and more where
+/// an endpoint asks for it: a `Retry-After` can make each pause up to 24 h.
+const PRODUCTION_PAUSES: [i64; 10] = [
     0,
     5 * Millis::SECOND,
     5 * Millis::MINUTE,
@@ -21,7 +22,7 @@ const PRODUCTION: [i64; 10] = [
     20 * Millis::HOUR,
     24 * Millis::HOUR,
 ];
-const SANDBOX: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
+const SANDBOX_PAUSES: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
 
 /// The longest pause that an endpoint can ask for.
 const MAX_RETRY_AFTER: i64 = 24 * Millis::HOUR;
@@ -125,8 +126,8 @@ pub(crate) fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision 
 
 const fn pauses(environment: Environment) -> &'static [i64] {
     match environment {
-        Environment::Production => &PRODUCTION,
-        Environment::Sandbox => &SANDBOX,
+        Environment::Production => &PRODUCTION_PAUSES,
+        Environment::Sandbox => &SANDBOX_PAUSES,
     }
 }
 
@@ -192,8 +193,11 @@ mod tests {
 
     #[test]
     fn production_tries_for_75_hours_35_minutes_and_5_seconds() {
-        assert_eq!(PRODUCTION.iter().sum::<i64>(), (75 * 3_600 + 35 * 60 + 5) * Millis::SECOND);
-        assert_eq!(SANDBOX.iter().sum::<i64>(), 65 * Millis::SECOND);
+        assert_eq!(
+            PRODUCTION_PAUSES.iter().sum::<i64>(),
+            (75 * 3_600 + 35 * 60 + 5) * Millis::SECOND
+        );
+        assert_eq!(SANDBOX_PAUSES.iter().sum::<i64>(), 65 * Millis::SECOND);
         assert_eq!(pauses(Environment::Production).len(), 10);
         assert_eq!(pauses(Environment::Sandbox).len(), 3);
     }

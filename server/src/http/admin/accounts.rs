@@ -27,7 +27,7 @@ pub(super) async fn create(
     let asked = parcelo::admin::check_account(&body).map_err(invalid)?;
     let (account, is_new) = api.service.issuer().account(asked.name, api.service.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::data_as(status, AccountView::from(&account), id))
+    Ok(answer::enveloped_with_status(status, AccountView::from(&account), id))
 }
 
 pub(super) async fn list(
@@ -35,7 +35,7 @@ pub(super) async fn list(
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
     let accounts = api.service.store().accounts().await?;
-    Ok(answer::data(accounts.iter().map(AccountView::from).collect::<Vec<_>>(), id))
+    Ok(answer::enveloped(accounts.iter().map(AccountView::from).collect::<Vec<_>>(), id))
 }
 
 /// For the OpenAPI document.

@@ -32,8 +32,12 @@ pub(super) async fn create(
     let body = body::json_object(request).await?;
     let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
     let (issuer, now) = (api.service.issuer(), api.service.now());
-    let (key, record) = issuer.issue_for_carrier(asked.environment, asked.name, now).await?;
-    Ok(answer::data_as(StatusCode::CREATED, NewCarrierKeyView::new(&key, &record), id))
+    let (key, record) = issuer.issue_carrier_key(asked.environment, asked.name, now).await?;
+    Ok(answer::enveloped_with_status(
+        StatusCode::CREATED,
+        NewCarrierKeyView::new(&key, &record),
+        id,
+    ))
 }
 
 pub(super) async fn list(
@@ -41,7 +45,7 @@ pub(super) async fn list(
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
     let keys: Vec<CarrierKeyRecord> = api.service.store().credentials().await?;
-    Ok(answer::data(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
+    Ok(answer::enveloped(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
 }
 
 pub(super) async fn revoke(
@@ -53,7 +57,7 @@ pub(super) async fn revoke(
     let revoked: Option<CarrierKeyRecord> =
         store.revoke_credential(&body::parameter(path), now).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::data(CarrierKeyView::from(&record), id))
+    Ok(answer::enveloped(CarrierKeyView::from(&record), id))
 }
 
 /// The latest of one environment: `?environment=`, else production.
@@ -66,7 +70,7 @@ pub(super) async fn exceptions(
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
     let tenant = tenant(&api, &account_named(query.as_deref())?, environment).await?;
     let exceptions = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
-    Ok(answer::data(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
+    Ok(answer::enveloped(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
 }
 
 /// For the OpenAPI document.

@@ -11,7 +11,7 @@ use parcelo::{ErrorCode, admin::KeyRequest};
 use super::invalid;
 use crate::{
     domain::{
-        AccountKey, KeyRecord, Refusal, access,
+        AccountRowId, ApiKeyRecord, Refusal, access,
         admin::{ApiKeyView, NewApiKey, RotatedApiKey},
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
@@ -31,8 +31,9 @@ pub(super) async fn create(
     let body = body::json_object(request).await?;
     let asked =
         parcelo::admin::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
-    let (key, record) = api.service.issuer().issue(wanted(asked)?, api.service.now()).await?;
-    Ok(answer::data_as(StatusCode::CREATED, NewApiKey::new(&key, &record), id))
+    let (key, record) =
+        api.service.issuer().issue_api_key(wanted(asked)?, api.service.now()).await?;
+    Ok(answer::enveloped_with_status(StatusCode::CREATED, NewApiKey::new(&key, &record), id))
 }
 
 /// All keys, or those of `?account=`.
@@ -42,10 +43,10 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refused> {
     let account = asked_account(&api, query.as_deref()).await?;
-    let (mut keys, now): (Vec<KeyRecord>, _) =
+    let (mut keys, now): (Vec<ApiKeyRecord>, _) =
         (api.service.store().credentials().await?, api.service.now());
     keys.retain(|key| is_of(key, account));
-    Ok(answer::data(keys.iter().map(|key| ApiKeyView::new(key, now)).collect::<Vec<_>>(), id))
+    Ok(answer::enveloped(keys.iter().map(|key| ApiKeyView::new(key, now)).collect::<Vec<_>>(), id))
 }
 
 /// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
@@ -60,7 +61,7 @@ pub(super) async fn rotate(
     let key = known(&api, query, path).await?;
     match api.service.rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
         Rotation::Done(key, record) => {
-            Ok(answer::data(RotatedApiKey::new(&key, &record, api.service.now()), id))
+            Ok(answer::enveloped(RotatedApiKey::new(&key, &record, api.service.now()), id))
         }
         Rotation::Revoked => Err(ErrorCode::KeyRevoked.into()),
         Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
@@ -75,7 +76,7 @@ pub(super) async fn revoke(
 ) -> Result<Response, Refused> {
     let key = known(&api, query.as_deref(), path).await?;
     let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::data(ApiKeyView::new(&record, api.service.now()), id))
+    Ok(answer::enveloped(ApiKeyView::new(&record, api.service.now()), id))
 }
 
 /// The id of a key that is there, and that of the account that is named.
@@ -85,19 +86,20 @@ async fn known(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<String, Refusal> {
     let account = asked_account(api, query).await?;
-    let found: Option<KeyRecord> = api.service.store().credential(&body::parameter(path)).await?;
+    let found: Option<ApiKeyRecord> =
+        api.service.store().credential(&body::parameter(path)).await?;
     let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
     Ok(found.id)
 }
 
 /// The account that is named, when one is: without it the operator means all.
-async fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountKey>, Refusal> {
+async fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountRowId>, Refusal> {
     let Some(name) = body::query(query, "account") else { return Ok(None) };
     let account = api.service.store().account_named(&name).await?;
     account.map(Some).ok_or_else(|| ErrorCode::AccountNotFound.into())
 }
 
-fn is_of(key: &KeyRecord, account: Option<AccountKey>) -> bool {
+fn is_of(key: &ApiKeyRecord, account: Option<AccountRowId>) -> bool {
     account.is_none_or(|account| key.scope.tenant.account == account)
 }
 

@@ -61,12 +61,12 @@ pub(super) fn area(api: &Api) -> Area {
         .route("/webhooks/{environment}/replay", post(webhooks::replay))
         .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
     let policy = Policy { metrics_name: "Admin", ..Policy::open(AddressLimit::Operators) };
-    Area::new(policy).with(|routes| routes.nest(FOLDER, calls))
+    Area::new(policy).map_routes(|routes| routes.nest(FOLDER, calls))
 }
 
 async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {
     let given = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
-    match api.service.check_token(given.as_deref()).await {
+    match api.service.authenticate_admin(given.as_deref()).await {
         Ok(()) => next.run(request).await,
         Err(refusal) => Refused(refusal).into_response(),
     }

@@ -23,7 +23,7 @@ use crate::{
         body,
     },
     service::EndpointRequest,
-    store::Replay,
+    store::EventsToReplay,
 };
 
 /// The most events of one answer.
@@ -56,7 +56,7 @@ impl Which {
     }
 
     fn shown(self, endpoint: &Endpoint) -> Response {
-        answer::data(WebhookView::new(&self.account, endpoint), self.id)
+        answer::enveloped(WebhookView::new(&self.account, endpoint), self.id)
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn set(
     let (endpoint, is_new) = service.endpoints().set_up(request, now).await?;
     if is_new {
         let view = WebhookView::with_secret(&which.account, &endpoint);
-        return Ok(answer::data_as(StatusCode::CREATED, view, which.id));
+        return Ok(answer::enveloped_with_status(StatusCode::CREATED, view, which.id));
     }
     Ok(which.shown(&endpoint))
 }
@@ -103,12 +103,12 @@ pub(super) async fn rotate_secret(
 ) -> Result<Response, Refused> {
     let now = api.service.now();
     let secret = api.service.endpoints().rotate_secret(which.tenant(&api).await?, now).await?;
-    Ok(answer::data(NewSecret::new(&secret, now.plus(OLD_SECRET)), which.id))
+    Ok(answer::enveloped(NewSecret::new(&secret, now.plus(OLD_SECRET)), which.id))
 }
 
 pub(super) async fn test(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
     let event = api.service.endpoints().test(which.tenant(&api).await?, api.service.now()).await?;
-    Ok(answer::data(TestedView::from(event), which.id))
+    Ok(answer::enveloped(TestedView::from(event), which.id))
 }
 
 pub(super) async fn enable(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
@@ -130,7 +130,7 @@ pub(super) async fn deliveries(
     let most = super::number(query.as_deref(), "limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
     let tenant = which.tenant(&api).await?;
     let logged = api.service.deliveries_of(tenant, 0, most.into()).await?;
-    Ok(answer::data(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
+    Ok(answer::enveloped(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
 }
 
 /// With an empty object, all that failed or was held is sent again.
@@ -144,15 +144,15 @@ pub(super) async fn replay(
         parcelo::admin::check_replay(&body::json_object(request).await?).map_err(invalid)?;
     let replayed =
         api.service.endpoints().replay(tenant, wanted(&asked), api.service.now()).await?;
-    Ok(answer::data(ReplayedView { replayed }, which.id))
+    Ok(answer::enveloped(ReplayedView { replayed }, which.id))
 }
 
-fn wanted(asked: &ReplayRequest) -> Replay {
+fn wanted(asked: &ReplayRequest) -> EventsToReplay {
     let id = asked.event_id.as_deref().and_then(|id| id.strip_prefix("evt_"));
     match id {
         // An id of another form is one that no event has.
-        Some(id) => Replay::One(Ulid::from_string(id).unwrap_or(Ulid::nil())),
-        None => Replay::MissedSince(asked.since.map_or(Millis(0), Millis::from)),
+        Some(id) => EventsToReplay::One(Ulid::from_string(id).unwrap_or(Ulid::nil())),
+        None => EventsToReplay::MissedSince(asked.since.map_or(Millis(0), Millis::from)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use parcelo::{Language, ParcelStatus};
 
 use super::frame::tone;
-use crate::domain::activity::{Counted, begin_of};
+use crate::domain::activity::{ParcelCount, begin_of};
 
 /// The picture's height, in its own units, without the line of dates.
 const HEIGHT: u64 = 120;
@@ -59,9 +59,13 @@ pub(super) struct Layer {
 }
 
 impl Chart {
-    pub(super) fn new(counted: &[Counted], days: RangeInclusive<i64>, language: Language) -> Self {
+    pub(super) fn new(
+        counted: &[ParcelCount],
+        days: RangeInclusive<i64>,
+        language: Language,
+    ) -> Self {
         let sum = |day: Option<i64>, tone_of: Option<&str>| -> u64 {
-            let wanted = counted.iter().filter(|one| day.is_none_or(|day| one.day == day));
+            let wanted = counted.iter().filter(|one| day.is_none_or(|day| one.created_day == day));
             let wanted = wanted.filter(|one| {
                 tone_of.is_none_or(|wanted| tone(&ParcelStatus::from(one.state)) == wanted)
             });
@@ -112,7 +116,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_high_as_their_share_of_the_fullest_day() {
-        let counted = |day, state, parcels| Counted { day, state, parcels };
+        let counted = |created_day, state, parcels| ParcelCount { created_day, state, parcels };
         let counts = [
             counted(11, State::Delivered, 30),
             counted(11, State::InTransit, 10),

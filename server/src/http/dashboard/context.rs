@@ -17,7 +17,7 @@ use super::{
 };
 use crate::http::{
     Api, Refused, answer,
-    area::{Restyle, Styling},
+    area::{FinishResponse, ResponseStyler},
     body,
     client_address::client_address,
     public,
@@ -62,8 +62,8 @@ pub(super) struct PageContext {
 }
 
 /// Reads each request's visit, and makes its answer one of the dashboard's.
-pub(super) fn style(flashes: Arc<FlashStore>) -> Styling {
-    Arc::new(move |api: &Api, request: &mut Request| -> Restyle {
+pub(super) fn style(flashes: Arc<FlashStore>) -> ResponseStyler {
+    Arc::new(move |api: &Api, request: &mut Request| -> FinishResponse {
         let client = client_address(api, request);
         let context = PageContext::new(request, client, Arc::clone(&flashes));
         request.extensions_mut().insert(context.clone());

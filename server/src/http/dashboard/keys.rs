@@ -17,7 +17,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        KeyRecord,
+        ApiKeyRecord,
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{Api, Refused},
@@ -99,7 +99,7 @@ struct Revoke {
 }
 
 impl Key {
-    fn new(record: &KeyRecord, now: Millis) -> Self {
+    fn new(record: &ApiKeyRecord, now: Millis) -> Self {
         let environment = record.scope.tenant.environment;
         Self {
             id: record.id.clone(),
@@ -164,7 +164,7 @@ pub(super) async fn create(
         ip_list: wanted.addresses,
         rate_limit: None,
     };
-    let (key, _) = api.service.issuer().issue(request, now).await?;
+    let (key, _) = api.service.issuer().issue_api_key(request, now).await?;
     let one_time = OneTimeSecret { name: wanted.name, secret: key.secret().to_owned() };
     member.leave(FlashPage::Keys, one_time, now);
     Ok(Redirect::to(PAGE).into_response())
@@ -234,8 +234,8 @@ pub(super) async fn revoke(
     Ok(Redirect::to(PAGE).into_response())
 }
 
-async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<KeyRecord, Refused> {
-    let found: Option<KeyRecord> = api.service.store().credential(id).await?;
+async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<ApiKeyRecord, Refused> {
+    let found: Option<ApiKeyRecord> = api.service.store().credential(id).await?;
     let own = found.filter(|key| key.scope.tenant.account == member.session.account);
     own.ok_or_else(|| ErrorCode::NotFound.into())
 }

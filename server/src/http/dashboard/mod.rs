@@ -54,7 +54,7 @@ pub(super) fn area() -> Area {
         metrics_name: "Dashboard",
     };
     Area::new(policy)
-        .with(|routes| routes.nest(FOLDER, Router::new().fallback(not_found)))
+        .map_routes(|routes| routes.nest(FOLDER, Router::new().fallback(not_found)))
         .route("/dashboard", get(overview::show))
         .route("/dashboard/", get(redirect))
         .route("/dashboard/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))

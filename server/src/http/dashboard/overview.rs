@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     domain::{
-        activity::{Counted, begin_of, day_of},
+        activity::{ParcelCount, begin_of, day_of},
         webhooks::DisabledBy,
     },
     http::{Api, Refused},
@@ -90,7 +90,7 @@ async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, 
 }
 
 /// The statuses that any parcel has, in the order of a journey.
-fn statuses(counted: &[Counted], member: &SignedIn, first: i64) -> Vec<Status> {
+fn statuses(counted: &[ParcelCount], member: &SignedIn, first: i64) -> Vec<Status> {
     let from = begin_of(first).to_utc().date_naive().to_string();
     let with_parcels = ParcelStatus::KNOWN.iter().filter_map(|status| {
         let of_it = counted.iter().filter(|one| ParcelStatus::from(one.state) == *status);

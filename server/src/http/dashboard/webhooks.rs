@@ -25,7 +25,7 @@ use crate::{
     http::{Api, Refused},
     ids::named,
     service::{EndpointError, EndpointRequest},
-    store::{Replay, StoreError},
+    store::{EventsToReplay, StoreError},
 };
 
 /// The environment that is shown first.
@@ -258,11 +258,11 @@ fn kinds(fields: &Fields) -> Option<Kinds> {
     Kinds::named(asked)
 }
 
-fn replay(event: &str) -> Option<Replay> {
+fn replay(event: &str) -> Option<EventsToReplay> {
     if event.is_empty() {
-        return Some(Replay::MissedSince(Millis(0)));
+        return Some(EventsToReplay::MissedSince(Millis(0)));
     }
-    event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(Replay::One)
+    event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(EventsToReplay::One)
 }
 
 fn one_time(secret: &Secret) -> OneTimeSecret {

@@ -60,7 +60,7 @@ pub(super) async fn cancel(
     let asked = json!({ "trackingNumbers": [number] });
     let request = Keyed { body: &asked, header_key: Some(&key), request_id: &id.0 };
     api.service.void_orders(&caller, request).await?;
-    Ok(answer::ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
+    Ok(answer::json_ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
 }
 
 pub(super) async fn track(
@@ -76,7 +76,7 @@ pub(super) async fn track(
     }
     let asked = json!({ "trackingNumbers": numbers, "includeHistory": true });
     let batch = api.service.track_batch(&caller, &asked, body::language(&headers)).await?;
-    Ok(answer::ok(&legacy::tracked(&batch)))
+    Ok(answer::json_ok(&legacy::tracked(&batch)))
 }
 
 pub(super) async fn label(

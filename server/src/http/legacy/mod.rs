@@ -22,7 +22,7 @@ use parcelo::{ErrorCode, Operation};
 
 use super::{
     Api, Refused, answer,
-    area::{Area, Policy, Principal, ResponseStyle, Restyle},
+    area::{Area, FinishResponse, Policy, Principal, ResponseStyle},
 };
 use crate::{
     clock::Millis,
@@ -41,9 +41,9 @@ pub(super) fn area() -> Area {
         ..Policy::json(Principal::ApiKey(Some(check)))
     };
     Area::new(policy)
-        .folder("/api/orders")
-        .folder("/api/tracking")
-        .folder("/api/labels")
+        .path_prefix("/api/orders")
+        .path_prefix("/api/tracking")
+        .path_prefix("/api/labels")
         .operation(Operation::LegacyCreateOrder, handlers::create)
         .operation(Operation::LegacyCancelOrder, handlers::cancel)
         .operation(Operation::LegacyTracking, handlers::track)
@@ -61,7 +61,7 @@ fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
 }
 
 /// Refusals are flat, and headers announce the API's end.
-fn style(api: &Api, _request: &mut Request) -> Restyle {
+fn style(api: &Api, _request: &mut Request) -> FinishResponse {
     let api = api.clone();
     Box::new(move |response| with_end(&api, flat(response)))
 }

@@ -17,7 +17,7 @@ use parcelo::{Environment, ErrorCode, Language, Operation, TrackingNumber};
 
 use super::{
     Api, Refused, answer,
-    area::{AddressLimit, Area, Policy, ResponseStyle, Restyle},
+    area::{AddressLimit, Area, FinishResponse, Policy, ResponseStyle},
     body,
 };
 #[cfg(feature = "server")]
@@ -55,10 +55,10 @@ pub(super) fn area() -> Area {
         style: ResponseStyle::Custom(Arc::new(style)),
         ..Policy::open(AddressLimit::PublicPages)
     };
-    Area::new(policy).folder(FOLDER).operation(Operation::PublicTracking, track)
+    Area::new(policy).path_prefix(FOLDER).operation(Operation::PublicTracking, track)
 }
 
-fn style(api: &Api, request: &mut Request) -> Restyle {
+fn style(api: &Api, request: &mut Request) -> FinishResponse {
     let context = PageContext::new(api.environment, request);
     request.extensions_mut().insert(context.clone());
     Box::new(move |response| context.restyle(response))
@@ -72,7 +72,7 @@ async fn track(
     let number = body::parameter(path);
     let record = api.service.track_publicly(context.environment, &number, context.language).await?;
     match context.form {
-        Form::Json => Ok(answer::ok(&record)),
+        Form::Json => Ok(answer::json_ok(&record)),
         Form::Page => {
             let page = view::render(&ParcelPage::new(context.frame(), &record));
             Ok(context.page(page.ok_or(ErrorCode::InternalError)?))

@@ -1,4 +1,4 @@
-//! What every store must do: each promise takes an empty store, and is made a test of each engine.
+//! What the store must do in a file and in memory: each promise takes an empty store, and is made a test of each mode.
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
@@ -10,13 +10,15 @@ use tokio::task::JoinSet;
 use ulid::Ulid;
 
 use crate::store::{
-    ALL_CREDENTIALS, Commit, Store, StoreError, apply::Ready, connection, group, health::Health,
+    ALL_CREDENTIALS, CommitOutcome, Store, StoreError, apply::Ready, connection, group,
+    health::Health,
 };
 use crate::{
     clock::Millis,
     domain::{
-        AccountKey, Changes, Countries, Event, IdempotencyRecord, KeyRecord, NewCredential,
-        NewParcel, Op, ParcelKey, ParcelRow, RecordKey, State, Step, Tenant, TokenRecord, Version,
+        AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
+        NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step, Tenant,
+        Version,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
     },
@@ -31,18 +33,19 @@ pub(in crate::store) fn panic_if_asked(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
-/// Makes each promise a test of each engine: a further engine is one more line here.
+/// Makes each promise a test of each mode of the `SQLite` store. Some of them reach into `SQLite`: another engine could
+/// take only the rest.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
-        engine!(file, crate::store::tests::conformance::file(), [$($promise),+]);
-        engine!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
+        mode!(file, crate::store::tests::conformance::file(), [$($promise),+]);
+        mode!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
     };
 }
 
-/// Makes each promise a test of one engine; what opens it gives an empty store, and what must outlive it.
-macro_rules! engine {
-    ($engine:ident, $open:expr, [$($promise:ident),+]) => {
-        mod $engine {
+/// Makes each promise a test of one mode; what opens it gives an empty store, and what must outlive it.
+macro_rules! mode {
+    ($mode:ident, $open:expr, [$($promise:ident),+]) => {
+        mod $mode {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
                 let (store, _outlives) = $open;
@@ -95,8 +98,10 @@ async fn sixty_four_identical_creates_make_one_parcel(store: Store) {
         tasks.spawn(async move { store.commit(create(sandbox(1), "SB-SUCCESS-0001", 1)).await });
     }
     let answers = tasks.join_all().await;
-    let first = |answer: &&Commit| **answer == Commit::Committed;
-    let replay = |answer: &&Commit| **answer == Commit::IdempotencyTaken(record(sandbox(1), 1));
+    let first = |answer: &&CommitOutcome| **answer == CommitOutcome::Committed;
+    let replay = |answer: &&CommitOutcome| {
+        **answer == CommitOutcome::IdempotencyTaken(record(sandbox(1), 1))
+    };
     assert_eq!(answers.iter().filter(first).count(), 1);
     assert_eq!(answers.iter().filter(replay).count(), 63);
     assert_eq!(store.stats().changes, 1);
@@ -106,9 +111,9 @@ async fn an_answer_comes_back_byte_for_byte(store: Store) {
     let mut kept = record(sandbox(1), 1);
     kept.body = (0..=u8::MAX).collect();
     kept.fingerprint = std::array::from_fn(|place| u8::try_from(place).unwrap());
-    let changes = Changes { replay: Some(kept.clone()), ..nothing() };
+    let changes = Changes { idempotency_record: Some(kept.clone()), ..nothing() };
     assert_eq!(store.record(&kept.key).await.unwrap(), None);
-    assert_eq!(store.commit(changes).await, Commit::Committed);
+    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     assert_eq!(store.record(&kept.key).await.unwrap(), Some(kept));
 }
 
@@ -116,19 +121,19 @@ async fn a_key_is_free_again_after_24_hours(store: Store) {
     let at = |millis, number| {
         let mut changes = create(sandbox(1), number, 1);
         changes.now = NOW.plus(millis);
-        let renewed = changes.replay.as_mut().unwrap();
+        let renewed = changes.idempotency_record.as_mut().unwrap();
         renewed.first_seen = changes.now;
         renewed.body = number.into();
         changes
     };
     let first = at(0, "SB-FIRST-0001");
-    let kept = first.replay.clone().unwrap();
-    assert_eq!(store.commit(first).await, Commit::Committed);
+    let kept = first.idempotency_record.clone().unwrap();
+    assert_eq!(store.commit(first).await, CommitOutcome::Committed);
     let last_moment = store.commit(at(LIFETIME - 1, "SB-SECOND-0001")).await;
-    assert_eq!(last_moment, Commit::IdempotencyTaken(kept.clone()));
+    assert_eq!(last_moment, CommitOutcome::IdempotencyTaken(kept.clone()));
     let renewed = at(LIFETIME, "SB-THIRD-0001");
-    let new = renewed.replay.clone();
-    assert_eq!(store.commit(renewed).await, Commit::Committed);
+    let new = renewed.idempotency_record.clone();
+    assert_eq!(store.commit(renewed).await, CommitOutcome::Committed);
     assert_eq!(store.record(&kept.key).await.unwrap(), new);
     assert!(row(&store, "SB-FIRST-0001").await.is_some());
     assert!(row(&store, "SB-SECOND-0001").await.is_none());
@@ -141,7 +146,7 @@ async fn a_stale_version_changes_nothing(store: Store) {
         let mut changes = create(sandbox(1), "SB-SECOND-0001", 7);
         changes.ops.push(moved(&before, State::InTransit, 0));
         changes.expect = vec![(before.key, before.version), expect];
-        assert_eq!(store.commit(changes).await, Commit::VersionConflict, "{expect:?}");
+        assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict, "{expect:?}");
         assert_nothing_but(&store, &before).await;
     }
     let changes = Changes {
@@ -149,8 +154,8 @@ async fn a_stale_version_changes_nothing(store: Store) {
         ops: vec![moved(&before, State::InTransit, 5)],
         ..nothing()
     };
-    assert_eq!(store.commit(changes.clone()).await, Commit::Committed);
-    assert_eq!(store.commit(changes).await, Commit::VersionConflict);
+    assert_eq!(store.commit(changes.clone()).await, CommitOutcome::Committed);
+    assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict);
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     let expected = ParcelRow {
         version: Version(2),
@@ -173,7 +178,7 @@ async fn a_taken_number_changes_nothing(store: Store) {
         let mut changes = create(tenant, "SB-SECOND-0001", 7);
         changes.ops.push(moved(&before, State::InTransit, 0));
         changes.ops.extend(create(tenant, number, 7).ops);
-        assert_eq!(store.commit(changes).await, Commit::DuplicateTracking, "{number}");
+        assert_eq!(store.commit(changes).await, CommitOutcome::DuplicateTracking, "{number}");
         assert_nothing_but(&store, &before).await;
     }
 }
@@ -195,7 +200,7 @@ async fn no_history_crosses_tenants(store: Store) {
         let mut event = event(&parcel, State::InTransit, 5);
         event.location = format!("{tenant:?}");
         let ops = vec![Op::Move { parcel: parcel.key, event }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
         let parcel =
             find(&store, tenant.environment, parcel.tracking_number.as_str()).await.unwrap();
         assert_eq!(parcel.tenant, tenant);
@@ -244,7 +249,7 @@ async fn steps_come_when_they_are_due(store: Store) {
         let parcel = made(&store, sandbox(1), number).await;
         let step = Step { index: 0, due: NOW.plus(minutes) };
         let ops = vec![Op::Schedule { parcel: parcel.key, step }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
         let scheduled = row(&store, number).await.unwrap();
         assert_eq!((scheduled.step, scheduled.version), (Some(step), Version(2)));
         keys.push(parcel.key);
@@ -256,7 +261,7 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(due(10).await, ["SB-EARLY-001"]);
     assert_eq!(due(100).await, ["SB-EARLY-001", "SB-MIDDLE-01"]);
     let ops = vec![Op::CancelSteps { parcel: keys[1] }];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     assert_eq!(due(100).await, ["SB-MIDDLE-01", "SB-LATE-0001"]);
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
 }
@@ -269,7 +274,7 @@ async fn a_history_is_told_by_time_then_sequence(store: Store) {
         if let Op::Move { event, .. } = &mut changes.ops[0] {
             event.description = (state == State::CustomsHold).then(|| "Documents".to_owned());
         }
-        assert_eq!(store.commit(changes).await, Commit::Committed);
+        assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
         parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
     }
     let events = store.events(&parcel).await.unwrap();
@@ -289,7 +294,7 @@ async fn a_history_is_told_by_time_then_sequence(store: Store) {
 async fn a_row_and_its_history_are_of_one_moment(store: Store) {
     let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let ops = vec![moved(&before, State::InTransit, 5)];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     assert_eq!(store.events(&before).await.unwrap().len(), 2);
     assert_eq!(
         store.events(&row(&store, "SB-SUCCESS-0001").await.unwrap()).await.unwrap().len(),
@@ -307,8 +312,8 @@ async fn an_impossible_operation_changes_nothing(store: Store) {
         vec![Op::Schedule { parcel: UNKNOWN, step: Step { index: 0, due: NOW } }],
         vec![Op::CancelSteps { parcel: UNKNOWN }],
     ] {
-        let changes = Changes { replay: Some(record(sandbox(1), 7)), ops, ..nothing() };
-        assert_eq!(store.commit(changes).await, Commit::VersionConflict);
+        let changes = Changes { idempotency_record: Some(record(sandbox(1), 7)), ops, ..nothing() };
+        assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict);
         assert_nothing_but(&store, &parcel).await;
     }
 }
@@ -338,7 +343,7 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
     let (one, two) = (gone.unwrap(), two);
     assert_eq!(store.keys_of(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
-    assert_eq!(store.keys_of(AccountKey(4_711)).await.unwrap(), []);
+    assert_eq!(store.keys_of(AccountRowId(4_711)).await.unwrap(), []);
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
     assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW).await.unwrap(), None);
 }
@@ -348,7 +353,7 @@ fn secret(number: u8, old_until: i64) -> NewSecret {
 }
 
 /// A key's old secrets: the number of each, and for how many milliseconds it keeps working.
-fn old(key: &KeyRecord) -> Vec<(u8, i64)> {
+fn old(key: &ApiKeyRecord) -> Vec<(u8, i64)> {
     key.old_secrets.iter().map(|old| (old.hash[0], old.until.0 - NOW.0)).collect()
 }
 
@@ -363,7 +368,7 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     assert_eq!((rotated.hash, rotated.last4.as_str()), ([11; 32], "0011"));
     assert_eq!(old(&rotated), [(1, 100)]);
     let same =
-        KeyRecord { hash: made.hash, last4: made.last4.clone(), old_secrets: vec![], ..rotated };
+        ApiKeyRecord { hash: made.hash, last4: made.last4.clone(), old_secrets: vec![], ..rotated };
     assert_eq!(same, made, "all else is the key's");
     assert_eq!(old(&rotate(12, 200).await), [(11, 200), (1, 100)]);
     assert_eq!(old(&rotate(13, 50).await), [(12, 50), (11, 50), (1, 50)], "none outlives the last");
@@ -410,7 +415,7 @@ async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
         created_at: NOW,
         scope: AdminScope,
     };
-    let made: TokenRecord = store.insert_credential(new).await.unwrap();
+    let made: AdminTokenRecord = store.insert_credential(new).await.unwrap();
     assert_eq!((made.id.as_str(), made.name.as_str(), made.revoked_at), ("adt_1", "Ops", None));
     let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
     assert_eq!(found().await, Some(made));
@@ -435,9 +440,9 @@ async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
     let all = (0..2_010).map(|number| {
         let mut kept = record(sandbox(1), number);
         kept.first_seen = NOW.plus(i64::from(number >= 2_000));
-        store.commit(Changes { replay: Some(kept), ..nothing() })
+        store.commit(Changes { idempotency_record: Some(kept), ..nothing() })
     });
-    assert!(join_all(all).await.iter().all(|answer| *answer == Commit::Committed));
+    assert!(join_all(all).await.iter().all(|answer| *answer == CommitOutcome::Committed));
     assert_eq!(store.purge_records(NOW.plus(LIFETIME - 1)).await.unwrap(), 0);
     assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 2_000);
     for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
@@ -460,7 +465,7 @@ async fn a_panic_takes_nothing_with_it(store: Store) {
     }
     for (number, commit) in tasks.join_all().await {
         let survives = number % 10 != 0;
-        let expected = if survives { Commit::Committed } else { Commit::Broken };
+        let expected = if survives { CommitOutcome::Committed } else { CommitOutcome::Broken };
         assert_eq!(commit, expected, "{number}");
         assert_eq!(row(&store, &format!("SB-PANIC-{number:04}")).await.is_some(), survives);
     }
@@ -479,8 +484,8 @@ async fn a_refusal_may_point_at_a_row_of_its_own_group() {
             create(sandbox(1), "SB-SUCCESS-0001", 2),
         ],
     );
-    let taken = Commit::IdempotencyTaken(record(sandbox(1), 1));
-    assert_eq!(answers, [Commit::Committed, taken, Commit::DuplicateTracking]);
+    let taken = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
+    assert_eq!(answers, [CommitOutcome::Committed, taken, CommitOutcome::DuplicateTracking]);
 }
 
 #[test]
@@ -488,7 +493,7 @@ fn memory_needs_no_runtime() {
     let store = Store::memory(SECRET).unwrap();
     let mut commit = std::pin::pin!(store.commit(create(sandbox(1), "SB-SUCCESS-0001", 1)));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let ready = std::task::Poll::Ready(Commit::Committed);
+    let ready = std::task::Poll::Ready(CommitOutcome::Committed);
     assert_eq!(commit.as_mut().poll(&mut context), ready);
 }
 
@@ -524,7 +529,7 @@ fn no_error_and_no_debug_shows_a_row() {
     assert_eq!(format!("{store:?}"), "Store { file: \":memory:\", .. }");
 }
 
-pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit> {
+pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
     let jobs = all
         .into_iter()
         .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
@@ -534,18 +539,18 @@ pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<Commit>
     answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 
-const UNKNOWN: ParcelKey = ParcelKey(4_711);
+const UNKNOWN: ParcelRowId = ParcelRowId(4_711);
 
 pub(super) fn sandbox(account: i64) -> Tenant {
-    Tenant { account: AccountKey(account), environment: Environment::Sandbox }
+    Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
 }
 
 pub(super) fn production(account: i64) -> Tenant {
-    Tenant { account: AccountKey(account), environment: Environment::Production }
+    Tenant { account: AccountRowId(account), environment: Environment::Production }
 }
 
 pub(super) fn nothing() -> Changes {
-    Changes { now: NOW, replay: None, expect: Vec::new(), ops: Vec::new() }
+    Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops: Vec::new() }
 }
 
 /// These operations on a parcel as it was seen.
@@ -580,7 +585,7 @@ pub(super) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Chan
         order: order("key-1"),
     };
     let ops = vec![Op::InsertParcel(Box::new(parcel))];
-    Changes { replay: Some(record(tenant, number)), ops, ..nothing() }
+    Changes { idempotency_record: Some(record(tenant, number)), ops, ..nothing() }
 }
 
 fn ulid(number: &str) -> Ulid {
@@ -600,7 +605,7 @@ fn order(key: &str) -> OrderRequest {
     serde_json::from_value(order).unwrap()
 }
 
-fn key(account: AccountKey, number: u8) -> NewCredential<ApiKeyScope> {
+fn key(account: AccountRowId, number: u8) -> NewCredential<ApiKeyScope> {
     NewCredential {
         id: format!("key_{number}"),
         name: "Warehouse".to_owned(),
@@ -620,11 +625,11 @@ fn key(account: AccountKey, number: u8) -> NewCredential<ApiKeyScope> {
 async fn insert_key(
     store: &Store,
     new: NewCredential<ApiKeyScope>,
-) -> Result<KeyRecord, StoreError> {
+) -> Result<ApiKeyRecord, StoreError> {
     store.insert_credential(new).await
 }
 
-async fn stored_key(store: &Store, id: &str) -> Result<Option<KeyRecord>, StoreError> {
+async fn stored_key(store: &Store, id: &str) -> Result<Option<ApiKeyRecord>, StoreError> {
     store.credential(id).await
 }
 
@@ -644,8 +649,8 @@ pub(super) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
 
 /// Creates a parcel without an idempotency key.
 pub(super) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
-    let changes = Changes { replay: None, ..create(tenant, number, 0) };
-    assert_eq!(store.commit(changes).await, Commit::Committed);
+    let changes = Changes { idempotency_record: None, ..create(tenant, number, 0) };
+    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     find(store, tenant.environment, number).await.unwrap()
 }
 

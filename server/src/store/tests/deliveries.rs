@@ -13,7 +13,7 @@ use crate::{
         Tenant,
         webhooks::{DisabledBy, Lease, RetryDecision},
     },
-    store::{Replay, Settled, Store, pages::Budget, resets},
+    store::{EventsToReplay, Settled, Store, pages::Budget, resets},
 };
 
 /// A reset as it is after its first commit.
@@ -80,7 +80,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
                 11 => store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap(),
                 12 => drop(store.set_endpoint(endpoint(tenant)).await.unwrap()),
                 13 => {
-                    let missed = Replay::MissedSince(Millis(0));
+                    let missed = EventsToReplay::MissedSince(Millis(0));
                     store.replay(tenant, missed, now).await.unwrap();
                 }
                 14 if random.bool() => store.remove_endpoint(tenant).await.unwrap(),
@@ -141,7 +141,7 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     assert!(lease(&store, tenant, 9, day).await.is_empty());
     let settled = store.settle(lost, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
     assert_eq!(settled, Settled::Late);
-    let missed = Replay::MissedSince(Millis(0));
+    let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, day).await.unwrap(), 0);
     store.end_leases(NOW).await.unwrap();
     store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();

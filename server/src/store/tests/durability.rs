@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::conformance::{NOW, SECRET, commit_as_group, create, moved, nothing, on, row, sandbox};
-use crate::store::{Commit, Lost, Store, StoreError, connection, identity::IfEmpty};
+use crate::store::{CommitOutcome, Lost, Store, StoreError, connection, identity::IfEmpty};
 
 struct Place {
     _dir: TempDir,
@@ -58,7 +58,7 @@ async fn two_thousand_writers_share_commits() {
     let mut all = pin!(join_all(all));
     assert_eq!(all.as_mut().now_or_never(), None);
     admin.execute_batch("ROLLBACK").unwrap();
-    assert!(all.await.iter().all(|answer| *answer == Commit::Committed));
+    assert!(all.await.iter().all(|answer| *answer == CommitOutcome::Committed));
     let stats = store.stats();
     assert_eq!(stats.changes, 2_000);
     assert!(stats.commits < 20, "{stats:?}");
@@ -81,7 +81,7 @@ async fn a_write_handed_over_completes_though_nobody_waits() {
 async fn what_was_acknowledged_is_there_after_a_restart() {
     let place = Place::new();
     let store = place.open();
-    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
     drop(store);
     // The thread gives the file free a moment after the last clone is gone.
     let store = loop {
@@ -108,7 +108,7 @@ async fn one_server_has_one_file() {
         let second = Store::open(&alias, SECRET);
         assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
     }
-    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
     store.close().await;
     place.open();
 }
@@ -134,7 +134,7 @@ async fn a_closed_store_takes_no_writes() {
     let store = place.open();
     let clone = store.clone();
     store.close().await;
-    assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, Commit::Broken);
+    assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Broken);
     assert!(!clone.is_writable());
     assert_eq!(row(&clone, &number(1)).await, None);
 }
@@ -148,9 +148,12 @@ async fn admin_commands_and_the_server_see_each_other() {
     let account = admin.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!server.is_new().await.unwrap());
     assert_eq!(server.account("default", "acc_2".to_owned(), NOW).await.unwrap(), account);
-    assert_eq!(server.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
-    assert_eq!(admin.commit(create(sandbox(1), &number(1), 2)).await, Commit::DuplicateTracking);
-    assert_eq!(admin.commit(create(sandbox(1), &number(2), 2)).await, Commit::Committed);
+    assert_eq!(server.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
+    assert_eq!(
+        admin.commit(create(sandbox(1), &number(1), 2)).await,
+        CommitOutcome::DuplicateTracking
+    );
+    assert_eq!(admin.commit(create(sandbox(1), &number(2), 2)).await, CommitOutcome::Committed);
     assert!(row(&server, &number(2)).await.is_some());
 }
 
@@ -163,7 +166,7 @@ async fn the_writer_waits_for_an_admin_command() {
     assert_eq!(commit.as_mut().now_or_never(), None);
     assert_eq!(row(&store, &number(1)).await, None, "readers do not wait");
     admin.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(commit.await, Commit::Committed);
+    assert_eq!(commit.await, CommitOutcome::Committed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,7 +175,7 @@ async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
     let store = place.open();
     let admin = place.hold();
     let commit = store.commit(create(sandbox(1), &number(1), 1));
-    assert_eq!(timeout(Duration::from_secs(6), commit).await, Ok(Commit::Busy));
+    assert_eq!(timeout(Duration::from_secs(6), commit).await, Ok(CommitOutcome::Busy));
     let account = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(account, Err(StoreError::Busy { .. })), "{account:?}");
     admin.execute_batch("ROLLBACK").unwrap();
@@ -190,7 +193,7 @@ async fn a_full_queue_refuses_at_once() {
         let mut commit = Box::pin(store.commit(nothing()));
         match commit.as_mut().now_or_never() {
             Some(answer) => {
-                assert_eq!(answer, Commit::Full);
+                assert_eq!(answer, CommitOutcome::Full);
                 refused += 1;
             }
             None => waiting.push(commit),
@@ -199,14 +202,14 @@ async fn a_full_queue_refuses_at_once() {
     // 4,096 wait, and up to 256 more are with the writer.
     assert!((5_000 - 4_096 - 256..=5_000 - 4_096).contains(&refused), "{refused}");
     admin.execute_batch("ROLLBACK").unwrap();
-    assert!(join_all(waiting).await.iter().all(|answer| *answer == Commit::Committed));
+    assert!(join_all(waiting).await.iter().all(|answer| *answer == CommitOutcome::Committed));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
     let place = Place::new();
     let store = place.open();
-    assert_eq!(store.commit(create(sandbox(1), &number(0), 0)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), &number(0), 0)).await, CommitOutcome::Committed);
     let few = |db: &Connection| {
         let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0))?;
         db.query_row(&format!("PRAGMA max_page_count = {}", pages + 4), [], |_| Ok(()))
@@ -214,10 +217,11 @@ async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
     store.call(few).await.unwrap();
     let all = (1..200).map(|n| store.commit(create(sandbox(1), &number(n), n)));
     let answers = join_all(all).await;
-    assert!(answers.contains(&Commit::Broken));
+    assert!(answers.contains(&CommitOutcome::Broken));
     assert!(!store.is_writable());
-    assert_eq!(store.commit(create(sandbox(1), &number(999), 999)).await, Commit::Broken);
-    let expected: Vec<_> = answers.iter().map(|answer| *answer == Commit::Committed).collect();
+    assert_eq!(store.commit(create(sandbox(1), &number(999), 999)).await, CommitOutcome::Broken);
+    let expected: Vec<_> =
+        answers.iter().map(|answer| *answer == CommitOutcome::Committed).collect();
     store.close().await;
     let store = place.open();
     assert!(row(&store, &number(0)).await.is_some());
@@ -235,7 +239,7 @@ fn a_group_that_cannot_be_kept_fails_as_a_whole() {
     let mut group = vec![create(sandbox(1), &number(0), 0), create(sandbox(1), &number(0), 0)];
     group.extend((1..100).map(|n| create(sandbox(1), &number(n), n)));
     let answers = commit_as_group(&db, group);
-    assert!(answers.iter().all(|answer| *answer == Commit::Broken), "refusals too");
+    assert!(answers.iter().all(|answer| *answer == CommitOutcome::Broken), "refusals too");
     let rows: i64 = db.query_row("SELECT count(*) FROM parcels", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 0);
 }
@@ -297,7 +301,7 @@ async fn a_bad_page_hurts_its_own_rows_only() {
     let place = Place::new();
     let store = place.open();
     for n in 0..60 {
-        assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, Commit::Committed);
+        assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, CommitOutcome::Committed);
     }
     let hurt = row(&store, &number(3)).await.unwrap();
     store.close().await;
@@ -313,9 +317,9 @@ async fn a_bad_page_hurts_its_own_rows_only() {
     assert!((40..60).contains(&page.len()), "{} of them", page.len());
     let ops = vec![moved(&hurt, crate::domain::State::CustomsClearance, 1)];
     let move_hurt = on(&hurt, ops);
-    assert_eq!(store.commit(move_hurt).await, Commit::Broken);
+    assert_eq!(store.commit(move_hurt).await, CommitOutcome::Broken);
     assert_eq!(store.lost(), None, "one bad page does not end the process");
-    assert_eq!(store.commit(create(sandbox(1), &number(60), 60)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), &number(60), 60)).await, CommitOutcome::Committed);
     store.check(crate::clock::stopwatch());
     assert!(store.is_readable() && store.is_writable());
 }
@@ -325,11 +329,15 @@ async fn what_is_committed_into_a_deleted_file_is_not_acknowledged() {
     for end in ["", "-wal", "-shm"] {
         let place = Place::new();
         let store = place.open();
-        assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, Commit::Committed);
+        assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
         let mut file = place.file.clone().into_os_string();
         file.push(end);
         std::fs::remove_file(file).unwrap();
-        assert_eq!(store.commit(create(sandbox(1), &number(2), 2)).await, Commit::Broken, "{end}");
+        assert_eq!(
+            store.commit(create(sandbox(1), &number(2), 2)).await,
+            CommitOutcome::Broken,
+            "{end}"
+        );
         assert_eq!(store.lost(), Some(Lost::Place), "{end}");
     }
 }

@@ -5,15 +5,15 @@ use ulid::Ulid;
 
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
-    domain::{Changes, NewManifest, Op, ParcelKey, Tenant},
-    store::{Commit, Store, connection, erase},
+    domain::{Changes, NewManifest, Op, ParcelRowId, Tenant},
+    store::{CommitOutcome, Store, connection, erase},
 };
 
 async fn commit(store: &Store, changes: Changes) {
-    assert_eq!(store.commit(changes).await, Commit::Committed);
+    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
 }
 
-fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
+fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> Op {
     Op::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, id),
         tenant,

@@ -11,7 +11,7 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{Changes, Event, NewManifest, Op, State, Tenant},
-    store::{Commit, Store},
+    store::{CommitOutcome, Store},
 };
 
 struct Place(TempDir);
@@ -32,7 +32,7 @@ impl Place {
 
 async fn commit_all(store: &Store, all: impl Iterator<Item = Changes>) {
     let answers = join_all(all.map(|changes| store.commit(changes))).await;
-    assert!(answers.iter().all(|answer| *answer == Commit::Committed));
+    assert!(answers.iter().all(|answer| *answer == CommitOutcome::Committed));
 }
 
 async fn fill(store: &Store, tenant: Tenant, orders: u32) {
@@ -52,7 +52,7 @@ async fn orders_are_committed_while_a_large_reset_is_under_way() {
     let mut made = 0;
     while !reset.is_finished() {
         let order = create(sandbox(2), &format!("SB-OTHER-{made:06}"), 10_000 + made);
-        assert_eq!(store.commit(order).await, Commit::Committed);
+        assert_eq!(store.commit(order).await, CommitOutcome::Committed);
         made += 1;
     }
     assert_eq!(reset.await.unwrap().parcels, 3_000);
@@ -103,7 +103,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
         order["externalOrderId"] = format!("{owner}/{n}").into();
         parcel.order = serde_json::from_value(order).unwrap();
         parcel.origin = format!("{owner}, US");
-        changes.replay.as_mut().unwrap().body = name.into_bytes();
+        changes.idempotency_record.as_mut().unwrap().body = name.into_bytes();
         all.push(changes);
     }
     commit_all(store, all.into_iter()).await;
@@ -128,7 +128,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
                 parcels: vec![parcel.key],
             })));
         }
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::sync::mpsc;
 use super::conformance::{NOW, SECRET, create, nothing, sandbox};
 use crate::{
     clock::{Millis, runtime_time},
-    domain::{Changes, Event, Op, ParcelKey, State, Tenant},
-    store::{Commit, Store, StoreError},
+    domain::{Changes, Event, Op, ParcelRowId, State, Tenant},
+    store::{CommitOutcome, Store, StoreError},
 };
 
 /// What holds a list up for which a test asked: by the order id that it looks for.
@@ -76,7 +76,7 @@ const COUNTRIES: [CountryCode; 3] = [CountryCode::EC, CountryCode::MX, CountryCo
 
 fn created(draw: &mut fastrand::Rng, number: u32) -> Changes {
     let mut changes = create(tenant(draw), &format!("SB-RANDOM-{number:06}"), number);
-    changes.replay = None;
+    changes.idempotency_record = None;
     if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
         let midnight = Millis(NOW.0 - NOW.0 % Millis::DAY);
         parcel.created_at = midnight.plus(DAYS[draw.usize(..5)] * Millis::DAY + draw.i64(-2..3));
@@ -101,7 +101,7 @@ fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
     let state = State::from_number(draw.u8(1..14)).unwrap();
     let (sequence, location) = (last + 1, "Quito, EC".to_owned());
     let event = Event { sequence, state, at: NOW, location, description: None };
-    let op = Op::Move { parcel: ParcelKey(parcel), event };
+    let op = Op::Move { parcel: ParcelRowId(parcel), event };
     // The second of the same number undoes the first, count and all.
     let twice = if draw.u8(..8) == 0 { vec![op.clone(), op] } else { vec![op] };
     Changes { ops: twice, ..nothing() }
@@ -133,7 +133,7 @@ async fn after_any_history_the_counts_are_those_of_the_table() {
 }
 
 /// The ids of all that a query is of, newest first, by looking at every row.
-fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<ParcelKey> {
+fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<ParcelRowId> {
     let millis =
         |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| Millis::from(time).0);
     let (from, to) = (millis(query.created_from), millis(query.created_to));
@@ -145,7 +145,7 @@ fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<Parce
     let country = query.country.map(|country| country.as_str());
     let find = |db: &Connection| {
         let bound = (tenant.number(), from, to, state, country);
-        db.prepare(sql)?.query_map(bound, |row| row.get(0).map(ParcelKey))?.collect()
+        db.prepare(sql)?.query_map(bound, |row| row.get(0).map(ParcelRowId))?.collect()
     };
     store.read(find).unwrap()
 }
@@ -233,7 +233,7 @@ async fn a_tenant_reads_one_long_thing_at_a_time_and_stands_in_nobody_s_way() {
     let (who, second) = starts.recv().await.unwrap();
     assert_eq!(who, sandbox(2), "the greedy one's second waits for its first");
     // Both at work, a write and a point read pass.
-    assert_eq!(store.commit(create(sandbox(3), "SB-FREE-0001", 1)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(3), "SB-FREE-0001", 1)).await, CommitOutcome::Committed);
     drop((first, second));
     modest.await.unwrap().unwrap();
     for _ in 1..20 {

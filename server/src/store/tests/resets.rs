@@ -12,12 +12,12 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
-        CarrierException, CarrierNumber, Changes, Event, NewCredential, NewManifest, Op, ParcelRow,
-        Report, Scan, SeenEvent, State, Step, Tenant,
+        AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Changes, Event,
+        NewCredential, NewManifest, Op, ParcelRow, Scan, State, Step, Tenant,
         credentials::CarrierScope,
         webhooks::{Endpoint, Kinds},
     },
-    store::{Commit, Store, connection, pages::Budget, resets},
+    store::{CommitOutcome, Store, connection, pages::Budget, resets},
 };
 
 const ONE: &str = "SB-FIRST-0001";
@@ -39,13 +39,13 @@ impl Place {
 }
 
 async fn commit(store: &Store, ops: Vec<Op>) {
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
 }
 
 async fn fill(store: &Store, tenant: Tenant, from: u32, orders: u32) {
     let all =
         (from..from + orders).map(|n| store.commit(create(tenant, &format!("SB-FILL-{n:06}"), n)));
-    assert!(join_all(all).await.iter().all(|answer| *answer == Commit::Committed));
+    assert!(join_all(all).await.iter().all(|answer| *answer == CommitOutcome::Committed));
 }
 
 fn event(parcel: &ParcelRow, location: &str) -> Event {
@@ -59,8 +59,8 @@ fn event(parcel: &ParcelRow, location: &str) -> Event {
 }
 
 fn seen(parcel: &ParcelRow) -> Op {
-    Op::CarrierSeen(SeenEvent {
-        carrier: CarrierNumber(1),
+    Op::RecordCarrierEvent(AcceptedCarrierEvent {
+        carrier: CarrierRowId(1),
         event_id: "scan-1".to_owned(),
         parcel: parcel.key,
         sequence: parcel.last_sequence + 1,
@@ -72,10 +72,10 @@ fn exception(parcel: &ParcelRow, location: &str) -> Op {
     let scan =
         Scan { state: State::Delivered, at: NOW, location: location.to_owned(), description: None };
     let report =
-        Report { carrier: CarrierNumber(1), event_id: "scan-2".to_owned(), code: None, scan };
+        CarrierReport { carrier: CarrierRowId(1), event_id: "scan-2".to_owned(), code: None, scan };
     let (tenant, from) = (parcel.tenant, parcel.state);
     let exception = CarrierException { tenant, parcel: parcel.key, from, report, refused_at: NOW };
-    Op::Exception(Box::new(exception))
+    Op::LogCarrierException(Box::new(exception))
 }
 
 fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> Op {
@@ -111,7 +111,7 @@ async fn furnished(store: &Store) -> ParcelRow {
         created_at: NOW,
     };
     store.set_endpoint(endpoint).await.unwrap();
-    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
     let parcel = row(store, ONE).await.unwrap();
     let moved = Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") };
     let ops = vec![moved, seen(&parcel), exception(&parcel, "Hub"), manifest(&parcel, 1, b"{}")];
@@ -179,7 +179,8 @@ async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
     let sent = &sent[0].1;
     begin(&store, sandbox(1)).await;
 
-    let (number, key) = (&parcel.tracking_number, create(sandbox(1), ONE, 1).replay.unwrap().key);
+    let (number, key) =
+        (&parcel.tracking_number, create(sandbox(1), ONE, 1).idempotency_record.unwrap().key);
     assert_eq!(store.parcel(Environment::Sandbox, number).await.unwrap(), None);
     assert!(store.parcel_with_order(Environment::Sandbox, number).await.unwrap().is_none());
     assert_eq!(store.record(&key).await.unwrap(), None);
@@ -196,7 +197,7 @@ async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
     let inputs = store.for_manifest(sandbox(1), &awb, &[ONE.to_owned()]).await.unwrap();
     assert!(inputs.known.is_none() && matches!(inputs.found[..], [Ok(None)]));
     assert!(store.manifest(sandbox(1), Ulid::from_parts(1, 1)).await.unwrap().is_none());
-    assert!(!store.has_seen(CarrierNumber(1), "scan-1").await.unwrap());
+    assert!(!store.has_seen(CarrierRowId(1), "scan-1").await.unwrap());
     assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap(), []);
 
     assert!(store.deliveries(sandbox(1), 9).await.unwrap().is_empty());
@@ -207,7 +208,7 @@ async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
     let expect = vec![(parcel.key, parcel.version)];
     let moved = vec![Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
     let late = store.commit(Changes { expect, ops: moved, ..nothing() }).await;
-    assert_eq!(late, Commit::VersionConflict, "a decision about what is gone");
+    assert_eq!(late, CommitOutcome::VersionConflict, "a decision about what is gone");
 }
 
 #[tokio::test]
@@ -217,9 +218,12 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
     let before = row_count(&store, "outbox");
     begin(&store, sandbox(1)).await;
     // The number goes to another account, the key to another order of the same one.
-    let theirs = Changes { replay: None, ..create(sandbox(2), ONE, 9) };
-    assert_eq!(store.commit(theirs).await, Commit::Committed);
-    assert_eq!(store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await, Commit::Committed);
+    let theirs = Changes { idempotency_record: None, ..create(sandbox(2), ONE, 9) };
+    assert_eq!(store.commit(theirs).await, CommitOutcome::Committed);
+    assert_eq!(
+        store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await,
+        CommitOutcome::Committed
+    );
     let new = row(&store, "SB-SECOND-0001").await.unwrap();
     let moved = Op::Move { parcel: new.key, event: event(&new, "Hub") };
     commit(&store, vec![moved, seen(&new), exception(&new, "Hub"), manifest(&new, 2, b"{}")]).await;
@@ -251,7 +255,7 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
     assert_eq!(rows(&store), there, "what came meanwhile stays, and nothing else");
     assert!(row(&store, ONE).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
-    assert!(store.has_seen(CarrierNumber(1), "scan-1").await.unwrap());
+    assert!(store.has_seen(CarrierRowId(1), "scan-1").await.unwrap());
     assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap().len(), 1);
 }
 
@@ -264,11 +268,14 @@ async fn rows_that_come_while_a_reset_is_under_way_never_fall_behind_its_boundar
     while row_count(&store, "idempotency") + row_count(&store, "manifests") > 0 {
         assert!(page(&store, 1).await.1);
     }
-    assert_eq!(store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await, Commit::Committed);
+    assert_eq!(
+        store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await,
+        CommitOutcome::Committed
+    );
     let new = row(&store, "SB-SECOND-0001").await.unwrap();
     commit(&store, vec![manifest(&new, 2, b"{}")]).await;
     while page(&store, 1).await.1 {}
-    let key = create(sandbox(1), ONE, 1).replay.unwrap().key;
+    let key = create(sandbox(1), ONE, 1).idempotency_record.unwrap().key;
     assert!(store.record(&key).await.unwrap().is_some());
     assert_eq!(row_count(&store, "manifests"), 1);
     assert!(!store.deliveries(sandbox(1), 99).await.unwrap().is_empty());
@@ -286,7 +293,10 @@ async fn a_page_has_at_most_its_rows_and_what_is_deleted_in_all_is_known_at_any_
         let now = row(&store, ONE).await.unwrap();
         commit(&store, vec![Op::AddEvent { parcel: parcel.key, event: event(&now, "Hub") }]).await;
         let number = format!("SB-FILL-{n:06}");
-        assert_eq!(store.commit(create(sandbox(1), &number, n + 10)).await, Commit::Committed);
+        assert_eq!(
+            store.commit(create(sandbox(1), &number, n + 10)).await,
+            CommitOutcome::Committed
+        );
     }
     let changed = || {
         let sql = "SELECT total_changes()";
@@ -393,7 +403,7 @@ async fn the_log_is_truncated_once_nobody_reads_from_it() {
     };
     tokio::time::timeout(Duration::from_secs(60), truncated).await.expect("it is tried again");
     assert!(!has(&place.file(), "Ana P"));
-    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, Commit::Committed);
+    assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
 }
 
 fn has(file: &Path, words: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::{
         Tenant,
         webhooks::{DeliveryStatus, DisabledBy},
     },
-    store::{Damage, Replay, damage},
+    store::{Damage, EventsToReplay, damage},
 };
 
 impl House {
@@ -39,7 +39,7 @@ async fn an_endpoint_that_cannot_be_read_holds_up_nobody_else() {
     let caller = house.caller("first", Environment::Production).await;
     house.create(&caller, "PARCEL-first-02").await;
     house.subscribe(tenants[0], &receiver.url).await;
-    let missed = Replay::MissedSince(START);
+    let missed = EventsToReplay::MissedSince(START);
     house.endpoints().replay(tenants[0], missed, START).await.unwrap();
     house.deliver_all().await;
     let words = receiver.words();

@@ -14,7 +14,7 @@ use crate::{
     },
     ids::named,
     service::EndpointRequest,
-    store::Commit,
+    store::CommitOutcome,
 };
 
 impl House {
@@ -87,8 +87,8 @@ impl House {
     async fn submit(&self, tenant: Tenant, id: u128) {
         let now = self.service.now();
         let ops = vec![Op::InsertManifest(Box::new(manifest(tenant, now, id)))];
-        let changes = Changes { now, replay: None, expect: Vec::new(), ops };
-        assert_eq!(self.service.store().commit(changes).await, Commit::Committed);
+        let changes = Changes { now, idempotency_record: None, expect: Vec::new(), ops };
+        assert_eq!(self.service.store().commit(changes).await, CommitOutcome::Committed);
     }
 
     async fn hears_of_manifests(&self, tenant: Tenant, url: &str) {

@@ -1,7 +1,7 @@
 //! What each form does, and that it does nothing for those who were not shown it.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
-use parcelo_server::internals::{ApiKeyScope, Countries, Millis, Visitor as Caller};
+use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
 
 use super::house::{House, Visitor};
 use crate::api::{Answer, send};
@@ -122,8 +122,8 @@ async fn a_key_is_shown_exactly_once_and_works() {
     let html = member.page("/dashboard/keys").await;
     let key = ApiKey::parse(shown(&html).unwrap()).unwrap();
     assert!(html.contains("Shop &#38; &#60;b&#62;Sons"), "{html}");
-    let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
-    let caller = house.service.authenticate(visit).await.unwrap();
+    let caller =
+        house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     assert_eq!(caller.key.scope.countries.to_wire(), ["EC", "MX"]);
     assert_eq!(caller.key.scope.ip_list.len(), 2);
     for _ in 0..2 {
@@ -224,8 +224,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     member.post("/dashboard/keys", &fields).await;
     let old = ApiKey::parse(shown(&member.page("/dashboard/keys").await).unwrap()).unwrap();
     let who = async |key: &ApiKey| {
-        let visit = Caller { environment: Environment::Sandbox, key: Some(key.secret()) };
-        house.service.authenticate(visit).await.ok()
+        house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.ok()
     };
     let caller = who(&old).await.unwrap();
     let path = format!("/dashboard/keys/{}/rotate", caller.key.id);

@@ -4,8 +4,8 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Allowance, AllowedHosts, Api, AttemptResult, Caller, Countries, EndpointAnswer,
-    EndpointRequest, Era, IN_FLIGHT, Ids, KeyRecord, Kinds, Limits, Listener, ManualClock, Millis,
+    Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries, EndpointAnswer,
+    EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits, Listener, ManualClock, Millis,
     NewKeyRequest, Places, Secrets, Service, Settings, Site, Stop, Store, Tenant, admin_router,
     hash_password,
 };
@@ -36,7 +36,7 @@ impl House {
         let site = |environment: Environment| Site {
             environment,
             base_url: format!("https://{}.parcelo.example", environment.code()),
-            labels_host: format!("https://{}.parcelo.example/files", environment.code()),
+            labels_base_url: format!("https://{}.parcelo.example/files", environment.code()),
         };
         let mut settings = Settings {
             production: site(Environment::Production),
@@ -95,7 +95,7 @@ impl House {
             rate_limit: None,
         };
         let now = self.service.now();
-        let (_, record) = self.service.issuer().issue(request, now).await.unwrap();
+        let (_, record) = self.service.issuer().issue_api_key(request, now).await.unwrap();
         Caller { key: Arc::new(record) }
     }
 
@@ -109,7 +109,7 @@ impl House {
         self.service.create_order(caller, order, None).await.unwrap();
     }
 
-    pub(super) async fn keys_of(&self, caller: &Caller) -> Vec<KeyRecord> {
+    pub(super) async fn keys_of(&self, caller: &Caller) -> Vec<ApiKeyRecord> {
         self.service.store().keys_of(caller.tenant().account).await.unwrap()
     }
 

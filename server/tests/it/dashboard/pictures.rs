@@ -59,7 +59,7 @@ async fn furnished() -> House {
     let carrier = house
         .service
         .issuer()
-        .issue_for_carrier(Environment::Production, "Andes Cargo".to_owned(), NOW)
+        .issue_carrier_key(Environment::Production, "Andes Cargo".to_owned(), NOW)
         .await
         .unwrap();
     for day in 0..30_u32 {

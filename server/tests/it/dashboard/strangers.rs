@@ -25,7 +25,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
     let issued = house
         .service
         .issuer()
-        .issue_for_carrier(Environment::Sandbox, "CanaryCarrier".to_owned(), NOW)
+        .issue_carrier_key(Environment::Sandbox, "CanaryCarrier".to_owned(), NOW)
         .await
         .unwrap();
     let carrier = house

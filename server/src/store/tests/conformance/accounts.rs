@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{NOW, SECRET, insert_key, key};
 use crate::{
     domain::{
-        AccountKey, Tenant,
+        AccountRowId, Tenant,
         session::{Login, Session},
     },
     store::Store,
@@ -42,7 +42,7 @@ async fn accounts_are_found_by_name_and_listed_oldest_first(store: Store) {
     assert_eq!((record.id.as_str(), record.name.as_str()), ("acc_1", "shop"));
 }
 
-async fn signed_up(store: &Store, name: &str) -> (AccountKey, Login) {
+async fn signed_up(store: &Store, name: &str) -> (AccountRowId, Login) {
     let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
     store.set_password(account, format!("hash of {name}"), NOW).await.unwrap();
     (account, store.login(name).await.unwrap().unwrap())

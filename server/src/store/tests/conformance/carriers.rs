@@ -6,10 +6,11 @@ use parcelo::Environment;
 use super::{NOW, made, nothing, row, sandbox};
 use crate::{
     domain::{
-        CarrierException, CarrierKeyRecord, CarrierNumber, Changes, Event, NewCredential, Op,
-        ParcelRow, Report, Scan, SeenEvent, State, Version, credentials::CarrierScope,
+        AcceptedCarrierEvent, CarrierException, CarrierKeyRecord, CarrierReport, CarrierRowId,
+        Changes, Event, NewCredential, Op, ParcelRow, Scan, State, Version,
+        credentials::CarrierScope,
     },
-    store::{Commit, Store, StoreError},
+    store::{CommitOutcome, Store, StoreError},
 };
 
 promises!(
@@ -30,8 +31,8 @@ fn event(parcel: &ParcelRow, after: i64) -> Event {
 }
 
 fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> Op {
-    Op::CarrierSeen(SeenEvent {
-        carrier: CarrierNumber(carrier),
+    Op::RecordCarrierEvent(AcceptedCarrierEvent {
+        carrier: CarrierRowId(carrier),
         event_id: event_id.to_owned(),
         parcel: parcel.key,
         sequence: parcel.last_sequence + 1,
@@ -44,7 +45,7 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: S
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
         let ops = vec![Op::AddEvent { parcel: parcel.key, event: event(&parcel, after) }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
         let expected = ParcelRow {
             version: Version(parcel.version.0 + 1),
             last_sequence: parcel.last_sequence + 1,
@@ -57,13 +58,13 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: S
     let told: Vec<_> =
         store.events(&parcel).await.unwrap().iter().map(|event| event.sequence).collect();
     assert_eq!(told, [3, 1, 2, 5, 4], "by time");
-    let nowhere = ParcelRow { key: crate::domain::ParcelKey(4_711), ..parcel.clone() };
+    let nowhere = ParcelRow { key: crate::domain::ParcelRowId(4_711), ..parcel.clone() };
     for ops in [
         vec![Op::AddEvent { parcel: nowhere.key, event: event(&parcel, 1) }],
         vec![Op::AddEvent { parcel: parcel.key, event: event(&before, 1) }],
     ] {
         let commit = store.commit(Changes { ops, ..nothing() }).await;
-        assert_eq!(commit, Commit::VersionConflict);
+        assert_eq!(commit, CommitOutcome::VersionConflict);
     }
 }
 
@@ -76,15 +77,19 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing(s
         ],
         ..nothing()
     };
-    assert!(!store.has_seen(CarrierNumber(1), "evt-1").await.unwrap());
-    assert_eq!(store.commit(taken(&parcel, 1, "evt-1")).await, Commit::Committed);
-    assert!(store.has_seen(CarrierNumber(1), "evt-1").await.unwrap());
+    assert!(!store.has_seen(CarrierRowId(1), "evt-1").await.unwrap());
+    assert_eq!(store.commit(taken(&parcel, 1, "evt-1")).await, CommitOutcome::Committed);
+    assert!(store.has_seen(CarrierRowId(1), "evt-1").await.unwrap());
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
-    assert_eq!(store.commit(taken(&after, 1, "evt-1")).await, Commit::DuplicateCarrierEvent);
+    assert_eq!(store.commit(taken(&after, 1, "evt-1")).await, CommitOutcome::DuplicateCarrierEvent);
     assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(after.clone()), "the move is undone");
-    assert_eq!(store.commit(taken(&after, 2, "evt-1")).await, Commit::Committed);
+    assert_eq!(store.commit(taken(&after, 2, "evt-1")).await, CommitOutcome::Committed);
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
-    assert_eq!(store.commit(taken(&after, 1, "EVT-1")).await, Commit::Committed, "case counts");
+    assert_eq!(
+        store.commit(taken(&after, 1, "EVT-1")).await,
+        CommitOutcome::Committed,
+        "case counts"
+    );
 }
 
 async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once(store: Store) {
@@ -95,7 +100,7 @@ async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_on
         tenant: parcel.tenant,
         parcel: parcel.key,
         from,
-        report: Report {
+        report: CarrierReport {
             carrier: key.scope.carrier,
             event_id: id.to_owned(),
             code: Some("D1".to_owned()),
@@ -114,8 +119,8 @@ async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_on
         exception("evt-1", State::LabelGenerated),
     ];
     for exception in all {
-        let ops = vec![Op::Exception(Box::new(exception))];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::Committed);
+        let ops = vec![Op::LogCarrierException(Box::new(exception))];
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     }
     let kept = store.carrier_exceptions(sandbox(1), 9).await.unwrap();
     let exceptions: Vec<_> = kept.iter().map(|kept| kept.exception.clone()).collect();

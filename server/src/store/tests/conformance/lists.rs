@@ -8,10 +8,10 @@ use super::{NOW, create, event, made, moved, nothing, on, production, row, sandb
 use crate::{
     clock::Millis,
     domain::{
-        Changes, NewManifest, Op, ParcelKey, State, Tenant,
-        activity::{Counted, day_of},
+        Changes, NewManifest, Op, ParcelRowId, State, Tenant,
+        activity::{ParcelCount, day_of},
     },
-    store::{Commit, Store},
+    store::{CommitOutcome, Store},
 };
 
 promises!(
@@ -29,7 +29,7 @@ promises!(
 );
 
 async fn commit(store: &Store, changes: Changes) {
-    assert_eq!(store.commit(changes).await, Commit::Committed);
+    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
 }
 
 async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<String>, u64) {
@@ -38,7 +38,7 @@ async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<
     (listed.iter().map(|one| one.parcel.tracking_number.to_string()).collect(), total)
 }
 
-fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
+fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> Op {
     Op::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, id),
         tenant,
@@ -52,7 +52,7 @@ fn manifest(tenant: Tenant, parcels: Vec<ParcelKey>, id: u128) -> Op {
 async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Store) {
     for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
         let mut changes = create(sandbox(1), number, 0);
-        changes.replay = None;
+        changes.idempotency_record = None;
         if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.created_at = NOW.plus(after);
         }
@@ -74,7 +74,7 @@ async fn activity_counts_by_day_and_state(store: Store) {
     let mut counted = store.activity(sandbox(1), 0).await.unwrap();
     counted.sort_by_key(|one| one.state.number());
     let day = day_of(NOW);
-    let one = |state| Counted { day, state, parcels: 1 };
+    let one = |state| ParcelCount { created_day: day, state, parcels: 1 };
     let mut expected = [one(State::LabelGenerated), one(State::InTransit)];
     expected.sort_by_key(|one| one.state.number());
     assert_eq!(counted, expected);
@@ -110,7 +110,7 @@ async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
     commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![], 1)], ..nothing() }).await;
     let ops = vec![moved(&parcel, State::InTransit, 0), manifest(sandbox(1), vec![parcel.key], 2)];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, Commit::DuplicateAwb);
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::DuplicateAwb);
     assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "nothing of it is kept");
     commit(&store, Changes { ops: vec![manifest(sandbox(2), vec![], 2)], ..nothing() }).await;
 }
@@ -146,7 +146,7 @@ async fn a_decision_on_a_deleted_parcel_never_meets_another_one(store: Store) {
     let new = made(&store, sandbox(2), "SB-SECOND-0001").await;
     assert_eq!(new.version, old.version);
     let stale = on(&old, vec![moved(&old, State::InTransit, 0)]);
-    assert_eq!(store.commit(stale).await, Commit::VersionConflict);
+    assert_eq!(store.commit(stale).await, CommitOutcome::VersionConflict);
     assert_eq!(row(&store, "SB-SECOND-0001").await, Some(new));
 }
 

@@ -14,7 +14,7 @@ use crate::{
             Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
         },
     },
-    store::{Commit, Replay, Settled, Store},
+    store::{CommitOutcome, EventsToReplay, Settled, Store},
 };
 
 promises!(
@@ -159,7 +159,7 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
     let tenant = subscribed(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, Commit::Committed);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
     let all = store.deliveries(tenant, 9).await.unwrap();
     let mut sequences = Vec::new();
     for _ in 0..all.len() {
@@ -176,7 +176,7 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, Commit::Committed);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
     let payload = store.payload(&leased).await.unwrap().unwrap();
     assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
     let About::Parcel { parcel: told, event, .. } = payload.about else { panic!() };
@@ -253,7 +253,7 @@ async fn what_is_missed_is_counted_and_replayed(store: Store) {
     assert_eq!((backlog.tenant, backlog.held, backlog.events), (tenant, false, 1));
     assert!(store.has_event(tenant, event).await.unwrap());
     assert!(!store.has_event(sandbox(2), event).await.unwrap(), "no other tenant has it");
-    assert_eq!(store.replay(tenant, Replay::One(event), NOW).await.unwrap(), 1);
+    assert_eq!(store.replay(tenant, EventsToReplay::One(event), NOW).await.unwrap(), 1);
     assert!(!store.has_missed(tenant).await.unwrap());
     assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 2);
     let newest = store.deliveries(tenant, 1).await.unwrap().remove(0).event;
@@ -274,7 +274,7 @@ async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order(store
     );
     store.enable_endpoint(tenant).await.unwrap();
     let before = commits();
-    let missed = Replay::MissedSince(Millis(0));
+    let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
     assert!(commits() - before >= 3, "{}", commits() - before);
     let events = lease(&store, tenant, 1_000, NOW).await;
@@ -286,7 +286,7 @@ async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
     let tenant = subscribed(&store, 0).await;
     store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
     enqueue(&store, tenant, 1).await;
-    let missed = Replay::MissedSince(Millis(0));
+    let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held]);
 }
@@ -313,9 +313,9 @@ async fn old_events_are_purged(store: Store) {
 async fn who_waits_for_an_event_is_woken(store: Store) {
     let tenant = subscribed(&store, 0).await;
     let changes = create(tenant, "SB-SUCCESS-0001", 1);
-    assert_eq!(store.commit(changes).await, Commit::Committed);
+    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
     let minute = std::time::Duration::from_secs(60);
     timeout(minute, store.outbox_changed()).await.unwrap();
-    assert_eq!(store.commit(nothing()).await, Commit::Committed);
+    assert_eq!(store.commit(nothing()).await, CommitOutcome::Committed);
 }

@@ -2,7 +2,7 @@
 
 /// A request that was answered.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct AnsweredRequest {
     /// Which listener was called: `production`, `sandbox` or `operators`.
     pub listener: &'static str,
     /// What was asked for: an operation's name, `Admin`, `Dashboard`, or `Other` for pages, probes and

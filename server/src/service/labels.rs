@@ -1,0 +1,70 @@
+//! Labels of parcels that exist: what is known about one, and reprinting it.
+
+use parcelo::{
+    ErrorCode, Operation, TrackingNumber,
+    model::{Envelope, LabelMetadata, Meta},
+    rules,
+};
+
+use super::{
+    Answer, Caller, Keyed, Refusal, Service,
+    idempotency::{Decision, MAX_TRIES, ReplayCheck, Written},
+};
+use crate::domain::{Op, ParcelRow, labels, to_body};
+
+impl Service {
+    /// Reprints a label (docs/api.md, Reprint a label).
+    pub async fn reprint_label(
+        &self,
+        caller: &Caller,
+        number: &str,
+        request: Keyed<'_>,
+    ) -> Result<Answer, Refusal> {
+        let operation = Operation::ReprintLabel;
+        let subject = number.to_ascii_uppercase();
+        let sent = (request.body, request.header_key);
+        let (key, fingerprint) = match self.check_replay(caller, operation, sent, &subject).await? {
+            ReplayCheck::Answered(answer) => return Ok(answer),
+            ReplayCheck::New(key, fingerprint) => (key, fingerprint),
+        };
+        rules::check_reprint(request.body, request.header_key)
+            .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        // The rules let no request pass without a sound key.
+        let key = key.ok_or(ErrorCode::InternalError)?;
+        for _ in 0..MAX_TRIES {
+            let now = self.now();
+            let parcel = self.parcel(caller.tenant(), &number).await?;
+            let reprinted = labels::reprint(&parcel, now)?;
+            let decision = Decision {
+                body: in_envelope(self.metadata(&reprinted)?, request.request_id),
+                expect: vec![(parcel.key, parcel.version)],
+                ops: vec![Op::Reprint { parcel: parcel.key, at: now }],
+            };
+            if let Written::Answered(answer) =
+                self.write(caller, (key, fingerprint), decision, now).await?
+            {
+                return Ok(answer);
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// What is known about the label of one of the caller's parcels.
+    pub async fn label_metadata(
+        &self,
+        caller: &Caller,
+        number: &str,
+    ) -> Result<LabelMetadata, Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        self.metadata(&self.parcel(caller.tenant(), &number).await?)
+    }
+
+    fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {
+        labels::metadata(parcel, &self.site(parcel.tenant.environment), self.secrets())
+    }
+}
+
+fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
+    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
+}
