@@ -1,5 +1,5 @@
-//! `track --watch`: shows the parcels' statuses until each is delivered, returned or void. After a failed
-//! delivery the carrier may try again, so the watch goes on.
+//! `track --watch`: shows the parcels' statuses until each is delivered, returning or void, or its delivery
+//! has failed.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -48,7 +48,7 @@ pub(super) async fn watch(
                     }
                     Err(fault) => return Err(Failure::output_lost(&fault)),
                 }
-                if records.iter().all(|record| record.status.is_final()) {
+                if records.iter().all(|record| is_over(&record.status)) {
                     return Ok(CommandOutcome::default().failing(missing));
                 }
             }
@@ -92,6 +92,12 @@ impl LastStatuses {
         }
         changed
     }
+}
+
+/// True if nothing follows, or a person has to act first. A carrier may try again after a failed delivery, but
+/// a watch that waited for that would seldom end.
+fn is_over(status: &ParcelStatus) -> bool {
+    status.is_final() || matches!(status, ParcelStatus::DeliveryFailed)
 }
 
 #[cfg(test)]

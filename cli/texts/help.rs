@@ -81,7 +81,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("all_or_nothing", Text { en: "Create nothing unless every row is valid", es: "No crear nada si alguna fila no es válida" }),
     ("quiet", Text { en: "Do not show progress", es: "No mostrar el progreso" }),
     ("csv", Text { en: "Print a CSV file for order import instead", es: "Imprimir en su lugar un archivo CSV para order import" }),
-    ("watch", Text { en: "Watch until every parcel is delivered, returned or void: a redrawn table on a terminal, elsewhere a line for each change", es: "Seguir hasta que todos los paquetes se entreguen, se devuelvan o se anulen: una tabla que se redibuja en una terminal; si no, una línea por cambio" }),
+    ("watch", Text { en: "Watch until every parcel is delivered, failed, returned or void: a redrawn table on a terminal, elsewhere a line for each change", es: "Seguir hasta que todos los paquetes se entreguen, fallen, se devuelvan o se anulen: una tabla que se redibuja en una terminal; si no, una línea por cambio" }),
     ("every", Text { en: "Seconds between updates, 1-3600 [default: 15]", es: "Segundos entre consultas, 1-3600 [por defecto: 15]" }),
     ("set", Text { en: "Set a field of the order, for example receiver.address.city=Quito; makes the file optional", es: "Dar un valor a un campo del pedido, por ejemplo receiver.address.city=Quito; el archivo es entonces opcional" }),
     ("open", Text { en: "Open the label in the program that this system uses for PDF files", es: "Abrir la etiqueta en el programa que este sistema usa para archivos PDF" }),
