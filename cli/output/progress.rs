@@ -97,7 +97,8 @@ fn bar(all: u64) -> ProgressBar {
     }
 }
 
-/// The counts and the estimated time to the end, once there is an estimate: the bar has 0 until then.
+/// The counts after the estimated time to the end, once there is an estimate: the bar has 0 until then. A
+/// narrow terminal cuts the end off.
 fn with_eta(counts: Message, eta: Duration) -> Message {
     if eta.is_zero() {
         return counts;
@@ -142,7 +143,7 @@ mod tests {
         let counts = counts_text(&RowCounts::default(), 500);
         assert_eq!(with_eta(counts.clone(), Duration::ZERO), counts);
         let text = with_eta(counts.clone(), Duration::from_secs(90)).en;
-        assert_eq!(text, format!("{}; about 90 s left", counts.en));
+        assert_eq!(text, format!("about 90 s left; {}", counts.en));
     }
 
     #[test]

@@ -43,7 +43,7 @@ texts! {
 
     // Progress and outcome.
     PROGRESS = "{done} of {all} rows processed: {good} succeeded, {bad} did not", "{done} de {all} filas procesadas: {good} correctas, {bad} no";
-    TIME_LEFT = "{progress}; about {left} left", "{progress}; faltan unos {left}";
+    TIME_LEFT = "about {left} left; {progress}", "faltan unos {left}; {progress}";
     FINISHING = "Finishing the rows in progress. Press Ctrl-C again to stop immediately.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para detenerse de inmediato.";
     INVALID_ROW_COUNT = "{bad} of {all} row(s) are invalid; nothing was sent.", "{bad} de {all} fila(s) no son válidas; no se envió nada.";
     FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";
