@@ -126,9 +126,9 @@ fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> 
         ("sandbox", sockets.sandbox.as_ref()),
         ("admin", Some(&sockets.admin)),
     ];
-    for (what, socket) in all {
+    for (listener, socket) in all {
         if let Some(socket) = socket {
-            addresses.push((what, url_of(socket)?));
+            addresses.push((listener, url_of(socket)?));
         }
     }
     Ok(addresses)
@@ -238,7 +238,7 @@ async fn set_up_new_database(
     let issuer = service.issuer();
     let (key, _) = issuer.issue_api_key(request, service.now()).await?;
     let url = |listener| {
-        let found = addresses.iter().find(|(what, _)| *what == listener);
+        let found = addresses.iter().find(|(name, _)| *name == listener);
         found.map(|(_, url)| url.as_str())
     };
     print::first_key(&key, url("sandbox"))?;
@@ -252,7 +252,7 @@ async fn set_up_new_database(
 fn write_ready_file(path: Option<&Path>, addresses: &[(&str, String)]) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let mut content: serde_json::Map<_, _> =
-        addresses.iter().map(|(what, url)| ((*what).to_owned(), json!(url))).collect();
+        addresses.iter().map(|(listener, url)| ((*listener).to_owned(), json!(url))).collect();
     content.insert("pid".to_owned(), json!(std::process::id()));
     ready_file::write_atomically(path, &json!(content).to_string())
 }

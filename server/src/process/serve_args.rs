@@ -158,6 +158,7 @@ impl From<LimitArgs> for Limits {
 }
 
 /// As [`base_url`]; what is under /api needs a key, and label links have none.
+// The flag `--labels-host` keeps its older name: it takes a whole URL.
 fn labels_address(text: &str) -> Result<Url, String> {
     let url = base_url(text)?;
     match url.path_segments().and_then(|mut segments| segments.next()) {

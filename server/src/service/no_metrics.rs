@@ -7,7 +7,7 @@ use crate::domain::{Tenant, webhooks::DisabledBy};
 
 /// The counts of one service, which are never read.
 #[derive(Debug, Clone, Default)]
-pub struct Metrics;
+pub struct Metrics {}
 
 #[expect(clippy::unused_self, reason = "called as the metrics are")]
 impl Metrics {
