@@ -3,13 +3,11 @@
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example resume_after_crash -- journal.jsonl`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
-
-use std::{env, error::Error, fs, io::Write, process::ExitCode};
-
 use parcelo::{
     Client, CountryCode, IdType, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender,
-    SenderAddress,
+    SenderAddress, chrono::Utc, model::KeyState,
 };
+use std::{env, error::Error, fs, io::Write, process::ExitCode};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -24,11 +22,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
     if !fs::exists(&journal)? {
         save(&journal, &[order("1001")?, order("1002")?, order("1003")?])?;
     }
-    // No key was sent before this time. After 24 hours the service has forgotten it, and the client refuses it.
-    let written = fs::metadata(&journal)?.modified()?;
     for line in fs::read_to_string(&journal)?.lines() {
-        let mut order: OrderRequest = serde_json::from_str(line)?;
-        order.idempotency_key = order.idempotency_key.first_sent_at(written.into());
+        let (state, mut order): (KeyState, OrderRequest) = serde_json::from_str(line)?;
+        // After 24 hours the service has forgotten the key, and the client refuses it.
+        order.idempotency_key = order.idempotency_key.with_state(&state);
         let created = client.orders().create(&order).await?;
         println!("{} {:?}", created.parcel.tracking_number, created.outcome());
     }
@@ -39,7 +36,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
 fn save(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
     let draft = format!("{journal}.draft");
     let mut file = fs::File::create(&draft)?;
-    orders.iter().try_for_each(|order| writeln!(file, "{}", serde_json::to_string(order)?))?;
+    // Before the first call: each key may have been sent from now on.
+    let state = KeyState::sent_at(Utc::now());
+    let lines = orders.iter().map(|order| serde_json::to_string(&(&state, order)));
+    lines.map(|line| Ok(writeln!(file, "{}", line?)?)).collect::<Result<(), Box<dyn Error>>>()?;
     file.sync_all()?;
     Ok(fs::rename(draft, journal)?)
 }

@@ -445,9 +445,13 @@ async fn resume_after_crash_refuses_keys_that_the_service_has_forgotten() {
     shop.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);
     shop.fail("resume_after_crash", &["journal.jsonl"]);
     shop.server.faults().clear();
-    let file = fs::File::options().write(true).open(&journal).unwrap();
-    let written = file.metadata().unwrap().modified().unwrap();
-    file.set_modified(written - Duration::from_secs(25 * 3600)).unwrap();
+    let a_day_older = |line: &str| {
+        let (state, order): (KeyState, OrderRequest) = serde_json::from_str(line).unwrap();
+        let sent = state.first_sent().unwrap() - Duration::from_secs(25 * 3600);
+        serde_json::to_string(&(KeyState::sent_at(sent), order)).unwrap() + "\n"
+    };
+    let lines: String = fs::read_to_string(&journal).unwrap().lines().map(a_day_older).collect();
+    fs::write(&journal, lines).unwrap();
     let late = shop.fail("resume_after_crash", &["journal.jsonl"]);
     assert!(late.contains("24 hours"), "{late}");
     assert!(journal.exists());
