@@ -33,13 +33,14 @@ async fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Saves the journal whole or not at all.
+#[allow(clippy::disallowed_methods, reason = "a program may read the clock")]
 fn save(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
     let draft = format!("{journal}.draft");
     let mut file = fs::File::create(&draft)?;
-    // Before the first call: each key may have been sent from now on.
-    let state = KeyState::sent_at(Utc::now());
-    let lines = orders.iter().map(|order| serde_json::to_string(&(&state, order)));
-    lines.map(|line| Ok(writeln!(file, "{}", line?)?)).collect::<Result<(), Box<dyn Error>>>()?;
+    for order in orders {
+        // Before the first call: each key may have been sent from now on.
+        writeln!(file, "{}", serde_json::to_string(&(KeyState::sent_at(Utc::now()), order))?)?;
+    }
     file.sync_all()?;
     Ok(fs::rename(draft, journal)?)
 }

@@ -47,7 +47,8 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     let best = busiest(&requests);
     println!("{:.1} % in the busiest ten seconds", best * 100.0);
     assert!(best >= 0.95, "{best}");
-    let lines = ran.stderr.lines().filter(|line| line.contains(" of 10000 rows: ")).count();
+    let lines =
+        ran.stderr.lines().filter(|line| line.contains(" of 10000 rows processed: ")).count();
     assert!(lines >= 20, "a line every five seconds: {}", ran.stderr);
 }
 
