@@ -7,8 +7,7 @@
 use std::{
     io::{self, IsTerminal as _, Write},
     mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::JoinHandle,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     time::Duration,
 };
 
@@ -22,6 +21,10 @@ const WRITE_BYTES: usize = 64 * 1024;
 /// What is held for a reader that is slow or stuck. Lines beyond are dropped and counted: the service
 /// matters more than its log.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// How long a process that ends waits for a reader that is stuck, before the rest of its log is lost: a
+/// reader of the log must not keep a server from stopping.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the log: text for people at a terminal, JSON for machines. Lines are out when the guard is
 /// dropped.
@@ -68,7 +71,9 @@ struct Lines {
 /// Writes what is left of the log when it is dropped.
 pub(super) struct Flush {
     buffer: Buffer,
-    writer: Option<JoinHandle<()>>,
+    /// Closed by the writer when it has written all.
+    written: mpsc::Receiver<()>,
+    timeout: Duration,
 }
 
 impl Buffer {
@@ -76,8 +81,13 @@ impl Buffer {
         let buffer = Self(Arc::default());
         let lines = buffer.clone();
         let thread = std::thread::Builder::new().name("log".to_owned());
-        let writer = thread.spawn(move || lines.write_to(out, max_age))?;
-        Ok((buffer.clone(), Flush { buffer, writer: Some(writer) }))
+        let (writes, written) = mpsc::channel();
+        thread.spawn(move || {
+            lines.write_to(out, max_age);
+            drop(writes);
+        })?;
+        let flush = Flush { buffer: buffer.clone(), written, timeout: LAST_WRITE_TIMEOUT };
+        Ok((buffer, flush))
     }
 
     fn push(&self, line: &[u8], is_urgent: bool) {
@@ -140,9 +150,7 @@ impl Drop for Flush {
     fn drop(&mut self) {
         self.buffer.lock().is_closed = true;
         self.buffer.0.changed.notify_one();
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
-        }
+        let _ = self.written.recv_timeout(self.timeout);
     }
 }
 
@@ -247,6 +255,17 @@ mod tests {
         drop(reader.read);
         drop(flush);
         assert_eq!(reader.lines.iter().map(|text| text.len()).sum::<usize>(), MAX_BYTES);
+    }
+
+    #[test]
+    fn a_reader_that_stays_stuck_keeps_no_process_from_ending() {
+        let (out, reader) = pipe();
+        let (buffer, mut flush) = Buffer::start(out, NEVER).unwrap();
+        buffer.push(b"stuck\n", true);
+        reader.lines.recv().unwrap();
+        flush.timeout = Duration::ZERO;
+        drop(flush);
+        assert!(reader.lines.try_recv().is_err(), "nothing more could be written");
     }
 
     #[test]
