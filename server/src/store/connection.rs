@@ -164,7 +164,7 @@ mod tests {
         domain::credentials::{ApiKeyScope, NewSecret},
         store::{
             ALL_CREDENTIALS, Store,
-            migrations::{MIGRATIONS, known},
+            sqlite::migrations::{MIGRATIONS, known},
         },
     };
 

@@ -118,6 +118,32 @@ pub enum StoreError {
         /// Where it is.
         database: String,
     },
+    /// The database server is not there, or not now.
+    #[error(
+        "the database {database} cannot be reached ({reason}): check that it runs and takes connections from here"
+    )]
+    Unreachable {
+        /// Where it is.
+        database: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The database server is there, and its settings or its contents forbid its use.
+    #[error("the database {database} cannot be used: {reason}")]
+    Unsuitable {
+        /// Where it is.
+        database: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The command works on files only.
+    #[error(
+        "the database {database} is no file, and this works on files only: use PostgreSQL's own tools (pg_dump, VACUUM)"
+    )]
+    OnlyFiles {
+        /// Where it is.
+        database: String,
+    },
     /// Too many long reads of the tenant wait; this one was not done.
     #[error("too many long reads wait for the database {database}: try again")]
     Crowded {

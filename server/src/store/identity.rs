@@ -100,7 +100,7 @@ fn application_id(db: &Connection) -> rusqlite::Result<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::connection::prepare;
+    use crate::store::sqlite::connection::prepare;
 
     fn told(db: &Connection, if_empty: IfEmpty) -> Result<(), String> {
         check(db, Path::new("parcelo.db"), if_empty).map_err(|error| error.to_string())

@@ -103,11 +103,11 @@ impl Store {
 }
 
 /// A time, and how many of the wanted parcels were created in it.
-struct Span {
-    from: i64,
+pub(in crate::store) struct Span {
+    pub(in crate::store) from: i64,
     /// The first moment after it.
-    to: i64,
-    parcels: u64,
+    pub(in crate::store) to: i64,
+    pub(in crate::store) parcels: u64,
 }
 
 /// The times that make up the list, the latest first: whole days, whose counts are kept, and what the
@@ -144,18 +144,18 @@ fn count(db: &Connection, filter: &Filter<'_>, (from, to): (i64, i64)) -> rusqli
 
 /// The part of a list that a page is read from.
 #[derive(Debug, PartialEq, Eq)]
-struct Stretch {
-    from: i64,
-    to: i64,
+pub(in crate::store) struct Stretch {
+    pub(in crate::store) from: i64,
+    pub(in crate::store) to: i64,
     /// How many of its parcels come before the page.
-    skipped: u64,
+    pub(in crate::store) skipped: u64,
     /// How many the page has: with the last one the search is over.
-    parcels: u64,
+    pub(in crate::store) parcels: u64,
 }
 
 impl Stretch {
     /// The spans that hold `limit` parcels from `offset` on, or what is left; none past the end.
-    fn covering(spans: &[Span], offset: u64, limit: u64) -> Option<Self> {
+    pub(in crate::store) fn covering(spans: &[Span], offset: u64, limit: u64) -> Option<Self> {
         let mut skipped = offset;
         let place = spans.iter().position(|span| {
             let is_here = skipped < span.parcels;

@@ -1,347 +1,170 @@
-//! The store: one `SQLite` database, in a file or in memory.
+//! The store: one database, of `SQLite` or of PostgreSQL.
 //!
-//! It keeps what the domain decided ([`Changes`]) whole or not at all, and answers point reads. It
-//! decides nothing but what only the database can know: whether a key, a version or a number is
-//! taken. A file has one writer thread with group commit and readers beside it; memory is one
-//! connection, used inline, with no thread and no timer.
+//! It keeps what the domain decided ([`Changes`](crate::domain::Changes)) whole or not at all, and answers
+//! point reads. It decides nothing but what only the database can know: whether a key, a version or a
+//! number is taken.
 //!
-//! All that reads or writes is `async`, so that an engine behind a network fits in. `SQLite` answers
-//! point reads at once, on the caller's thread: they take microseconds, less than handing them over.
+//! There are two engines and no third is planned, so [`Engine`] is an enum: no trait, and no boxed future
+//! where an order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite`
+//! answers at once, on the caller's thread; PostgreSQL is waited for.
 
-#![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
+mod methods;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod sqlite;
 
-mod accounts;
-mod apply;
-#[cfg(feature = "server")]
-mod backup;
-mod carriers;
-mod connection;
-mod copy;
-mod counts;
-mod credentials;
-mod deliveries;
-mod endpoints;
-mod erase;
-mod error;
-mod group;
-mod health;
-mod hold;
-mod identity;
-mod leases;
-mod legacy;
-mod lists;
-mod manifests;
-mod migrations;
-mod outbox;
-mod pages;
-mod parcels;
-mod readers;
-mod records;
-mod reset_counts;
-mod resets;
-mod scans;
-mod sessions;
-mod set_back;
-mod vacuum;
-mod writer;
+use std::{fmt, path::Path, time::Instant};
 
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::StoredScope;
+#[cfg(not(feature = "postgres"))]
+pub(crate) use self::sqlite::StoredScope;
+pub(crate) use self::sqlite::{
+    ALL_CREDENTIALS, Backlog, CommitOutcome, CreationRecord, CredentialChanges, EventsToReplay,
+    Lost, Settled, StoreError, Vacuumed,
+};
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
-pub(crate) use tests::{Damage, damage, held};
+pub(crate) use self::sqlite::{Damage, damage, held};
+use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]
-pub(crate) use tests::{damage_file, reads::hold_list};
-
-use std::{
-    collections::HashSet,
-    fmt,
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
-};
-
-use rusqlite::Connection;
-use tokio::sync::{Notify, oneshot};
-
-pub(crate) use self::{
-    credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
-    deliveries::{Backlog, Settled},
-    endpoints::EventsToReplay,
-    error::StoreError,
-    health::Lost,
-    parcels::CreationRecord,
-    vacuum::Vacuumed,
-};
-use self::{
-    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
-    health::{Health, Probe},
-    hold::Files,
-    identity::IfEmpty,
-    readers::Readers,
-    scans::Scans,
-    writer::{NotTaken, Writer},
-};
-use crate::domain::{Changes, IdempotencyRecord};
-
-/// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
-/// still be done, and a repetition finds out.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) use self::sqlite::{damage_file, hold_list};
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Engine);
 
-struct Inner {
-    file: PathBuf,
-    secret: [u8; 32],
-    health: Arc<Health>,
-    /// Notified when an event was enqueued.
-    wake: Arc<Notify>,
-    /// Held by the one mass write that runs; tenants take turns. Holds the resets that are being erased.
-    mass_writes: tokio::sync::Mutex<resets::UnderWay>,
-    /// Whether the write-ahead log may still hold what was erased.
-    log_holds_erased: AtomicBool,
-    /// How often credentials were written through this store.
-    credential_writes: AtomicU64,
-    reads: AtomicU64,
-    /// Unreadable rows of due parcels that are already in the log.
-    logged_unreadable: Mutex<HashSet<i64>>,
-    mode: Mode,
+#[derive(Clone)]
+enum Engine {
+    Sqlite(sqlite::Store),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Store),
 }
 
-enum Mode {
-    /// A server's file.
-    File { writer: Writer, readers: Readers, scans: Scans, probe: Probe },
-    /// Memory, or a file beside the server that serves it.
-    Inline(Mutex<Connection>),
-}
-
-/// What became of [`Changes`]. `Committed` ones are durable, and a refusal changed nothing. Of the
-/// rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
-/// committed at the next start, when it was an fsync that failed. All that is certain is that neither
-/// was acknowledged; the caller repeats under the same idempotency key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommitOutcome {
-    /// They are in the database, durably.
-    Committed,
-    /// Their idempotency key is taken, by this record.
-    IdempotencyTaken(IdempotencyRecord),
-    /// Their tracking number is taken in its environment.
-    DuplicateTracking,
-    /// Their carrier event was taken before.
-    DuplicateCarrierEvent,
-    /// The tenant has a manifest under their air waybill: load and decide again.
-    DuplicateAwb,
-    /// A parcel is no longer what they were decided on: load and decide again.
-    VersionConflict,
-    /// No answer within 5 s (they may still be committed), or another process held the database (nothing
-    /// was done).
-    Busy,
-    /// Too many wait; they were not taken.
-    Full,
-    /// They failed; see [`Store::is_writable`].
-    Broken,
+/// Hands a call that waits for nothing to the engine.
+macro_rules! engine {
+    ($store:expr, $engine:ident => $call:expr) => {
+        match &$store.0 {
+            Engine::Sqlite($engine) => $call,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres($engine) => $call,
+        }
+    };
 }
 
 impl Store {
     /// Opens a server's database file, and makes it if there is none. `fresh_secret` becomes the
     /// database's secret if it has none yet.
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        // The hold's own descriptor comes before SQLite's, and is never closed.
-        let hold = hold::hold(path)?;
-        let (db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
-        let failed = |error| StoreError::open(path, error);
-        let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
-        let probe = Probe::open(path)?;
-        let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
-        let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
-        let mode = Mode::File { writer, readers, scans, probe };
-        Ok(Self::from_parts(path, secret, health, mode))
+        sqlite::Store::open(path, fresh_secret).map(Self::from)
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
     /// its turn to write, blocking its thread. A missing file is created. An existing empty one is refused,
     /// because the caller expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
-        let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
-        Ok(Self::inline(db, path, secret))
+        sqlite::Store::open_for_admin(path, fresh_secret).map(Self::from)
     }
 
     /// A database in memory, which ends with the last clone of the store.
     pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        let name = Path::new(":memory:");
-        let db = connection::memory_with_schema()
-            .map_err(|error| StoreError::from_sqlite(name, error))?;
-        Self::prepared(db, name, fresh_secret)
+        sqlite::Store::memory(fresh_secret).map(Self::from)
     }
 
-    fn prepared(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
-        let secret = connection::prepare(&mut db, file, secret)?;
-        Ok(Self::inline(db, file, secret))
-    }
-
-    fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
-        let mode = Mode::Inline(Mutex::new(db));
-        Self::from_parts(file, secret, Arc::default(), mode)
-    }
-
-    fn from_parts(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
-        // A server before this one may have ended before it could truncate its log.
-        let log_holds_erased = AtomicBool::new(true);
-        let file = file.to_owned();
-        Self(Arc::new(Inner {
-            file,
-            secret,
-            health,
-            wake: Arc::default(),
-            mass_writes: tokio::sync::Mutex::default(),
-            log_holds_erased,
-            credential_writes: AtomicU64::new(0),
-            reads: AtomicU64::new(0),
-            logged_unreadable: Mutex::default(),
-            mode,
-        }))
+    /// Takes hold of a database file that is to be rewritten: it is ours, and no server uses it
+    /// meanwhile.
+    pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
+        sqlite::Store::to_vacuum(path, fresh_secret)
     }
 
     /// The 32 bytes from which the database's keyed hashes and signatures derive.
     pub fn secret(&self) -> [u8; 32] {
-        self.0.secret
+        engine!(self, engine => engine.secret())
     }
 
-    /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
-    /// future.
-    pub async fn commit(&self, changes: Changes) -> CommitOutcome {
-        let Ok(ready) = apply::Ready::new(changes) else {
-            tracing::error!("an order could not be written as JSON");
-            return CommitOutcome::Broken;
-        };
-        let (job, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
-        match self.send(job, answer, Some(WRITE_TIMEOUT)).await {
-            Ok(commit) => commit,
-            Err(NotDone::Busy) => CommitOutcome::Busy,
-            Err(NotDone::Full) => CommitOutcome::Full,
-            Err(NotDone::Stopped) => CommitOutcome::Broken,
-        }
+    /// How often credentials were written through this store: another number means that
+    /// [`Store::credentials_since`] may have something new. What other processes write does not count.
+    pub fn credential_writes(&self) -> u64 {
+        engine!(self, engine => engine.credential_writes())
     }
 
-    /// Finishes the writes that wait, and gives the file free. Other clones can still read.
+    /// How much was written.
+    pub fn stats(&self) -> Stats {
+        engine!(self, engine => engine.stats())
+    }
+
+    /// False once the disk of a file has failed, or the store is closed: it is read-only from then on, and
+    /// the process should end.
+    pub fn is_writable(&self) -> bool {
+        engine!(self, engine => engine.is_writable())
+    }
+
+    /// Why it takes no more writes, if so.
+    pub fn lost(&self) -> Option<Lost> {
+        engine!(self, engine => engine.lost())
+    }
+
+    /// False while the database cannot be read, for some seconds already, or not be reached.
+    pub fn is_readable(&self) -> bool {
+        engine!(self, engine => engine.is_readable())
+    }
+
+    /// Looks whether a file is still there and can be read, as of `now`. Call it every now and then;
+    /// it blocks.
+    pub fn check(&self, now: Instant) {
+        engine!(self, engine => engine.check(now));
+    }
+
+    /// Finishes the writes that wait, and gives the database free. Other clones can still read.
     pub async fn close(self) {
-        let stop = move || match &self.0.mode {
-            Mode::File { writer, .. } => writer.stop(),
-            Mode::Inline(_) => {}
-        };
-        // It waits for a thread, which must not hold up the runtime's own.
-        let _panicked = tokio::task::spawn_blocking(stop).await;
-    }
-
-    fn read<T>(
-        &self,
-        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
-        let answer = match &self.0.mode {
-            Mode::File { readers, .. } => readers.read(read),
-            Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
-        };
-        answer.map_err(|error| self.read_error(error))
-    }
-
-    /// What errors call the database.
-    fn database(&self) -> String {
-        self.0.file.display().to_string()
-    }
-
-    /// The error for the caller; a parcel that cannot be read is counted.
-    fn read_error(&self, error: rusqlite::Error) -> StoreError {
-        if let Some(table) = error::unreadable_table(&error) {
-            self.0.health.count_unreadable(table);
-        }
-        StoreError::from_sqlite(&self.0.file, error)
-    }
-
-    async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    {
-        self.call_within(Some(WRITE_TIMEOUT), run).await
-    }
-
-    /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
-    async fn call_within<T, F>(&self, timeout: Option<Duration>, run: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    {
-        let (job, answer) = PlainWrite::new(run);
-        let database = || self.database();
-        match self.send(job, answer, timeout).await {
-            Ok(PlainWriteOutcome::Done(result)) => {
-                result.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
-            }
-            Ok(PlainWriteOutcome::Busy) | Err(NotDone::Busy) => {
-                Err(StoreError::Busy { database: database() })
-            }
-            Err(NotDone::Full) => Err(StoreError::Full { database: database() }),
-            Ok(PlainWriteOutcome::Broken) | Err(NotDone::Stopped) => {
-                Err(StoreError::Broken { database: database() })
-            }
+        match self.0 {
+            Engine::Sqlite(engine) => engine.close().await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.close().await,
         }
     }
 
-    async fn send<T>(
-        &self,
-        job: Box<dyn WriteJob>,
-        mut answer: oneshot::Receiver<T>,
-        timeout: Option<Duration>,
-    ) -> Result<T, NotDone> {
-        match &self.0.mode {
-            Mode::File { writer, .. } => {
-                writer.push(job)?;
-                let answered = match timeout {
-                    Some(limit) => tokio::time::timeout(limit, answer).await,
-                    None => Ok(answer.await),
-                };
-                answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Stopped)
-            }
-            Mode::Inline(db) => {
-                self.commit_inline(db, job);
-                // It is there already. Tokio makes a task that awaits very often yield now and then, and
-                // memory answers at once, also without a runtime.
-                answer.try_recv().map_err(|_unanswered| NotDone::Stopped)
-            }
-        }
+    /// Writes a copy of a file or of memory as it is at one moment to a new file, and answers its size.
+    #[cfg(feature = "server")]
+    pub fn backup(&self, file: &Path) -> Result<u64, StoreError> {
+        self.sqlite()?.backup(file)
     }
 
-    fn commit_inline(&self, db: &Mutex<Connection>, job: Box<dyn WriteJob>) {
-        let db = db.lock().unwrap_or_else(PoisonError::into_inner);
-        group::commit(&db, &self.0.health, vec![job]);
+    /// A store in memory that holds what this one, of `SQLite`, holds now.
+    pub fn copy(&self) -> Result<Self, StoreError> {
+        self.sqlite()?.copy().map(Self::from)
+    }
+
+    /// Replaces all that a store in memory holds by what another holds.
+    pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
+        self.sqlite()?.become_copy_of(other.sqlite()?)
+    }
+
+    /// What only one engine can do.
+    fn sqlite(&self) -> Result<&sqlite::Store, StoreError> {
+        match &self.0 {
+            Engine::Sqlite(engine) => Ok(engine),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => Err(StoreError::OnlyFiles { database: engine.name() }),
+        }
     }
 }
 
-/// Why a write has no answer.
-enum NotDone {
-    Busy,
-    Full,
-    Stopped,
+impl From<sqlite::Store> for Store {
+    fn from(engine: sqlite::Store) -> Self {
+        Self(Engine::Sqlite(engine))
+    }
 }
 
-impl From<NotTaken> for NotDone {
-    fn from(reason: NotTaken) -> Self {
-        match reason {
-            NotTaken::Full => Self::Full,
-            NotTaken::Stopped => Self::Stopped,
-        }
+#[cfg(feature = "postgres")]
+impl From<postgres::Store> for Store {
+    fn from(engine: postgres::Store) -> Self {
+        Self(Engine::Postgres(engine))
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("file", &self.0.file).finish_non_exhaustive()
+        engine!(self, engine => engine.fmt(f))
     }
 }

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use ulid::Ulid;
 
 use crate::store::{
-    ALL_CREDENTIALS, CommitOutcome, Store, StoreError, apply::Ready, connection, group,
-    health::Health,
+    ALL_CREDENTIALS, CommitOutcome, Store, StoreError,
+    sqlite::{apply::Ready, connection, group, health::Health},
 };
 use crate::{
     clock::Millis,
@@ -37,18 +37,21 @@ pub(in crate::store) fn panic_if_asked(changes: &Changes) {
 /// take only the rest.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
-        mode!(file, crate::store::tests::conformance::file(), [$($promise),+]);
-        mode!(memory, (crate::store::tests::conformance::memory(), ()), [$($promise),+]);
+        mode!(file, Some(crate::store::sqlite::tests::conformance::file()), [$($promise),+]);
+        mode!(memory, Some((crate::store::sqlite::tests::conformance::memory(), ())), [$($promise),+]);
+        mode!(#[cfg(feature = "postgres")] postgres, crate::store::sqlite::tests::conformance::postgres().await, [$($promise),+]);
     };
 }
 
 /// Makes each promise a test of one mode; what opens it gives an empty store, and what must outlive it.
 macro_rules! mode {
-    ($mode:ident, $open:expr, [$($promise:ident),+]) => {
+    ($(#[$attribute:meta])* $mode:ident, $open:expr, [$($promise:ident),+]) => {
+        $(#[$attribute])*
         mod $mode {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
-                let (store, _outlives) = $open;
+                // None where its engine is not installed.
+                let Some((store, _outlives)) = $open else { return };
                 super::$promise(store).await;
             })+
         }
@@ -63,6 +66,12 @@ pub(super) mod webhooks;
 fn file() -> (Store, TempDir) {
     let folder = TempDir::new().unwrap();
     (Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap(), folder)
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres() -> Option<(Store, ())> {
+    let engine = crate::store::postgres::tests::cluster::open(SECRET).await?;
+    Some((Store::from(engine), ()))
 }
 
 fn memory() -> Store {

@@ -13,7 +13,10 @@ use crate::{
         Tenant,
         webhooks::{DisabledBy, Lease, RetryDecision},
     },
-    store::{EventsToReplay, Settled, Store, pages::Budget, resets},
+    store::{
+        EventsToReplay, Settled, Store,
+        sqlite::{pages::Budget, resets},
+    },
 };
 
 /// A reset as it is after its first commit.

@@ -14,7 +14,10 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::conformance::{NOW, SECRET, commit_as_group, create, moved, nothing, on, row, sandbox};
-use crate::store::{CommitOutcome, Lost, Store, StoreError, connection, identity::IfEmpty};
+use crate::store::{
+    CommitOutcome, Lost, Store, StoreError,
+    sqlite::{connection, identity::IfEmpty},
+};
 
 struct Place {
     _dir: TempDir,

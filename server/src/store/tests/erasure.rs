@@ -6,7 +6,10 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     domain::{Changes, NewManifest, Op, ParcelRowId, Tenant},
-    store::{CommitOutcome, Store, connection, erase},
+    store::{
+        CommitOutcome, Store,
+        sqlite::{connection, erase},
+    },
 };
 
 async fn commit(store: &Store, changes: Changes) {

@@ -1,6 +1,6 @@
 //! What every store must keep ([`conformance`]), and what a file must survive.
 
-pub(super) mod conformance;
+pub(in crate::store) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
@@ -9,8 +9,36 @@ mod pages;
 pub(crate) mod reads;
 mod resets;
 
-use super::Store;
-use crate::domain::Tenant;
+use rusqlite::Connection;
+
+use super::StoreError;
+use crate::{domain::Tenant, store::Store};
+
+/// What the tests of this engine reach into.
+impl Store {
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.sqlite()?.read(read)
+    }
+
+    async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        self.sqlite()?.call(run).await
+    }
+
+    async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&super::Store) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.sqlite()?.scan(tenant, read).await
+    }
+}
 
 /// Changes a database file as nothing of ours would; answers how many rows.
 #[cfg(feature = "server")]

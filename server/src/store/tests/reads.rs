@@ -21,7 +21,7 @@ use super::conformance::{NOW, SECRET, create, nothing, sandbox};
 use crate::{
     clock::{Millis, runtime_time},
     domain::{Changes, Event, Op, ParcelRowId, State, Tenant},
-    store::{CommitOutcome, Store, StoreError},
+    store::{CommitOutcome, Store, StoreError, sqlite},
 };
 
 /// What holds a list up for which a test asked: by the order id that it looks for.
@@ -205,7 +205,7 @@ fn scan(
 ) -> tokio::task::JoinHandle<Result<(), StoreError>> {
     let (store, begun) = (store.clone(), begun.clone());
     tokio::spawn(async move {
-        let read = move |_: &Store| {
+        let read = move |_: &sqlite::Store| {
             let (release, gate) = channel();
             let _nobody = begun.send((tenant, release));
             let _released = gate.recv();

@@ -17,7 +17,10 @@ use crate::{
         credentials::CarrierScope,
         webhooks::{Endpoint, Kinds},
     },
-    store::{CommitOutcome, Store, connection, pages::Budget, resets},
+    store::{
+        CommitOutcome, Store,
+        sqlite::{connection, pages::Budget, resets},
+    },
 };
 
 const ONE: &str = "SB-FIRST-0001";

@@ -1,0 +1,278 @@
+//! Every method of the store, once: what it promises, and that each engine has it.
+//!
+//! The promises are kept by the conformance suite, which runs on every engine. A forgotten one is a
+//! compile error here.
+
+use std::collections::HashMap;
+
+use parcelo::{
+    Awb, Environment, OrderRequest, TrackingNumber,
+    model::{Deleted, Manifest},
+    rules::ListQuery,
+    webhook::Secret,
+};
+use ulid::Ulid;
+
+use super::{
+    Backlog, CommitOutcome, CreationRecord, CredentialChanges, Engine, EventsToReplay, LeasedBatch,
+    ManifestInputs, Settled, Store, StoreError, StoredScope,
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRecord, AccountRowId, ApiKeyRecord, CarrierRowId, Changes, Event, IdempotencyRecord,
+        NewCredential, ParcelListRow, ParcelRow, ParcelRowId, RecordKey, Tenant,
+        activity::ParcelCount,
+        carrier::LoggedException,
+        credentials::{Credential, NewSecret},
+        legacy::Uses,
+        session::{Login, Session},
+        webhooks::{
+            AttemptResult, DisabledBy, Endpoint, EventPayload, Lease, LoggedDelivery, OutboxEvent,
+            RetryDecision,
+        },
+    },
+};
+
+/// Makes of each signature a method that hands its arguments to the engine.
+macro_rules! methods {
+    ($($(#[$doc:meta])* pub async fn $name:ident$(<$scope:ident: $bound:ident>)?(
+        &self $(, $given:ident: $type:ty)*
+    ) $(-> $answer:ty)?;)+) => {
+        impl Store {$(
+            $(#[$doc])*
+            pub async fn $name$(<$scope: $bound>)?(&self $(, $given: $type)*) $(-> $answer)? {
+                match &self.0 {
+                    Engine::Sqlite(engine) => engine.$name$(::<$scope>)?($($given),*).await,
+                    #[cfg(feature = "postgres")]
+                    Engine::Postgres(engine) => engine.$name$(::<$scope>)?($($given),*).await,
+                }
+            }
+        )+}
+    };
+}
+
+methods! {
+    /// Whether the database has no account yet.
+    pub async fn is_new(&self) -> Result<bool, StoreError>;
+
+    /// The account with a name; it is made, as `public_id`, if there is none.
+    pub async fn account(&self, name: &str, public_id: String, now: Millis) -> Result<AccountRowId, StoreError>;
+
+    /// The account with a name.
+    pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError>;
+
+    /// An account that is known to exist.
+    pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError>;
+
+    /// Every account, oldest first.
+    pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError>;
+
+    /// Whether an event of a carrier was taken before.
+    pub async fn has_seen(&self, carrier: CarrierRowId, event_id: &str) -> Result<bool, StoreError>;
+
+    /// The latest refused carrier events on a tenant's parcels, newest first.
+    pub async fn carrier_exceptions(&self, tenant: Tenant, most: u32) -> Result<Vec<LoggedException>, StoreError>;
+
+    /// Keeps a new credential.
+    pub async fn insert_credential<S: StoredScope>(&self, new: NewCredential<S::New>) -> Result<Credential<S>, StoreError>;
+
+    /// The credential with an id, revoked or not.
+    pub async fn credential<S: StoredScope>(&self, id: &str) -> Result<Option<Credential<S>>, StoreError>;
+
+    /// The credential whose present secret has this hash, revoked or not.
+    pub async fn credential_by_hash<S: StoredScope>(&self, hash: &[u8; 32]) -> Result<Option<Credential<S>>, StoreError>;
+
+    /// Every credential of a kind, oldest first, revoked or not.
+    pub async fn credentials<S: StoredScope>(&self) -> Result<Vec<Credential<S>>, StoreError>;
+
+    /// The API or carrier keys that were made, given a new secret, or revoked after `version`. When there
+    /// are none it costs one look into an index.
+    pub async fn credentials_since<S: StoredScope>(&self, version: i64) -> Result<CredentialChanges<Credential<S>>, StoreError>;
+
+    /// Revokes a credential with all its secrets; a second time changes nothing. None if there is no such
+    /// one.
+    pub async fn revoke_credential<S: StoredScope>(&self, id: &str, now: Millis) -> Result<Option<Credential<S>>, StoreError>;
+
+    /// An account's API keys, newest first, revoked or not.
+    pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError>;
+
+    /// Gives an API key a new secret; old ones keep working as long as it says. One that is
+    /// revoked stays as it is. None if there is no such key.
+    pub async fn rotate_key(&self, id: &str, secret: NewSecret) -> Result<Option<ApiKeyRecord>, StoreError>;
+
+    /// The events that have not reached their endpoints yet, tenant by tenant.
+    pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError>;
+
+    /// Writes down an attempt and what it means for the event, its successors and the endpoint. When the
+    /// event was replayed or its endpoint replaced meanwhile, the attempt is logged and means nothing;
+    /// when the event is deleted, there is nothing to log it for.
+    pub async fn settle(&self, lease: Lease, outcome: AttemptResult, decision: RetryDecision) -> Result<Settled, StoreError>;
+
+    /// Deletes a leased event that has nothing left to tell, with its log.
+    pub async fn forget(&self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Deletes what came about at `before` or earlier, with its log, page by page.
+    pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError>;
+
+    /// The tenant's latest events and their attempts, newest first.
+    pub async fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<LoggedDelivery>, StoreError>;
+
+    /// The same after the `skipped` latest.
+    pub async fn older_deliveries(&self, tenant: Tenant, skipped: usize, most: usize) -> Result<Vec<LoggedDelivery>, StoreError>;
+
+    /// True when an event of the tenant's failed or is held.
+    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError>;
+
+    /// The tenant's endpoint.
+    pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError>;
+
+    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
+    /// caller can tell. It is on from here on.
+    pub async fn set_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, StoreError>;
+
+    /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
+    pub async fn rotate_secret(&self, tenant: Tenant, secret: Secret, now: Millis) -> Result<(), StoreError>;
+
+    /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
+    pub async fn enable_endpoint(&self, tenant: Tenant) -> Result<(), StoreError>;
+
+    /// Sends nothing to the tenant's endpoint from here on: its events are held.
+    pub async fn disable_endpoint(&self, tenant: Tenant, by: DisabledBy) -> Result<(), StoreError>;
+
+    /// The same for every endpoint that is off, for a server that starts: the one before it may have
+    /// ended between two pages.
+    pub async fn hold_all(&self) -> Result<(), StoreError>;
+
+    /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
+    pub async fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError>;
+
+    /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
+    pub async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError>;
+
+    /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
+    pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError>;
+
+    /// Whether an event is, or was, for the tenant's endpoint.
+    pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError>;
+
+    /// Sends events again, at most 250 a commit and first the first, and answers how many. It stops when
+    /// the endpoint is turned off.
+    pub async fn replay(&self, tenant: Tenant, what: EventsToReplay, now: Millis) -> Result<usize, StoreError>;
+
+    /// Deletes what all sandboxes have from `before` and earlier, page by page.
+    pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError>;
+
+    /// Resolves when an event was enqueued, or had been since the last call.
+    pub async fn outbox_changed(&self);
+
+    /// Up to `most` tenants to whose endpoints something is to be sent, who waits longest first.
+    pub async fn tenants_with_due(&self, now: Millis, most: usize) -> Result<Vec<Tenant>, StoreError>;
+
+    /// When the next delivery is due.
+    pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError>;
+
+    /// Leases up to so many due events of each tenant, in one commit: no other sender gets them until the
+    /// lease ends. Rows that cannot be read are set aside, so that they hold up no others.
+    pub async fn lease(&self, shares: Vec<(Tenant, usize)>, now: Millis) -> Result<LeasedBatch, StoreError>;
+
+    /// What the body of a leased event says; none when its parcel or manifest is deleted.
+    pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError>;
+
+    /// Ends every lease: for a server that starts, since no other can hold one.
+    pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError>;
+
+    /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
+    /// were added: after an error they were not, and can be added again.
+    pub async fn add_legacy_uses(&self, counted: HashMap<(i64, i64), u64>) -> Result<(), StoreError>;
+
+    /// All that was counted, the latest day first.
+    pub async fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError>;
+
+    /// The same of one account's keys.
+    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, StoreError>;
+
+    /// A page of a tenant's parcels, newest first, and how many the whole list has. What cannot be read is
+    /// left out, logged and counted.
+    pub async fn list(&self, tenant: Tenant, query: ListQuery) -> Result<(Vec<ParcelListRow>, u64), StoreError>;
+
+    /// How many of a tenant's parcels were created on that day or later, by day and state.
+    pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<ParcelCount>, StoreError>;
+
+    /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
+    pub async fn for_manifest(&self, tenant: Tenant, awb: &Awb, numbers: &[String]) -> Result<ManifestInputs, StoreError>;
+
+    /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
+    pub async fn awb_on(&self, parcel: ParcelRowId, version: u32) -> Result<Option<String>, StoreError>;
+
+    /// One of the tenant's manifests.
+    pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError>;
+
+    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
+    pub async fn parcel(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError>;
+
+    /// As [`Store::parcel`], with its order.
+    pub async fn parcel_with_order(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError>;
+
+    /// The whole history of a parcel as of its row, by time, then sequence.
+    pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError>;
+
+    /// What every parcel was created by, oldest first.
+    pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError>;
+
+    /// Up to `most` parcels whose next step is due at `until`, earliest first.
+    pub async fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError>;
+
+    /// As [`Store::due`], of one tenant's parcels.
+    pub async fn due_of(&self, tenant: Tenant, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError>;
+
+    /// When the next step after a moment is due.
+    pub async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError>;
+
+    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
+    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;
+
+    /// Deletes dead idempotency records, page by page, and answers how many.
+    pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
+
+    /// Deletes all data of a sandbox as it is at this moment; its keys and settings stay. Once
+    /// polled it completes, whatever becomes of this future.
+    pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError>;
+
+    /// The same for every sandbox, in one commit: for a server of tests.
+    pub async fn reset_all(&self) -> Result<Deleted, StoreError>;
+
+    /// Goes on with the resets that a server before this one began.
+    pub async fn resume_resets(&self) -> Result<(), StoreError>;
+
+    /// The account with a name and its password's hash; none when it has no password.
+    pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError>;
+
+    /// Gives an account a password; its sessions end.
+    pub async fn set_password(&self, account: AccountRowId, hash: String, now: Millis) -> Result<(), StoreError>;
+
+    /// Begins a session in the place of the one before, unless the password has changed since it
+    /// was checked; answers whether it has begun.
+    pub async fn begin_session(&self, login: Login, session: ([u8; 32], Millis), before: Option<[u8; 32]>) -> Result<bool, StoreError>;
+
+    /// The session with a hash, over or not.
+    pub async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError>;
+
+    /// Ends a session.
+    pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError>;
+
+    /// Forgets the sessions that are over.
+    pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError>;
+
+    /// Makes deliveries whose last attempt lies in the future due after their own pause from `now`, and
+    /// answers how many.
+    pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError>;
+
+    /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
+    /// future.
+    pub async fn commit(&self, changes: Changes) -> CommitOutcome;
+
+    /// Truncates the log if it may hold what was erased and nothing is being erased; while someone
+    /// reads from it it stays, for the next time.
+    pub async fn truncate_log(&self);
+}

@@ -1,0 +1,71 @@
+//! Accounts in the database; none is ever deleted.
+
+use tokio_postgres::Row;
+
+use super::{Store, connection::get, error::DbResult};
+use crate::{
+    clock::Millis,
+    domain::{AccountRecord, AccountRowId},
+    store::StoreError,
+};
+
+impl Store {
+    pub(crate) async fn is_new(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM accounts)";
+        self.read(async move |db| db.value(sql, &[]).await).await
+    }
+
+    pub(crate) async fn account(
+        &self,
+        name: &str,
+        public_id: String,
+        now: Millis,
+    ) -> Result<AccountRowId, StoreError> {
+        let name = name.to_owned();
+        self.call(async move |db| {
+            let insert = "INSERT INTO accounts (public_id, name, created_at) VALUES ($1, $2, $3) \
+                 ON CONFLICT (name) DO NOTHING";
+            db.execute(insert, &[&public_id, &name, &now.0]).await?;
+            let find = "SELECT id FROM accounts WHERE name = $1";
+            db.value(find, &[&name]).await.map(AccountRowId)
+        })
+        .await
+    }
+
+    pub(crate) async fn account_named(
+        &self,
+        name: &str,
+    ) -> Result<Option<AccountRowId>, StoreError> {
+        let name = name.to_owned();
+        self.read(async move |db| {
+            let found = db.first("SELECT id FROM accounts WHERE name = $1", &[&name]).await?;
+            found.map(|row| get(&row, 0).map(AccountRowId)).transpose()
+        })
+        .await
+    }
+
+    pub(crate) async fn account_record(
+        &self,
+        account: AccountRowId,
+    ) -> Result<AccountRecord, StoreError> {
+        self.read(async move |db| {
+            let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = $1";
+            db.only(sql, &[&account.0], read).await
+        })
+        .await
+    }
+
+    pub(crate) async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
+        let sql = "SELECT id, public_id, name, created_at FROM accounts ORDER BY id";
+        self.read(async move |db| db.each(sql, &[], read).await).await
+    }
+}
+
+fn read(row: &Row) -> DbResult<AccountRecord> {
+    Ok(AccountRecord {
+        key: AccountRowId(get(row, 0)?),
+        id: get(row, 1)?,
+        name: get(row, 2)?,
+        created_at: Millis(get(row, 3)?),
+    })
+}

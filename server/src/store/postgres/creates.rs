@@ -1,0 +1,186 @@
+//! The orders of a group, inserted together: one statement for the parcels, one for the events of the outbox.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{
+    apply::Application,
+    connection::{Connection, get},
+    error::DbResult,
+    locks::Locked,
+    outbox, parcels,
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        NewParcel, State, Version, activity,
+        webhooks::{self, OutboxEvent},
+    },
+};
+
+/// Environment and number, as the index has them.
+type Number = (i16, String);
+
+/// Parcels to insert, each of a number of its own, in the order of their numbers: so the groups of two servers
+/// wait for one another and never deadlock.
+#[derive(Default)]
+pub(super) struct Batch<'w>(BTreeMap<Number, NewRow<'w>>);
+
+struct NewRow<'w> {
+    /// The position of its write.
+    at: usize,
+    id: i64,
+    parcel: &'w NewParcel,
+    order: &'w str,
+    /// When it was decided.
+    now: Millis,
+}
+
+impl<'w> Batch<'w> {
+    /// Adds a parcel under its id. One whose number another of the batch has is left out: it is refused
+    /// later, unless that one is.
+    pub(super) fn add(
+        &mut self,
+        (at, id): (usize, i64),
+        parcel: &'w NewParcel,
+        order: &'w str,
+        now: Millis,
+    ) {
+        let number = (
+            parcels::environment(parcel.tenant.environment),
+            parcels::indexed(&parcel.tracking_number),
+        );
+        self.0.entry(number).or_insert(NewRow { at, id, parcel, order, now });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Inserts those whose number is free; answers which writes that were, and whether each has an event.
+    pub(super) async fn insert(
+        self,
+        db: &Connection,
+        application: &mut Application<'_>,
+    ) -> DbResult<Vec<(usize, bool)>> {
+        let tenants = self.0.values().map(|new| new.parcel.tenant);
+        let (_known, epochs) = futures_util::future::try_join(
+            application.subscriptions.load(db, tenants.collect()),
+            self.insert_parcels(db),
+        )
+        .await?;
+        let (mut events, mut inserted) = (Vec::new(), Vec::new());
+        for new in self.0.values() {
+            let Some(epoch) = epochs.get(&new.id) else { continue };
+            application.counts.add(&new.counted(*epoch), 1);
+            let created =
+                new.events(application.subscriptions.of_tenant(new.parcel.tenant), *epoch);
+            inserted.push((new.at, !created.is_empty()));
+            events.extend(created);
+        }
+        outbox::insert_all(db, &events).await?;
+        Ok(inserted)
+    }
+
+    /// Answers the epoch of each parcel that was inserted, by its id.
+    async fn insert_parcels(&self, db: &Connection) -> DbResult<HashMap<i64, i64>> {
+        let all: Vec<&NewRow<'_>> = self.0.values().collect();
+        /// A column of the new rows.
+        macro_rules! column {
+            ($new:ident => $value:expr) => {
+                all.iter().map(|$new| $value).collect::<Vec<_>>()
+            };
+        }
+        let (ids, tenants) = (column!(new => new.id), column!(new => new.parcel.tenant.number()));
+        let environments: Vec<i16> = self.0.keys().map(|number| number.0).collect();
+        let numbers = column!(new => new.parcel.tracking_number.as_str());
+        let public_ids = column!(new => new.parcel.id.to_bytes().to_vec());
+        let created = column!(new => new.parcel.created_at.0);
+        let origins = column!(new => new.parcel.origin.as_str());
+        let destinations = column!(new => new.parcel.destination.as_str());
+        let countries = column!(new => new.parcel.country.as_str());
+        let days = column!(new => new.parcel.promised_day);
+        let steps = column!(new => new.parcel.step.map(|step| i16::from(step.index)));
+        let dues = column!(new => new.parcel.step.map(|step| step.due.0));
+        let external = column!(new => new.parcel.order.external_order_id.as_deref());
+        let orders = column!(new => new.order);
+        let sql = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, \
+             step_due, promised_day, label_version, last_sequence, environment, state, step_index, \
+             country, number, public_id, origin, destination, external_order_id, order_json) \
+             SELECT n.id, 1, n.tenant, \
+             coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
+             n.created_at, n.created_at, n.step_due, n.promised_day, 1, 2, n.environment, $15, \
+             n.step_index, n.country, n.number, n.public_id, n.origin, n.destination, \
+             n.external_order_id, n.order_json \
+             FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bytea[], \
+             $6::bigint[], $7::text[], $8::text[], $9::text[], $10::integer[], $11::smallint[], \
+             $12::bigint[], $13::text[], $14::text[]) WITH ORDINALITY AS n (id, tenant, \
+             environment, number, public_id, created_at, origin, destination, country, promised_day, \
+             step_index, step_due, external_order_id, order_json, place) ORDER BY n.place \
+             ON CONFLICT DO NOTHING RETURNING id, epoch";
+        let state = i16::from(State::LabelGenerated.number());
+        let given: [&(dyn tokio_postgres::types::ToSql + Sync); 15] = [
+            &ids,
+            &tenants,
+            &environments,
+            &numbers,
+            &public_ids,
+            &created,
+            &origins,
+            &destinations,
+            &countries,
+            &days,
+            &steps,
+            &dues,
+            &external,
+            &orders,
+            &state,
+        ];
+        let inserted = db.each(sql, &given, |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
+        Ok(inserted.into_iter().collect())
+    }
+}
+
+impl NewRow<'_> {
+    fn counted(&self, epoch: i64) -> Locked {
+        counted(self.parcel, epoch)
+    }
+
+    /// The events of its creation: the first goes out at once, the next waits for it.
+    fn events(
+        &self,
+        subscription: Option<outbox::Subscription>,
+        epoch: i64,
+    ) -> Vec<outbox::NewEvent> {
+        let Some(subscription) = subscription else { return Vec::new() };
+        let all: Vec<OutboxEvent> = webhooks::of_creation(subscription.kinds, self.parcel);
+        let new = all.into_iter().enumerate().map(|(place, event)| {
+            let status = match place {
+                _ if !subscription.enabled => outbox::HELD,
+                0 => outbox::READY,
+                _ => outbox::WAITING,
+            };
+            outbox::NewEvent {
+                tenant: self.parcel.tenant,
+                epoch,
+                parcel: Some(self.id),
+                event,
+                now: self.now,
+                status,
+            }
+        });
+        new.collect()
+    }
+}
+
+/// A new parcel in the place where it is counted.
+pub(super) fn counted(parcel: &NewParcel, epoch: i64) -> Locked {
+    Locked {
+        version: Version(1),
+        tenant: parcel.tenant,
+        epoch,
+        day: activity::day_of(parcel.created_at),
+        state: State::LabelGenerated,
+        country: parcel.country.as_str().to_owned(),
+        id: parcel.id,
+    }
+}

@@ -1,0 +1,224 @@
+//! What came of deliveries: settled, logged, shown, counted, and deleted when they are old.
+
+use std::collections::HashMap;
+
+use tokio_postgres::{Row, types::ToSql};
+use ulid::Ulid;
+
+use super::{
+    Store,
+    connection::{Connection, bytes, get, number},
+    endpoints,
+    error::{DbResult, Failure},
+    leases::{self, Found, read_kind},
+    outbox::{self, DELIVERED, FAILED, MISSED},
+    pages::ROWS_PER_PAGE,
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        Tenant,
+        webhooks::{
+            AttemptResult, DeliveryStatus, DisabledBy, Lease, LoggedAttempt, LoggedDelivery,
+            RetryDecision,
+        },
+    },
+    store::{Backlog, Settled, StoreError},
+};
+
+impl Store {
+    pub(crate) async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        self.read(async |db| {
+            // Delivered and failed events are in neither of the two indexes that this reads.
+            let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
+                 WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
+                 SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
+                 WHERE state = 4 GROUP BY tenant";
+            db.each(sql, &[], |row| {
+                Ok(Backlog {
+                    tenant: Tenant::from_number(get(row, 0)?),
+                    held: get(row, 1)?,
+                    events: get(row, 2)?,
+                    since: Millis(get(row, 3)?),
+                })
+            })
+            .await
+        })
+        .await
+    }
+
+    pub(crate) async fn settle(
+        &self,
+        lease: Lease,
+        outcome: AttemptResult,
+        decision: RetryDecision,
+    ) -> Result<Settled, StoreError> {
+        let tenant = lease.tenant;
+        let settled =
+            self.call(async move |db| settle(db, &lease, &outcome, decision).await).await?;
+        if matches!(settled, Settled::SwitchedOff(_)) {
+            self.hold(tenant).await?;
+        }
+        self.notify_outbox();
+        Ok(settled)
+    }
+
+    pub(crate) async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
+        self.call(async move |db| {
+            let Some(Found { row, .. }) = leases::find(db, &lease).await? else { return Ok(()) };
+            db.execute("DELETE FROM webhook_attempts WHERE outbox = $1", &[&row]).await?;
+            db.execute("DELETE FROM outbox WHERE id = $1", &[&row]).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
+        let purged = self.in_pages(async move |db| {
+            let sql = "WITH old AS (DELETE FROM outbox WHERE id IN (SELECT id FROM living_outbox \
+                 WHERE created_at <= $1 ORDER BY created_at LIMIT $2) RETURNING id), \
+                 attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
+                 SELECT count(*) FROM old";
+            Ok(db.value::<i64>(sql, &[&before.0, &ROWS_PER_PAGE]).await?.unsigned_abs())
+        });
+        Ok(usize::try_from(purged.await?).unwrap_or(usize::MAX))
+    }
+
+    pub(crate) async fn deliveries(
+        &self,
+        tenant: Tenant,
+        most: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        self.older_deliveries(tenant, 0, most).await
+    }
+
+    pub(crate) async fn older_deliveries(
+        &self,
+        tenant: Tenant,
+        skipped: usize,
+        most: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let found = self
+            .read(async move |db| {
+                let sql = "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
+                     FROM (SELECT * FROM living_outbox WHERE tenant = $1 \
+                     ORDER BY id DESC LIMIT $2 OFFSET $3) AS o \
+                     LEFT JOIN living_parcels AS p ON p.id = o.parcel ORDER BY o.id DESC";
+                let rows = db.all(sql, &[&tenant.number(), &most, &skipped]).await?;
+                let mut attempts = attempts(db, &rows).await?;
+                Ok(rows.iter().map(|row| logged(row, &mut attempts)).collect::<Vec<_>>())
+            })
+            .await?;
+        Ok(self.readable(found, "an event of a webhook's log is left out"))
+    }
+
+    pub(crate) async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
+        self.read(async move |db| {
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = $1 AND {MISSED})"
+            );
+            db.value(&sql, &[&tenant.number()]).await
+        })
+        .await
+    }
+}
+
+async fn settle(
+    db: &Connection,
+    lease: &Lease,
+    outcome: &AttemptResult,
+    decision: RetryDecision,
+) -> DbResult<Settled> {
+    let Some(found) = leases::find(db, lease).await? else { return Ok(Settled::Late) };
+    let (row, number) = (found.row, lease.attempt.number);
+    outbox::log_attempt(db, (row, number), outcome).await?;
+    if !found.is_current {
+        return Ok(Settled::Late);
+    }
+    let off = match decision {
+        RetryDecision::Delivered => {
+            finish(db, (row, number), DELIVERED).await?;
+            let sql = "INSERT INTO webhook_successes (tenant, at) VALUES ($1, $2) \
+                 ON CONFLICT (tenant) DO UPDATE SET at = excluded.at";
+            db.execute(sql, &[&lease.tenant.number(), &outcome.at.0]).await?;
+            None
+        }
+        RetryDecision::Again { at } => {
+            again(db, (row, number), at).await?;
+            None
+        }
+        RetryDecision::GivenUp => {
+            finish(db, (row, number), FAILED).await?;
+            (!has_answered_since(db, row).await?).then_some(DisabledBy::Failures)
+        }
+        RetryDecision::Gone => {
+            finish(db, (row, number), FAILED).await?;
+            Some(DisabledBy::Gone)
+        }
+        RetryDecision::Unreadable => {
+            finish(db, (row, number), FAILED).await?;
+            None
+        }
+    };
+    if let Some(parcel) = found.parcel {
+        outbox::release(db, parcel, outcome.at).await?;
+    }
+    let Some(by) = off else { return Ok(Settled::Counted) };
+    let is_new = endpoints::switch_off(db, lease.tenant.number(), by).await?;
+    Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
+}
+
+/// An event that was held meanwhile and has arrived all the same is delivered.
+async fn finish(db: &Connection, (row, number): (i64, u32), delivery_status: i16) -> DbResult<()> {
+    let sql = "UPDATE outbox SET state = $2, due = NULL, leased = false, attempts = $3 \
+         WHERE id = $1";
+    db.execute(sql, &[&row, &delivery_status, &i64::from(number)]).await.map(drop)
+}
+
+async fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> DbResult<()> {
+    let sql = "UPDATE outbox SET due = $2, leased = false, attempts = $3 \
+         WHERE id = $1 AND state = 1";
+    db.execute(sql, &[&row, &at.0, &i64::from(number)]).await.map(drop)
+}
+
+/// Whether the endpoint has accepted anything since the first attempt at this event.
+async fn has_answered_since(db: &Connection, row: i64) -> DbResult<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM webhook_successes AS s \
+         JOIN living_outbox AS o ON o.tenant = s.tenant \
+         WHERE o.id = $1 AND s.at >= o.first_attempt)";
+    db.value(sql, &[&row]).await
+}
+
+/// The attempts at these events, by the row of each.
+async fn attempts(db: &Connection, events: &[Row]) -> DbResult<HashMap<i64, Vec<LoggedAttempt>>> {
+    let rows: Vec<i64> = events.iter().map(|row| get(row, 0)).collect::<DbResult<_>>()?;
+    let sql = "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
+         WHERE outbox = ANY($1) ORDER BY id";
+    let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
+    let given: [&(dyn ToSql + Sync); 1] = [&rows];
+    for row in &db.all(sql, &given).await? {
+        let status: Option<i32> = get(row, 4)?;
+        attempts.entry(get(row, 0)?).or_default().push(LoggedAttempt {
+            number: number(row, 1)?,
+            at: Millis(get(row, 2)?),
+            millis: get(row, 3)?,
+            status: status.map(u16::try_from).transpose().map_err(Failure::row)?,
+            error: get(row, 5)?,
+            answer: get::<Option<_>>(row, 6)?.unwrap_or_default(),
+        });
+    }
+    Ok(attempts)
+}
+
+fn logged(row: &Row, attempts: &mut HashMap<i64, Vec<LoggedAttempt>>) -> DbResult<LoggedDelivery> {
+    let status = usize::try_from(get::<i16>(row, 4)?).map_err(Failure::row)?;
+    Ok(LoggedDelivery {
+        event: Ulid::from_bytes(bytes(row, 1)?),
+        kind: read_kind(row, 2)?,
+        tracking_number: get(row, 3)?,
+        delivery_status: DeliveryStatus::ALL.get(status).copied().unwrap_or(DeliveryStatus::Failed),
+        created_at: Millis(get(row, 5)?),
+        due: get::<Option<_>>(row, 6)?.map(Millis),
+        attempts: attempts.remove(&get(row, 0)?).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,147 @@
+//! What can go wrong between this process and PostgreSQL, and what it means for the caller.
+
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::store::{StoreError, sqlite::EngineError};
+
+/// What a call of the database answers.
+pub type DbResult<T> = Result<T, Failure>;
+
+/// Why a call of the database failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The driver, or PostgreSQL itself.
+    Driver(tokio_postgres::Error),
+    /// A row does not hold what was once written to it.
+    Row {
+        /// The table, when the row is a parcel's, and the parcel's row.
+        parcel: Option<(&'static str, i64)>,
+        source: EngineError,
+    },
+    /// It is there, and cannot be used; the reason is a part of a sentence.
+    Unsuitable(String),
+    /// Two transactions stood in each other's way.
+    Conflict,
+    /// There is no connection at the moment.
+    Unreachable,
+    /// Nothing is known of the call: the task that made it has ended.
+    Unanswered,
+}
+
+impl Failure {
+    /// A value that does not mean anything.
+    pub(super) fn row(source: impl Into<EngineError>) -> Self {
+        Self::Row { parcel: None, source: source.into() }
+    }
+
+    /// The same failure of a row, with the parcel whose it is.
+    pub(super) fn of_parcel(self, table: &'static str, row: i64) -> Self {
+        match self {
+            Self::Row { source, .. } => Self::Row { parcel: Some((table, row)), source },
+            other @ (Self::Driver(_)
+            | Self::Unsuitable(_)
+            | Self::Conflict
+            | Self::Unreachable
+            | Self::Unanswered) => other,
+        }
+    }
+
+    /// Whether one row cannot be read, and the next one may.
+    pub(super) const fn is_row(&self) -> bool {
+        matches!(self, Self::Row { .. })
+    }
+
+    /// The table in which a parcel cannot be read, if that is what it says.
+    pub(super) const fn unreadable_table(&self) -> Option<&'static str> {
+        match self {
+            Self::Row { parcel: Some((table, _)), .. } => Some(*table),
+            _ => None,
+        }
+    }
+
+    fn db_error(&self) -> Option<&DbError> {
+        match self {
+            Self::Driver(error) => error.as_db_error(),
+            Self::Row { .. }
+            | Self::Unsuitable(_)
+            | Self::Conflict
+            | Self::Unreachable
+            | Self::Unanswered => None,
+        }
+    }
+
+    /// Whether two transactions stood in each other's way: the same again may go through.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict)
+            || self.db_error().is_some_and(|error| {
+                [
+                    SqlState::T_R_SERIALIZATION_FAILURE,
+                    SqlState::T_R_DEADLOCK_DETECTED,
+                    SqlState::LOCK_NOT_AVAILABLE,
+                ]
+                .contains(error.code())
+            })
+    }
+
+    /// Whether the connection is of no use any more. An error in a statement leaves it sound.
+    pub(super) fn is_of_connection(&self) -> bool {
+        match self {
+            Self::Driver(error) => error.as_db_error().map_or(true, |error| {
+                matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+            }),
+            Self::Unreachable | Self::Unanswered => true,
+            Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict => false,
+        }
+    }
+
+    /// The error for the caller.
+    pub(super) fn for_caller(self, database: &str) -> StoreError {
+        let database = database.to_owned();
+        let lost = self.is_of_connection();
+        match self {
+            Self::Row { parcel, source } => {
+                let which = parcel.map(|(table, row)| format!(" ({table}, parcel row {row})"));
+                StoreError::Damaged { database, which: which.unwrap_or_default(), source }
+            }
+            Self::Driver(error) if lost => {
+                StoreError::Unreachable { database, reason: without_rows(&error) }
+            }
+            Self::Driver(error) => {
+                StoreError::Engine { database, source: without_rows(&error).into() }
+            }
+            Self::Unsuitable(reason) => StoreError::Unsuitable { database, reason },
+            Self::Unreachable => {
+                StoreError::Unreachable { database, reason: "no connection".to_owned() }
+            }
+            Self::Conflict => StoreError::Busy { database },
+            Self::Unanswered => StoreError::Broken { database },
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Driver(error) => f.write_str(&without_rows(error)),
+            Self::Row { source, .. } => source.fmt(f),
+            Self::Unsuitable(reason) => f.write_str(reason),
+            Self::Conflict => f.write_str("another server wrote the same"),
+            Self::Unreachable => f.write_str("no connection"),
+            Self::Unanswered => f.write_str("no answer"),
+        }
+    }
+}
+
+/// The error in words without data of rows: PostgreSQL's details quote the values of a key.
+fn without_rows(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(db) => format!("{}: {}", db.code().code(), db.message()),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,378 @@
+//! Group commit without savepoints: many writes in one transaction, by statements none of which fails for a
+//! conflict that is to be expected. What the group's writes have in common is done once for all of them,
+//! sorted, so that the groups of two servers wait for one another and never deadlock; a write that
+//! turns out to be refused when it has written something already stops the group, which is done again
+//! without it.
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use tokio::sync::{Notify, oneshot};
+
+use super::{
+    apply::{Application, Applied},
+    call::Call,
+    connection::Connection,
+    creates,
+    error::{DbResult, Failure},
+    ids::ParcelIds,
+    locks, records,
+};
+use crate::{
+    domain::{Changes, IdempotencyRecord, NewParcel, Op, RecordKey},
+    store::CommitOutcome,
+};
+
+/// One write on its way.
+pub(super) enum Write {
+    /// What the domain decided.
+    Changes(Box<Mutation>),
+    /// Any other.
+    Call(Box<dyn Call>),
+}
+
+/// Changes, and who waits for them.
+pub(super) struct Mutation {
+    pub(super) changes: Changes,
+    /// The orders of the parcels that are inserted, as JSON.
+    pub(super) orders: Vec<String>,
+    /// Notified when an event was enqueued.
+    dispatcher: Arc<Notify>,
+    caller: oneshot::Sender<CommitOutcome>,
+}
+
+/// What became of a write in a transaction.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// Changes: what the caller is answered once the transaction is committed.
+    Settled { outcome: CommitOutcome, has_enqueued: bool },
+    /// A call was made.
+    Made,
+    /// A call failed; nothing of it is kept.
+    Failed(Failure),
+    /// It panicked, or cannot be done by any means; nothing of it is kept.
+    Broken,
+    /// It waits for the outcome of another one.
+    Later,
+}
+
+/// Why a transaction is not to be committed.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// This write does not go with the others. Alone, it is answered this.
+    By { at: usize, verdict: Verdict },
+    /// A statement failed, and not for one write alone.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Verdict {
+    fn settled(outcome: CommitOutcome) -> Self {
+        Self::Settled { outcome, has_enqueued: false }
+    }
+
+    /// Whether something of the write is in the database now.
+    pub(super) fn is_kept(&self) -> bool {
+        match self {
+            Self::Settled { outcome, .. } => *outcome == CommitOutcome::Committed,
+            Self::Made => true,
+            Self::Failed(_) | Self::Broken | Self::Later => false,
+        }
+    }
+}
+
+impl Mutation {
+    /// Changes with their orders already written as JSON, so that the writer need not.
+    pub(super) fn new(
+        changes: Changes,
+        dispatcher: Arc<Notify>,
+    ) -> serde_json::Result<(Box<Self>, oneshot::Receiver<CommitOutcome>)> {
+        let orders = changes.ops.iter().filter_map(|op| match op {
+            Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
+            Op::Move { .. }
+            | Op::AddEvent { .. }
+            | Op::RecordCarrierEvent(_)
+            | Op::LogCarrierException(_)
+            | Op::InsertManifest(_)
+            | Op::Schedule { .. }
+            | Op::CancelSteps { .. }
+            | Op::Reprint { .. } => None,
+        });
+        let orders = orders.collect::<Result<_, _>>()?;
+        let (caller, answer) = oneshot::channel();
+        Ok((Box::new(Self { changes, orders, dispatcher, caller }), answer))
+    }
+}
+
+impl Mutation {
+    /// The parcel that it creates with its order, when it does nothing else.
+    fn as_create(&self) -> Option<(&NewParcel, &str)> {
+        match (&*self.changes.expect, &*self.changes.ops, &*self.orders) {
+            ([], [Op::InsertParcel(parcel)], [order]) => Some((parcel, order)),
+            _ => None,
+        }
+    }
+}
+
+impl Write {
+    /// How many orders it writes.
+    pub(super) fn orders(&self) -> u64 {
+        match self {
+            Self::Changes(mutation) => mutation.orders.len() as u64,
+            Self::Call(_) => 0,
+        }
+    }
+
+    /// Answers the caller; one that has gone needs no answer.
+    pub(super) fn answer(self, verdict: Verdict) {
+        match (self, verdict) {
+            (Self::Changes(mutation), Verdict::Settled { outcome, has_enqueued }) => {
+                if has_enqueued {
+                    mutation.dispatcher.notify_one();
+                }
+                let _gone = mutation.caller.send(outcome);
+            }
+            (Self::Changes(mutation), _) => {
+                let _gone = mutation.caller.send(CommitOutcome::Broken);
+            }
+            (Self::Call(call), Verdict::Made) => call.answer(Ok(())),
+            (Self::Call(call), Verdict::Failed(failure)) => call.answer(Err(failure)),
+            (Self::Call(call), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+                call.answer(Err(Failure::Unanswered));
+            }
+        }
+    }
+
+    /// Nothing was done, for a reason that passes.
+    pub(super) fn refuse(self, failure: Failure) {
+        match self {
+            Self::Changes(mutation) => {
+                let _gone = mutation.caller.send(CommitOutcome::Busy);
+            }
+            Self::Call(call) => call.answer(Err(failure)),
+        }
+    }
+
+    /// It failed, and nothing of it is kept.
+    pub(super) fn fail(self) {
+        self.answer(Verdict::Broken);
+    }
+}
+
+/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back.
+pub(super) async fn write(
+    db: &Connection,
+    ids: &mut ParcelIds,
+    writes: &mut [Write],
+) -> Result<Vec<Verdict>, Stopped> {
+    db.run("BEGIN").await?;
+    let mut group = Group::begin(db, ids, writes).await?;
+    group.insert_creates(writes).await?;
+    group.apply_others(writes).await?;
+    group.make_calls(writes).await?;
+    group.finish().await?;
+    Ok(group.verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Broken)).collect())
+}
+
+struct Group<'a> {
+    db: &'a Connection,
+    ids: &'a mut ParcelIds,
+    application: Application<'a>,
+    /// By the position of the write.
+    verdicts: Vec<Option<Verdict>>,
+    /// Writes under a key that another write of the group has: each with the position of that one.
+    followers: Vec<(usize, usize)>,
+    /// Keys whose records are to go again: their writes were refused.
+    refused: Vec<RecordKey>,
+}
+
+fn changes(write: &Write) -> Option<&Mutation> {
+    match write {
+        Write::Changes(mutation) => Some(mutation),
+        Write::Call(_) => None,
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Locks the parcels that the group is about, and takes its idempotency keys.
+    async fn begin(
+        db: &'a Connection,
+        ids: &'a mut ParcelIds,
+        writes: &[Write],
+    ) -> Result<Self, Stopped> {
+        let mut verdicts: Vec<Option<Verdict>> = writes.iter().map(|_| None).collect();
+        let (mut records, mut followers) =
+            (BTreeMap::<[u8; 16], (usize, &IdempotencyRecord)>::new(), vec![]);
+        for (at, mutation) in
+            writes.iter().enumerate().filter_map(|(at, write)| Some((at, changes(write)?)))
+        {
+            let Some(record) = &mutation.changes.idempotency_record else { continue };
+            match records.get(&record.key.0) {
+                Some((first, _)) => followers.push((at, *first)),
+                None => drop(records.insert(record.key.0, (at, record))),
+            }
+        }
+        let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
+        let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
+        // Parcels before keys, and keys before numbers, in every group of every server.
+        let (locked, taken) = futures_util::future::try_join(
+            locks::lock(db, &parcels),
+            records::insert_all(db, &sorted),
+        )
+        .await?;
+        let lost: Vec<_> =
+            sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
+        for found in records::find_all(db, &lost).await? {
+            if let Some((at, _)) = records.get(&found.key.0)
+                && let Some(verdict) = verdicts.get_mut(*at)
+            {
+                *verdict = Some(Verdict::settled(CommitOutcome::IdempotencyTaken(found)));
+            }
+        }
+        let application = Application::new(db, locked);
+        let group = Self { db, ids, application, verdicts, followers, refused: Vec::new() };
+        group.check_that_records_were_found(&lost, &records)?;
+        Ok(group)
+    }
+
+    /// A record that was there for the insert and is not for the read was purged in between: the group is
+    /// done again.
+    fn check_that_records_were_found(
+        &self,
+        lost: &[RecordKey],
+        records: &BTreeMap<[u8; 16], (usize, &IdempotencyRecord)>,
+    ) -> Result<(), Stopped> {
+        let is_unsettled = |key: &RecordKey| {
+            let at = records.get(&key.0).map(|(at, _)| *at);
+            at.is_some_and(|at| self.verdicts.get(at).is_some_and(Option::is_none))
+        };
+        if lost.iter().any(is_unsettled) {
+            return Err(Stopped::Failed(Failure::Conflict));
+        }
+        Ok(())
+    }
+
+    /// Whether a write is still to be done.
+    fn is_open(&self, at: usize) -> bool {
+        self.verdicts.get(at).is_some_and(Option::is_none)
+            && !self.followers.iter().any(|(follower, _)| *follower == at)
+    }
+
+    fn settle(&mut self, at: usize, verdict: Verdict) {
+        if let Some(place) = self.verdicts.get_mut(at) {
+            *place = Some(verdict);
+        }
+    }
+
+    /// Inserts what does nothing but create one parcel, all of it by one statement for each table.
+    async fn insert_creates(&mut self, writes: &[Write]) -> Result<(), Stopped> {
+        let mut batch = creates::Batch::default();
+        for (at, write) in writes.iter().enumerate() {
+            if let Some(mutation) = changes(write)
+                && self.is_open(at)
+                && let Some((parcel, order)) = mutation.as_create()
+            {
+                panicked(at, || check(&mutation.changes))?;
+                let id = self.ids.draw(self.db).await?;
+                batch.add((at, id), parcel, order, mutation.changes.now);
+            }
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        for (at, has_enqueued) in batch.insert(self.db, &mut self.application).await? {
+            self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
+        }
+        Ok(())
+    }
+
+    /// Applies the other changes one by one, in their order; creations whose number was taken among them.
+    async fn apply_others(&mut self, writes: &[Write]) -> Result<(), Stopped> {
+        for (at, write) in writes.iter().enumerate() {
+            let Some(mutation) = changes(write).filter(|_| self.is_open(at)) else { continue };
+            panicked(at, || check(&mutation.changes))?;
+            let applied = self.application.apply(mutation, self.ids);
+            let applied = AssertUnwindSafe(applied).catch_unwind().await;
+            let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
+            match applied? {
+                Applied::Whole { has_enqueued } => {
+                    let outcome = CommitOutcome::Committed;
+                    self.settle(at, Verdict::Settled { outcome, has_enqueued });
+                }
+                Applied::Refused { outcome, has_written: false } => {
+                    let record = mutation.changes.idempotency_record.as_ref();
+                    self.refused.extend(record.map(|record| record.key));
+                    self.settle(at, Verdict::settled(outcome));
+                }
+                Applied::Refused { outcome, has_written: true } => {
+                    return Err(Stopped::By { at, verdict: Verdict::settled(outcome) });
+                }
+            }
+        }
+        self.settle_followers(writes);
+        Ok(())
+    }
+
+    /// Those under a key that was taken by a write of this group, or before it, receive that record. Where
+    /// the first was refused, the next one under its key decides, in a later group.
+    fn settle_followers(&mut self, writes: &[Write]) {
+        for (at, first) in std::mem::take(&mut self.followers) {
+            let record = || {
+                let first = writes.get(first).and_then(changes)?;
+                first.changes.idempotency_record.clone()
+            };
+            let verdict = match self.verdicts.get(first) {
+                Some(Some(Verdict::Settled { outcome, .. })) => match outcome {
+                    CommitOutcome::Committed => record().map_or(Verdict::Broken, |record| {
+                        Verdict::settled(CommitOutcome::IdempotencyTaken(record))
+                    }),
+                    taken @ CommitOutcome::IdempotencyTaken(_) => Verdict::settled(taken.clone()),
+                    _ => Verdict::Later,
+                },
+                _ => Verdict::Later,
+            };
+            self.settle(at, verdict);
+        }
+    }
+
+    async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+        for (at, write) in writes.iter_mut().enumerate() {
+            let Write::Call(call) = write else { continue };
+            let made = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
+            match made {
+                Ok(Ok(())) => self.settle(at, Verdict::Made),
+                Ok(Err(failure)) if failure.is_of_connection() || failure.is_conflict() => {
+                    return Err(Stopped::Failed(failure));
+                }
+                Ok(Err(failure)) => {
+                    return Err(Stopped::By { at, verdict: Verdict::Failed(failure) });
+                }
+                Err(_panic) => return Err(Stopped::By { at, verdict: Verdict::Broken }),
+            }
+        }
+        Ok(())
+    }
+
+    /// What all of the group has in common: counts, each row of them once, and records that go again.
+    async fn finish(&mut self) -> DbResult<()> {
+        records::delete_all(self.db, &self.refused).await?;
+        self.application.counts.write(self.db).await
+    }
+}
+
+/// Runs what may panic for one write alone.
+fn panicked(at: usize, run: impl FnOnce()) -> Result<(), Stopped> {
+    std::panic::catch_unwind(AssertUnwindSafe(run))
+        .map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })
+}
+
+/// Where a test makes a write panic.
+fn check(_changes: &Changes) {
+    #[cfg(test)]
+    crate::store::sqlite::tests::conformance::panic_if_asked(_changes);
+}

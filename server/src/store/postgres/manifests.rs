@@ -1,0 +1,134 @@
+//! Manifests in the database, and the parcels that are to go into one.
+
+use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
+use tokio_postgres::{Row, types::ToSql};
+use ulid::Ulid;
+
+use super::{
+    Store,
+    connection::{Connection, bytes, get, optional_bytes},
+    error::{DbResult, Failure},
+    parcels::{self, select_parcels},
+};
+use crate::{
+    clock::Millis,
+    domain::{NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest},
+    store::{ManifestInputs, StoreError},
+};
+
+impl Store {
+    pub(crate) async fn for_manifest(
+        &self,
+        tenant: Tenant,
+        awb: &Awb,
+        numbers: &[String],
+    ) -> Result<ManifestInputs, StoreError> {
+        let (awb, numbers) = (awb.as_str().to_owned(), numbers.to_vec());
+        let (known, found) = self
+            .read(async move |db| {
+                // All of one moment.
+                db.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+                let known = "SELECT document FROM living_manifests WHERE tenant = $1 AND awb = $2";
+                let known = db.first(known, &[&tenant.number(), &awb]).await?;
+                let known = known.map(|row| document(&row)).transpose()?;
+                let mut found = Vec::new();
+                for number in &numbers {
+                    found.push(match candidate(db, tenant, number).await {
+                        Err(failure) if failure.is_row() => Err(failure),
+                        found => Ok(found?),
+                    });
+                }
+                db.run("COMMIT").await?;
+                Ok((known, found))
+            })
+            .await?;
+        let found = found.into_iter().map(|one| one.map_err(|failure| self.error(failure)));
+        Ok(ManifestInputs { known, found: found.collect() })
+    }
+
+    pub(crate) async fn awb_on(
+        &self,
+        parcel: ParcelRowId,
+        version: u32,
+    ) -> Result<Option<String>, StoreError> {
+        self.read(async move |db| {
+            let sql = "SELECT m.awb FROM manifest_parcels AS p \
+                 JOIN living_manifests AS m ON m.id = p.manifest \
+                 WHERE p.parcel = $1 AND p.label_version < $2";
+            let found = db.first(sql, &[&parcel.0, &i64::from(version)]).await?;
+            found.map(|row| get(&row, 0)).transpose()
+        })
+        .await
+    }
+
+    pub(crate) async fn manifest(
+        &self,
+        tenant: Tenant,
+        id: Ulid,
+    ) -> Result<Option<Manifest>, StoreError> {
+        self.read(async move |db| {
+            let sql = "SELECT document FROM living_manifests WHERE public_id = $1 AND tenant = $2";
+            let found = db.first(sql, &[&id.to_bytes().as_slice(), &tenant.number()]).await?;
+            found.map(|row| document(&row)).transpose()
+        })
+        .await
+    }
+}
+
+/// The tenant's manifest in a row, if it is the one that an event is about.
+pub(super) async fn of_event(
+    db: &Connection,
+    (tenant, row): (Tenant, i64),
+    event: Ulid,
+) -> DbResult<Option<Manifest>> {
+    let sql = "SELECT document, public_id, submitted_at FROM living_manifests \
+         WHERE id = $1 AND tenant = $2";
+    let Some(row) = db.first(sql, &[&row, &tenant.number()]).await? else { return Ok(None) };
+    let (id, at) = (Ulid::from_bytes(bytes(&row, 1)?), Millis(get(&row, 2)?));
+    is_of_manifest(event, id, at).then(|| document(&row)).transpose()
+}
+
+/// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one. One that a reset
+/// hides under the same air waybill is deleted.
+pub(super) async fn insert(db: &Connection, manifest: &NewManifest) -> DbResult<Option<i64>> {
+    let (tenant, awb) = (manifest.tenant.number(), manifest.awb.as_str());
+    let free = "DELETE FROM manifests WHERE tenant = $1 AND awb = $2 \
+         AND epoch < (SELECT r.epoch FROM resets AS r WHERE r.tenant = $1)";
+    db.execute(free, &[&tenant, &awb]).await?;
+    let sql = "INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document) \
+         VALUES ($1, coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = $1), 0), \
+         $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id";
+    let id = manifest.id.to_bytes();
+    let given: [&(dyn ToSql + Sync); 5] =
+        [&tenant, &awb, &id.as_slice(), &manifest.submitted_at.0, &manifest.document];
+    let Some(inserted) = db.first(sql, &given).await? else { return Ok(None) };
+    let row: i64 = get(&inserted, 0)?;
+    let parcels: Vec<i64> = manifest.parcels.iter().map(|parcel| parcel.0).collect();
+    let sql = "INSERT INTO manifest_parcels (parcel, manifest, label_version) \
+         SELECT id, $2, label_version FROM living_parcels WHERE id = ANY($1) ORDER BY id";
+    db.execute(sql, &[&parcels, &row]).await?;
+    Ok(Some(row))
+}
+
+async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Option<Candidate>> {
+    let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
+    let sql = select_parcels!(
+        ", (order_json::json -> 'parcelDetails')::text, \
+         (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
+          WHERE p.parcel = parcels.id)",
+        "WHERE environment = $1 AND upper(number) = $2"
+    );
+    let found = parcels::one(db, sql, (tenant.environment, &number), read).await?;
+    Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
+}
+
+fn read(row: &Row) -> DbResult<Candidate> {
+    let details: ParcelDetails =
+        serde_json::from_str(get(row, parcels::MORE)?).map_err(Failure::row)?;
+    let manifest = optional_bytes(row, parcels::MORE + 1)?.map(Ulid::from_bytes);
+    Ok(Candidate { parcel: parcels::read(row)?, details, manifest })
+}
+
+fn document(row: &Row) -> DbResult<Manifest> {
+    serde_json::from_slice(get(row, 0)?).map_err(Failure::row)
+}

@@ -1,0 +1,307 @@
+//! The PostgreSQL engine: one database for several servers.
+//!
+//! No request holds a connection. Writes wait in a queue for the writer, which owns one connection
+//! (`writer.rs`; one transaction for many of them: `group.rs`); reads wait in a queue for a few connections
+//! more (`readers.rs`). A request that is dropped leaves a call behind that completes, and a
+//! connection that is in doubt is thrown away. Nothing is kept in the process that another server
+//! would have to know.
+
+mod accounts;
+mod address;
+mod apply;
+mod call;
+mod carriers;
+mod connection;
+mod counts;
+mod creates;
+mod credentials;
+mod deliveries;
+mod endpoints;
+mod erase;
+mod error;
+mod group;
+mod ids;
+mod leases;
+mod legacy;
+mod lists;
+mod locks;
+mod manifests;
+mod migrations;
+mod outbox;
+mod pages;
+mod parcels;
+mod readers;
+mod records;
+mod resets;
+mod sessions;
+mod set_back;
+mod tls;
+mod writer;
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{Notify, oneshot};
+
+pub(crate) use self::address::{Address, AddressError};
+pub(crate) use self::credentials::StoredScope;
+use self::{
+    connection::{Connection, Connector},
+    error::{DbResult, Failure},
+    group::{Mutation, Write},
+    readers::Readers,
+    writer::{Health, NotTaken, Writer},
+};
+use super::{CommitOutcome, Lost, Stats, StoreError};
+use crate::domain::Changes;
+
+/// How long a caller waits for a write; it may still be done.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a caller waits for a read.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the last writes may take when the store is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many connections read for a server.
+const READERS: usize = 6;
+
+/// The database. Clones are the same database.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    secret: [u8; 32],
+    writer: Writer,
+    readers: Readers,
+    health: Arc<Health>,
+    /// Notified when an event was enqueued.
+    wake: Arc<Notify>,
+    /// Held by the one mass write of this server that runs.
+    mass_writes: tokio::sync::Mutex<()>,
+    /// The resets that this server is erasing: tenant and epoch.
+    erasing: Mutex<HashSet<(i64, i64)>>,
+    /// How often credentials were written through this store.
+    credential_writes: AtomicU64,
+    reads: AtomicU64,
+    unreadable_parcels: AtomicU64,
+    unreadable_events: AtomicU64,
+    /// Unreadable rows that are already in the log.
+    logged_unreadable: Mutex<HashSet<String>>,
+}
+
+impl Store {
+    /// Connects to a database, and makes its schema if it is empty. `fresh_secret` becomes the database's
+    /// secret if it has none yet.
+    pub(crate) async fn connect(
+        address: Address,
+        fresh_secret: [u8; 32],
+    ) -> Result<Self, StoreError> {
+        Self::connect_with(address, fresh_secret, READERS).await
+    }
+
+    /// The same for a command that works beside the servers: two connections in all.
+    pub(crate) async fn connect_for_admin(
+        address: Address,
+        fresh_secret: [u8; 32],
+    ) -> Result<Self, StoreError> {
+        Self::connect_with(address, fresh_secret, 1).await
+    }
+
+    async fn connect_with(
+        address: Address,
+        fresh_secret: [u8; 32],
+        readers: usize,
+    ) -> Result<Self, StoreError> {
+        let name = address.name();
+        let failed = |failure: Failure| failure.for_caller(&name);
+        let connector = Connector::new(address).map_err(failed)?;
+        let health = Arc::new(Health::default());
+        let started = Writer::start(connector.clone(), Arc::clone(&health))
+            .and_then(|writer| Ok((writer, Readers::start(connector, readers)?)));
+        let (writer, readers) =
+            started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
+        let secret = writer.prepare(fresh_secret).await.map_err(failed)?;
+        Ok(Self(Arc::new(Inner {
+            name,
+            secret,
+            writer,
+            readers,
+            health,
+            wake: Arc::default(),
+            mass_writes: tokio::sync::Mutex::default(),
+            erasing: Mutex::default(),
+            credential_writes: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            unreadable_parcels: AtomicU64::new(0),
+            unreadable_events: AtomicU64::new(0),
+            logged_unreadable: Mutex::default(),
+        })))
+    }
+
+    pub(super) fn secret(&self) -> [u8; 32] {
+        self.0.secret
+    }
+
+    /// What errors call the database.
+    pub(super) fn name(&self) -> String {
+        self.0.name.clone()
+    }
+
+    pub(crate) async fn commit(&self, changes: Changes) -> CommitOutcome {
+        let Ok((mutation, answer)) = Mutation::new(changes, Arc::clone(&self.0.wake)) else {
+            tracing::error!("an order could not be written as JSON");
+            return CommitOutcome::Broken;
+        };
+        match self.0.writer.push(Write::Changes(mutation)) {
+            Ok(()) => {}
+            Err(NotTaken::Full) => return CommitOutcome::Full,
+            Err(NotTaken::Stopped) => return CommitOutcome::Broken,
+        }
+        match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
+            Ok(answer) => answer.unwrap_or(CommitOutcome::Broken),
+            Err(_elapsed) => CommitOutcome::Busy,
+        }
+    }
+
+    /// There is no log of ours to truncate: see the manual for what PostgreSQL keeps of erased rows.
+    pub(crate) async fn truncate_log(&self) {}
+
+    /// Finishes the writes that wait, as far as PostgreSQL can be reached.
+    pub(crate) async fn close(self) {
+        let finish = async {
+            if let Some(thread) = self.0.writer.stop().await {
+                // It waits for a thread, which must not hold up the runtime's own.
+                let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;
+            }
+        };
+        if tokio::time::timeout(CLOSE_TIMEOUT, finish).await.is_err() {
+            tracing::warn!("the last writes were not finished: their callers were not answered");
+        }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let health = &self.0.health;
+        let [commits, changes, orders] = [&health.commits, &health.changes, &health.orders]
+            .map(|count| count.load(Ordering::Relaxed));
+        let unreadable =
+            [("parcels", &self.0.unreadable_parcels), ("events", &self.0.unreadable_events)];
+        let unreadable = unreadable.map(|(table, count)| (table, count.load(Ordering::Relaxed)));
+        let reads = self.0.reads.load(Ordering::Relaxed);
+        Stats { commits, changes, orders, reads, unreadable }
+    }
+
+    pub(super) fn is_writable(&self) -> bool {
+        self.lost().is_none()
+    }
+
+    /// A database that cannot be reached is not lost: it is waited for.
+    pub(super) fn lost(&self) -> Option<Lost> {
+        self.0.health.is_closed.load(Ordering::Acquire).then_some(Lost::Closed)
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        self.0.health.is_connected.load(Ordering::Acquire)
+    }
+
+    /// The writer looks after its connection by itself.
+    #[expect(clippy::unused_self, reason = "a file is looked at")]
+    pub(super) const fn check(&self, _now: Instant) {}
+
+    fn erasing(&self) -> MutexGuard<'_, HashSet<(i64, i64)>> {
+        self.0.erasing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        let (call, answer) = call::new(run);
+        if !self.0.readers.push(call) {
+            return Err(StoreError::Crowded { database: self.name() });
+        }
+        self.answered(answer, Some(READ_TIMEOUT)).await
+    }
+
+    async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        self.call_within(Some(WRITE_TIMEOUT), run).await
+    }
+
+    /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
+    async fn call_within<T, F>(&self, timeout: Option<Duration>, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        let (call, answer) = call::new(run);
+        match self.0.writer.push(Write::Call(call)) {
+            Ok(()) => self.answered(answer, timeout).await,
+            Err(NotTaken::Full) => Err(StoreError::Full { database: self.name() }),
+            Err(NotTaken::Stopped) => Err(StoreError::Broken { database: self.name() }),
+        }
+    }
+
+    async fn answered<T>(
+        &self,
+        answer: oneshot::Receiver<DbResult<T>>,
+        timeout: Option<Duration>,
+    ) -> Result<T, StoreError> {
+        let answer = match timeout {
+            Some(limit) => tokio::time::timeout(limit, answer).await,
+            None => Ok(answer.await),
+        };
+        let busy = |_elapsed| StoreError::Busy { database: self.name() };
+        let answer = answer.map_err(busy)?.unwrap_or(Err(Failure::Unanswered));
+        answer.map_err(|failure| self.error(failure))
+    }
+
+    /// The error for the caller; a parcel that cannot be read is counted.
+    fn error(&self, failure: Failure) -> StoreError {
+        match failure.unreadable_table() {
+            Some("events") => drop(self.0.unreadable_events.fetch_add(1, Ordering::Relaxed)),
+            Some(_) => drop(self.0.unreadable_parcels.fetch_add(1, Ordering::Relaxed)),
+            None => {}
+        }
+        failure.for_caller(&self.0.name)
+    }
+
+    /// Those that can be read: one that cannot hides no others, and is logged once.
+    fn readable<T>(&self, rows: Vec<DbResult<T>>, what: &'static str) -> Vec<T> {
+        let mut readable = Vec::with_capacity(rows.len());
+        for row in rows {
+            match row {
+                Ok(row) => readable.push(row),
+                Err(failure) => {
+                    let error = self.error(failure).to_string();
+                    let mut logged =
+                        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+                    if logged.insert(error.clone()) {
+                        tracing::error!(%error, "{what}");
+                    }
+                }
+            }
+        }
+        readable
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("database", &self.0.name).finish_non_exhaustive()
+    }
+}

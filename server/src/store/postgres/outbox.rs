@@ -1,0 +1,231 @@
+//! The webhook outbox as changes write it: an event is in it if and only if its change was committed.
+//!
+//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
+//! no due time. Settling the earlier one calls [`release`] in the same commit, which makes the next one
+//! `READY`. Whoever does the one or the other has locked the parcel's row before: if two servers did both
+//! at once, the new event would wait for one that is settled already, and no one would release it.
+
+use std::collections::HashMap;
+
+use tokio_postgres::types::ToSql;
+
+use super::{
+    connection::{Connection, get},
+    error::DbResult,
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        State, Tenant,
+        webhooks::{AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
+    },
+};
+
+/// The numbers under which `DeliveryStatus` is stored.
+pub(super) const WAITING: i16 = 0;
+pub(super) const READY: i16 = 1;
+pub(super) const DELIVERED: i16 = 2;
+pub(super) const FAILED: i16 = 3;
+pub(super) const HELD: i16 = 4;
+/// Failed or held; written exactly as in the index `outbox_missed`.
+pub(super) const MISSED: &str = "state > 2";
+
+/// How much of an answer is kept.
+const MAX_ANSWER_BYTES: usize = 1_024;
+
+/// What a tenant's endpoint wants to hear of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subscription {
+    pub(super) kinds: Kinds,
+    pub(super) enabled: bool,
+}
+
+/// The subscriptions of tenants as a transaction has them.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions(HashMap<i64, Option<Subscription>>);
+
+impl Subscriptions {
+    /// Reads those of these tenants, unless they are known. Their endpoints' rows are locked until the commit
+    /// against being turned off: what was enqueued as due would be held by no one.
+    pub(super) async fn load(&mut self, db: &Connection, tenants: Vec<Tenant>) -> DbResult<()> {
+        let mut unknown: Vec<i64> = tenants.into_iter().map(Tenant::number).collect();
+        unknown.retain(|tenant| !self.0.contains_key(tenant));
+        unknown.sort_unstable();
+        unknown.dedup();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let sql = "SELECT tenant, kinds, enabled FROM webhook_endpoints WHERE tenant = ANY($1) \
+             ORDER BY tenant FOR SHARE";
+        let found = db.all(sql, &[&unknown]).await?;
+        self.0.extend(unknown.into_iter().map(|tenant| (tenant, None)));
+        for row in &found {
+            // A damaged row must not fail an order: it counts as no kinds, and the dispatcher reports it.
+            let kinds = u8::try_from(get::<i16>(row, 1)?).map(Kinds::from_number);
+            let kinds = kinds.unwrap_or_default();
+            self.0.insert(get(row, 0)?, Some(Subscription { kinds, enabled: get(row, 2)? }));
+        }
+        Ok(())
+    }
+
+    /// The tenant's subscription, which is loaded; none without an endpoint.
+    pub(super) fn of_tenant(&self, tenant: Tenant) -> Option<Subscription> {
+        self.0.get(&tenant.number()).copied().flatten()
+    }
+}
+
+/// An event that is to be enqueued, and where it will stand.
+#[derive(Debug)]
+pub(super) struct NewEvent {
+    pub(super) tenant: Tenant,
+    pub(super) epoch: i64,
+    pub(super) parcel: Option<i64>,
+    pub(super) event: OutboxEvent,
+    /// When its change was decided.
+    pub(super) now: Millis,
+    pub(super) status: i16,
+}
+
+/// Enqueues events of new parcels.
+pub(super) async fn insert_all(db: &Connection, events: &[NewEvent]) -> DbResult<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    /// A column of the new rows.
+    macro_rules! column {
+        ($new:ident => $value:expr) => {
+            events.iter().map(|$new| $value).collect::<Vec<_>>()
+        };
+    }
+    let tenants = column!(new => new.tenant.number());
+    let epochs = column!(new => new.epoch);
+    let ids = column!(new => new.event.event.to_bytes().to_vec());
+    let kinds = column!(new => i16::from(new.event.kind.number()));
+    let parcels = column!(new => new.parcel);
+    let sequences = column!(new => new.event.sequence.map(i64::from));
+    let previous = column!(new => new.event.previous.map(|state| i16::from(state.number())));
+    let happened = column!(new => new.event.at.0);
+    let created = column!(new => new.now.0);
+    let states = column!(new => new.status);
+    let dues = column!(new => (new.status == READY).then_some(new.now.0));
+    let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, sequence, previous, \
+         happened_at, created_at, state, due, after_lease) \
+         SELECT n.*, (SELECT last_value FROM lease_numbers) FROM unnest($1::bigint[], \
+         $2::bigint[], $3::bytea[], $4::smallint[], $5::bigint[], $6::bigint[], $7::smallint[], \
+         $8::bigint[], $9::bigint[], $10::smallint[], $11::bigint[]) AS n";
+    let given: [&(dyn ToSql + Sync); 11] = [
+        &tenants, &epochs, &ids, &kinds, &parcels, &sequences, &previous, &happened, &created,
+        &states, &dues,
+    ];
+    db.execute(sql, &given).await.map(drop)
+}
+
+/// What an event is about, when that exists already.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Subject {
+    pub(super) parcel: Option<i64>,
+    pub(super) manifest: Option<i64>,
+}
+
+/// Enqueues one event behind the earlier ones of its parcel, whose row is locked.
+pub(super) async fn enqueue(
+    db: &Connection,
+    (tenant, subscription): (Tenant, Subscription),
+    (subject, event): (Subject, &OutboxEvent),
+    now: Millis,
+) -> DbResult<()> {
+    // An earlier one comes first that is itself waiting, or is still tried and has failed fewer than
+    // `RELEASED_AFTER` times.
+    let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, manifest, sequence, \
+         previous, happened_at, created_at, state, due, after_lease) \
+         SELECT $1, coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = $1), 0), $2, $3, $4, \
+         $5, $6, $7, $8, $9, s.state, CASE WHEN s.state = 1 THEN $9::bigint END, \
+         (SELECT last_value FROM lease_numbers) \
+         FROM (SELECT (CASE WHEN NOT $10::boolean THEN 4 WHEN EXISTS \
+         (SELECT 1 FROM living_outbox WHERE parcel = $4 \
+         AND (state = 0 OR (state = 1 AND attempts < $11))) \
+         THEN 0 ELSE 1 END)::smallint AS state) AS s";
+    let event_id = event.event.to_bytes();
+    let given: [&(dyn ToSql + Sync); 11] = [
+        &tenant.number(),
+        &event_id.as_slice(),
+        &i16::from(event.kind.number()),
+        &subject.parcel,
+        &subject.manifest,
+        &event.sequence.map(i64::from),
+        &event.previous.map(|state: State| i16::from(state.number())),
+        &event.at.0,
+        &now.0,
+        &subscription.enabled,
+        &i64::from(RELEASED_AFTER),
+    ];
+    db.execute(sql, &given).await.map(drop)
+}
+
+/// Locks a parcel's row, as all must who enqueue or settle its events.
+pub(super) async fn lock_parcel(db: &Connection, parcel: i64) -> DbResult<()> {
+    let sql = "SELECT id FROM living_parcels WHERE id = $1 FOR NO KEY UPDATE";
+    db.execute(sql, &[&parcel]).await.map(drop)
+}
+
+/// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier one still comes first. The parcel's row
+/// is locked.
+pub(super) async fn release(db: &Connection, parcel: i64, now: Millis) -> DbResult<()> {
+    let sql = "UPDATE outbox SET state = 1, due = $2 \
+         WHERE id = (SELECT id FROM living_outbox WHERE parcel = $1 AND state = 0 \
+         ORDER BY sequence, id LIMIT 1) \
+         AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = $1 AND state = 1 AND attempts < $3)";
+    db.execute(sql, &[&parcel, &now.0, &i64::from(RELEASED_AFTER)]).await.map(drop)
+}
+
+/// The next lease's number.
+pub(super) async fn next_lease(db: &Connection) -> DbResult<i64> {
+    db.value("SELECT nextval('lease_numbers')", &[]).await
+}
+
+/// Logs the attempt with a number at the event in a row of this transaction.
+pub(super) async fn log_attempt(
+    db: &Connection,
+    (row, number): (i64, u32),
+    outcome: &AttemptResult,
+) -> DbResult<()> {
+    let received = outcome.answer.as_ref();
+    let answer = received
+        .map(|received| {
+            received.body_prefix.get(..MAX_ANSWER_BYTES).unwrap_or(&received.body_prefix)
+        })
+        .ok();
+    let sql = "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let given: [&(dyn ToSql + Sync); 7] = [
+        &row,
+        &i64::from(number),
+        &outcome.at.0,
+        &outcome.millis,
+        &received.map(|received| i32::from(received.status)).ok(),
+        &received.err().map(ToString::to_string),
+        &answer,
+    ];
+    db.execute(sql, &given).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::webhooks::DeliveryStatus;
+
+    #[test]
+    fn the_numbers_are_those_of_the_delivery_statuses() {
+        let numbers = [WAITING, READY, DELIVERED, FAILED, HELD];
+        let statuses = [
+            DeliveryStatus::Waiting,
+            DeliveryStatus::Ready,
+            DeliveryStatus::Delivered,
+            DeliveryStatus::Failed,
+            DeliveryStatus::Held,
+        ];
+        for (number, status) in numbers.into_iter().zip(statuses) {
+            assert_eq!(DeliveryStatus::ALL[usize::try_from(number).unwrap()], status);
+        }
+    }
+}

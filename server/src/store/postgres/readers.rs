@@ -1,0 +1,114 @@
+//! A few connections that only read, and the tasks that own them. Reads wait in one queue, and each connection
+//! makes one at a time.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use futures_util::FutureExt;
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::LocalSet,
+};
+
+use super::{
+    call::Call,
+    connection::{Connection, Connector},
+    error::{DbResult, Failure},
+};
+use crate::clock::{is_older, stopwatch};
+
+/// How many reads may wait.
+const MAX_QUEUED_READS: usize = 4_096;
+/// After a connection that failed, the next is tried no sooner: reads are refused meanwhile, at once.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+
+type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
+
+/// The way to the readers, which end with the last of it.
+pub(super) struct Readers(mpsc::Sender<Box<dyn Call>>);
+
+impl Readers {
+    /// Starts their thread: what it does is wait for PostgreSQL.
+    pub(super) fn start(connector: Connector, connections: usize) -> std::io::Result<Self> {
+        let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
+        let waiting = Arc::new(Mutex::new(waiting));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        thread::Builder::new().name("store-readers".to_owned()).spawn(move || {
+            let all = LocalSet::new();
+            for _ in 0..connections {
+                all.spawn_local(serve(connector.clone(), Arc::clone(&waiting)));
+            }
+            runtime.block_on(all);
+        })?;
+        Ok(Self(queue))
+    }
+
+    /// Hands a read over; false when too many wait.
+    pub(super) fn push(&self, read: Box<dyn Call>) -> bool {
+        self.0.try_send(read).is_ok()
+    }
+}
+
+async fn serve(connector: Connector, queue: Queue) {
+    let mut reader = Reader { connector, connection: None, failed: None };
+    loop {
+        let next = queue.lock().await.recv().await;
+        let Some(mut read) = next else { return };
+        let outcome = reader.make(read.as_mut()).await;
+        read.answer(outcome);
+    }
+}
+
+/// A connection, when there is one.
+struct Reader {
+    connector: Connector,
+    connection: Option<Connection>,
+    failed: Option<Instant>,
+}
+
+impl Reader {
+    /// Makes a read. When the connection turns out to have ended, it is made once more on a new one.
+    async fn make(&mut self, read: &mut dyn Call) -> DbResult<()> {
+        let had_connection = self.connection.is_some();
+        match self.try_once(read).await {
+            Err(failure) if failure.is_of_connection() && had_connection => {
+                self.try_once(read).await
+            }
+            made => made,
+        }
+    }
+
+    async fn try_once(&mut self, read: &mut dyn Call) -> DbResult<()> {
+        let connection = self.take().await?;
+        let made = AssertUnwindSafe(read.run(&connection)).catch_unwind().await;
+        let made = made.unwrap_or(Err(Failure::Unanswered));
+        // A read may have opened a transaction; after an error it is ended, or else the connection is.
+        let is_sound = match &made {
+            Ok(()) => !connection.is_closed(),
+            Err(failure) if failure.is_of_connection() => false,
+            Err(_) => connection.run("ROLLBACK").await.is_ok(),
+        };
+        if is_sound {
+            self.connection = Some(connection);
+        }
+        made
+    }
+
+    async fn take(&mut self) -> DbResult<Connection> {
+        if let Some(connection) = self.connection.take()
+            && !connection.is_closed()
+        {
+            return Ok(connection);
+        }
+        if self.failed.is_some_and(|failed| !is_older(failed, RECONNECT_PAUSE)) {
+            return Err(Failure::Unreachable);
+        }
+        let connected = self.connector.connect().await;
+        self.failed = connected.is_err().then(stopwatch);
+        connected
+    }
+}

@@ -1,0 +1,98 @@
+//! Who may sign in to the dashboard, and who has.
+
+use super::{Store, connection::get, pages::ROWS_PER_PAGE};
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRowId,
+        session::{Login, Session},
+    },
+    store::StoreError,
+};
+
+impl Store {
+    pub(crate) async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
+        let account = account.to_owned();
+        self.read(async move |db| {
+            let sql = "SELECT a.id, p.hash FROM accounts AS a \
+                 JOIN dashboard_passwords AS p ON p.account = a.id WHERE a.name = $1";
+            let Some(row) = db.first(sql, &[&account]).await? else { return Ok(None) };
+            Ok(Some(Login { account: AccountRowId(get(&row, 0)?), password: get(&row, 1)? }))
+        })
+        .await
+    }
+
+    pub(crate) async fn set_password(
+        &self,
+        account: AccountRowId,
+        hash: String,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        self.call(async move |db| {
+            let set = "INSERT INTO dashboard_passwords (account, hash, changed_at) \
+                 VALUES ($1, $2, $3) ON CONFLICT (account) DO UPDATE \
+                 SET hash = excluded.hash, changed_at = excluded.changed_at";
+            db.execute(set, &[&account.0, &hash, &now.0]).await?;
+            let end = "DELETE FROM dashboard_sessions WHERE account = $1";
+            db.execute(end, &[&account.0]).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn begin_session(
+        &self,
+        login: Login,
+        session: ([u8; 32], Millis),
+        before: Option<[u8; 32]>,
+    ) -> Result<bool, StoreError> {
+        self.call(async move |db| {
+            if let Some(before) = before {
+                let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
+                db.execute(end, &[&before.as_slice()]).await?;
+            }
+            let (hash, ends_at) = session;
+            // The password's row is locked: a new password on another server ends this session too, or this
+            // one does not begin.
+            let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \
+                 SELECT $1, account, $2 FROM dashboard_passwords WHERE account = $3 AND hash = $4 \
+                 FOR SHARE";
+            let given: super::connection::Given<'_> =
+                &[&hash.as_slice(), &ends_at.0, &login.account.0, &login.password];
+            Ok(db.execute(sql, given).await? == 1)
+        })
+        .await
+    }
+
+    pub(crate) async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
+        let hash = *hash;
+        self.read(async move |db| {
+            let sql = "SELECT s.account, a.name, s.ends_at FROM dashboard_sessions AS s \
+                 JOIN accounts AS a ON a.id = s.account WHERE s.hash = $1";
+            let Some(row) = db.first(sql, &[&hash.as_slice()]).await? else { return Ok(None) };
+            Ok(Some(Session {
+                account: AccountRowId(get(&row, 0)?),
+                name: get(&row, 1)?,
+                ends_at: Millis(get(&row, 2)?),
+            }))
+        })
+        .await
+    }
+
+    pub(crate) async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
+        self.call(async move |db| {
+            let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
+            db.execute(end, &[&hash.as_slice()]).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
+        self.in_pages(async move |db| {
+            let sql = "DELETE FROM dashboard_sessions WHERE hash IN \
+                 (SELECT hash FROM dashboard_sessions WHERE ends_at <= $1 LIMIT $2)";
+            db.execute(sql, &[&now.0, &ROWS_PER_PAGE]).await
+        })
+        .await
+        .map(drop)
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of this engine, and the PostgreSQL that every test of it runs on.
+
+pub(in crate::store) mod cluster;

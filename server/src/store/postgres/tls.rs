@@ -1,0 +1,239 @@
+//! TLS to PostgreSQL by rustls: what tokio-postgres asks of a TLS library, and what `sslmode` checks.
+
+use std::{
+    convert::Infallible,
+    fs, io,
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
+        SignatureScheme,
+        client::{
+            WebPkiServerVerifier,
+            danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        },
+        crypto::{
+            CryptoProvider, aws_lc_rs::default_provider, verify_tls12_signature,
+            verify_tls13_signature,
+        },
+        pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    },
+};
+
+use super::address::{Address, Tls};
+
+/// How connections to one address are encrypted.
+#[derive(Clone)]
+pub(super) struct Encryption(TlsConnector);
+
+impl Encryption {
+    pub(super) fn new(address: &Address) -> Result<Self, String> {
+        let provider = Arc::new(default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let builder = match address.tls {
+            Tls::VerifyFull => {
+                builder.with_root_certificates(roots(address.root_certificates.as_deref())?)
+            }
+            Tls::VerifyCa => {
+                let roots = Arc::new(roots(address.root_certificates.as_deref())?);
+                let full = WebPkiServerVerifier::builder_with_provider(roots, provider);
+                let full = full.build().map_err(|error| error.to_string())?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyHost(full)))
+            }
+            Tls::Disable | Tls::Prefer | Tls::Require => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider)))
+            }
+        };
+        Ok(Self(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
+    }
+}
+
+fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let Some(file) = file else {
+        let (_added, _ignored) = roots
+            .add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+        return Ok(roots);
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        format!("the certificates in {} cannot be read ({error})", file.display())
+    };
+    let text = fs::read(file).map_err(|error| failed(&error))?;
+    for certificate in CertificateDer::pem_slice_iter(&text) {
+        let certificate = certificate.map_err(|error| failed(&error))?;
+        roots.add(certificate).map_err(|error| failed(&error))?;
+    }
+    Ok(roots)
+}
+
+/// `verify-ca`: a known authority's certificate, whichever host's it is.
+#[derive(Debug)]
+struct AnyHost(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyHost {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        host: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.0.verify_server_cert(certificate, chain, host, ocsp, now) {
+            // The name is looked at last, when all else is right.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// `prefer` and `require`: encrypted, to whichever server answers. `libpq` checks no more.
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _chain: &[CertificateDer<'_>],
+        _host: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+impl<S> MakeTlsConnect<S> for Encryption
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    type Stream = Encrypted<S>;
+    type TlsConnect = Handshake;
+    type Error = Infallible;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
+        // It is asked for a Unix socket too, which has no name and no handshake.
+        let host = ServerName::try_from(host.to_owned()).ok();
+        Ok(Handshake { connector: self.0.clone(), host })
+    }
+}
+
+/// A handshake that is to be made.
+pub(super) struct Handshake {
+    connector: TlsConnector,
+    host: Option<ServerName<'static>>,
+}
+
+impl<S> TlsConnect<S> for Handshake
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    type Stream = Encrypted<S>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(async move {
+            let host = self.host.ok_or(io::ErrorKind::InvalidInput)?;
+            let stream = self.connector.connect(host, stream).await?;
+            Ok(Encrypted(Box::pin(stream)))
+        })
+    }
+}
+
+/// An encrypted stream.
+pub(super) struct Encrypted<S>(Pin<Box<tokio_rustls::client::TlsStream<S>>>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        // SCRAM without it is what `channel_binding=prefer` falls back to.
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.as_mut().poll_write(context, buffer)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_shutdown(context)
+    }
+}

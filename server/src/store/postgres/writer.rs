@@ -1,0 +1,390 @@
+//! The writer: one task that owns one connection. It takes all that waits into one transaction, so one
+//! COMMIT serves many orders.
+//!
+//! A COMMIT whose answer was cut off may have been done or not. Each group updates the row of its
+//! connection in `writers`: on a new connection that row says which it was, once the old backend is gone.
+//! Callers are answered only then.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::LocalSet,
+    time::sleep,
+};
+
+use super::{
+    connection::{Connection, Connector},
+    error::{DbResult, Failure},
+    group::{self, Stopped, Verdict, Write},
+    ids::ParcelIds,
+    migrations,
+};
+
+/// Writes that may wait; more are refused.
+const MAX_QUEUED_WRITES: usize = 4_096;
+/// The most writes of one transaction: the first of them waits for the last.
+const MAX_WRITES_PER_COMMIT: usize = 256;
+/// How often a group that met another server's locks is tried again.
+const MAX_CONFLICTS: u32 = 20;
+/// Between two tries to connect.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// Rows of `writers` that no server has written to for so long are deleted.
+const FORGET_WRITERS: &str =
+    "DELETE FROM writers WHERE seen_at < now() - interval '30 days' AND writer <> $1";
+/// The number of the row's last commit goes up by one, or the row is gone and nothing may be committed.
+pub(super) const COUNT_BATCH: &str = "UPDATE writers SET batch = batch + 1, seen_at = now() \
+     WHERE writer = $1 AND batch = $2";
+
+/// What is known of the writer from outside.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    pub(super) is_connected: AtomicBool,
+    pub(super) is_closed: AtomicBool,
+    pub(super) commits: AtomicU64,
+    pub(super) changes: AtomicU64,
+    pub(super) orders: AtomicU64,
+}
+
+/// The way to the writer, which ends with the last of it.
+pub(super) struct Writer {
+    queue: mpsc::Sender<Message>,
+    thread: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Message {
+    /// The first: makes the schema.
+    Prepare([u8; 32], oneshot::Sender<DbResult<[u8; 32]>>),
+    Write(Write),
+    Stop,
+}
+
+/// Why a write was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    /// Too many wait.
+    Full,
+    /// The writer has ended.
+    Stopped,
+}
+
+impl Writer {
+    pub(super) fn start(connector: Connector, health: Arc<Health>) -> std::io::Result<Self> {
+        let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            let session = Session {
+                connector,
+                health,
+                live: None,
+                ids: ParcelIds::default(),
+                is_prepared: false,
+            };
+            LocalSet::new().block_on(&runtime, session.serve(waiting));
+        })?;
+        Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
+    }
+
+    /// Makes the schema and answers the database's secret, which is `fresh` if it is new.
+    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+        let (caller, answer) = oneshot::channel();
+        // A writer that has ended gives no answer.
+        let _ended = self.queue.send(Message::Prepare(fresh, caller)).await;
+        answer.await.unwrap_or(Err(Failure::Unanswered))
+    }
+
+    /// Hands a write over; from here on it completes, even if no caller waits for it.
+    pub(super) fn push(&self, write: Write) -> Result<(), NotTaken> {
+        self.queue.try_send(Message::Write(write)).map_err(|refused| match refused {
+            mpsc::error::TrySendError::Full(_) => NotTaken::Full,
+            mpsc::error::TrySendError::Closed(_) => NotTaken::Stopped,
+        })
+    }
+
+    /// Lets the writer finish what waits, and answers its thread, to be waited for.
+    pub(super) async fn stop(&self) -> Option<JoinHandle<()>> {
+        // A writer that has ended already leaves nothing to wait for.
+        let _ended = self.queue.send(Message::Stop).await;
+        self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+}
+
+/// The life of the writer: connections come and go.
+struct Session {
+    connector: Connector,
+    health: Arc<Health>,
+    live: Option<Live>,
+    ids: ParcelIds,
+    /// Whether the schema is there, without which no connection is of use.
+    is_prepared: bool,
+}
+
+/// A connection with its row of `writers`.
+struct Live {
+    db: Connection,
+    writer: i64,
+    /// The number of its last commit.
+    batch: i64,
+}
+
+impl Session {
+    async fn serve(mut self, mut waiting: mpsc::Receiver<Message>) {
+        loop {
+            let next = tokio::select! {
+                next = waiting.recv() => next,
+                // Without a connection the server is not ready, and gets no requests that would make one.
+                () = sleep(RECONNECT_PAUSE), if self.is_prepared && !self.is_connected() => {
+                    self.try_to_connect().await;
+                    continue;
+                }
+            };
+            let first = match next {
+                Some(Message::Write(first)) => first,
+                Some(Message::Prepare(fresh, caller)) => {
+                    // A caller that has gone needs no answer.
+                    let _gone = caller.send(self.prepare(fresh).await);
+                    continue;
+                }
+                Some(Message::Stop) | None => break,
+            };
+            let mut writes = vec![first];
+            let mut is_last = false;
+            while writes.len() < MAX_WRITES_PER_COMMIT && !is_last {
+                match waiting.try_recv() {
+                    Ok(Message::Write(write)) => writes.push(write),
+                    Ok(Message::Stop) => is_last = true,
+                    Ok(Message::Prepare(..)) | Err(_) => break,
+                }
+            }
+            self.commit(writes).await;
+            if is_last {
+                break;
+            }
+        }
+        self.end().await;
+    }
+
+    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+        let db = self.connector.connect().await?;
+        let secret = migrations::prepare(&db, fresh).await?;
+        self.live = Some(begin(db).await?);
+        self.is_prepared = true;
+        self.health.is_connected.store(true, Ordering::Release);
+        Ok(secret)
+    }
+
+    /// Whether there is a connection, as far as is known.
+    fn is_connected(&self) -> bool {
+        let is_connected = self.live.as_ref().is_some_and(|live| !live.db.is_closed());
+        self.health.is_connected.store(is_connected, Ordering::Release);
+        is_connected
+    }
+
+    /// Does all of `writes` in one transaction, but those that would undo the others' alone, then answers
+    /// each.
+    async fn commit(&mut self, mut writes: Vec<Write>) {
+        let (mut alone, mut conflicts) = (Vec::new(), 0);
+        while !writes.is_empty() {
+            let stopped = match self.transact(&mut writes).await {
+                Ok(verdicts) => {
+                    let later = self.answer(writes, verdicts);
+                    writes = later;
+                    continue;
+                }
+                Err(stopped) => stopped,
+            };
+            match stopped {
+                Stopped::By { at, .. } if writes.len() > 1 => alone.push(writes.remove(at)),
+                Stopped::By { verdict, .. } => {
+                    self.answer(std::mem::take(&mut writes), vec![verdict]);
+                }
+                Stopped::Failed(failure) if failure.is_conflict() && conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
+                    sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
+                }
+                Stopped::Failed(failure) if failure.is_of_connection() => {
+                    tracing::warn!(error = %failure, "writes were not done: no connection");
+                    writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
+                }
+                Stopped::Failed(failure) if writes.len() > 1 => {
+                    // Which of them brought it about is not known: each goes alone.
+                    tracing::warn!(error = %failure, "a group of writes was rolled back");
+                    alone.append(&mut writes);
+                }
+                Stopped::Failed(failure) => {
+                    tracing::error!(error = %failure, "a write failed and was undone");
+                    writes.drain(..).for_each(|write| write.fail());
+                }
+            }
+            if writes.is_empty()
+                && let Some(next) = alone.pop()
+            {
+                writes.push(next);
+            }
+        }
+        for write in alone {
+            Box::pin(self.commit(vec![write])).await;
+        }
+    }
+
+    /// Answers what is settled; answers what is to be tried again.
+    fn answer(&self, writes: Vec<Write>, verdicts: Vec<Verdict>) -> Vec<Write> {
+        let (mut later, mut changes, mut orders) = (Vec::new(), 0, 0);
+        for (write, verdict) in writes.into_iter().zip(verdicts) {
+            if matches!(verdict, Verdict::Later) {
+                later.push(write);
+                continue;
+            }
+            if verdict.is_kept() {
+                changes += 1;
+                orders += write.orders();
+            }
+            write.answer(verdict);
+        }
+        if changes > 0 {
+            self.health.commits.fetch_add(1, Ordering::Relaxed);
+            self.health.changes.fetch_add(changes, Ordering::Relaxed);
+            self.health.orders.fetch_add(orders, Ordering::Relaxed);
+        }
+        later
+    }
+
+    /// One transaction. `Ok` only when it is known to be committed.
+    async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
+        let mut live = self.connection().await.map_err(Stopped::Failed)?;
+        let done = group::write(&live.db, &mut self.ids, writes).await;
+        let verdicts = match done {
+            Ok(verdicts) => match count_batch(&live).await {
+                Ok(()) => Ok(verdicts),
+                Err(failure) => Err(Stopped::Failed(failure)),
+            },
+            Err(stopped) => Err(stopped),
+        };
+        let verdicts = match verdicts {
+            Ok(verdicts) => verdicts,
+            Err(stopped) => {
+                if live.db.run("ROLLBACK").await.is_ok() {
+                    self.live = Some(live);
+                }
+                return Err(stopped);
+            }
+        };
+        // Every statement's answer was read and none was an error, so the transaction is not aborted: a
+        // COMMIT of an aborted one would answer ROLLBACK without an error.
+        let committed = live.db.run("COMMIT").await;
+        match committed {
+            Ok(()) => {
+                live.batch += 1;
+                self.live = Some(live);
+                Ok(verdicts)
+            }
+            Err(failure) if !failure.is_of_connection() => {
+                // PostgreSQL says itself that it was not done.
+                self.live = Some(live);
+                Err(Stopped::Failed(failure))
+            }
+            Err(failure) => {
+                tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
+                if self.was_committed(&live).await {
+                    Ok(verdicts)
+                } else {
+                    Err(Stopped::Failed(Failure::Unreachable))
+                }
+            }
+        }
+    }
+
+    /// Whether the commit after `lost.batch` was done. It is asked until there is an answer: till then no
+    /// caller can be answered, and no other write is taken.
+    async fn was_committed(&mut self, lost: &Live) -> bool {
+        loop {
+            match self.connector.connect().await {
+                Ok(db) => match settle(&db, lost).await {
+                    Ok(was_committed) => {
+                        self.live = begin(db).await.ok();
+                        return was_committed;
+                    }
+                    Err(failure) => {
+                        tracing::warn!(error = %failure, "the outcome of a COMMIT is not known yet");
+                    }
+                },
+                Err(failure) => {
+                    self.health.is_connected.store(false, Ordering::Release);
+                    tracing::warn!(error = %failure, "the outcome of a COMMIT is not known yet");
+                }
+            }
+            sleep(RECONNECT_PAUSE).await;
+        }
+    }
+
+    /// The connection, opened if need be.
+    async fn connection(&mut self) -> DbResult<Live> {
+        if let Some(live) = self.live.take()
+            && !live.db.is_closed()
+        {
+            return Ok(live);
+        }
+        let live = begin(self.connector.connect().await?).await?;
+        self.health.is_connected.store(true, Ordering::Release);
+        Ok(live)
+    }
+
+    async fn try_to_connect(&mut self) {
+        match self.connection().await {
+            Ok(live) => self.live = Some(live),
+            Err(failure) => tracing::warn!(error = %failure, "no connection to the database"),
+        }
+    }
+
+    async fn end(&mut self) {
+        self.health.is_closed.store(true, Ordering::Release);
+        if let Some(live) = self.live.take() {
+            // What is left of it is deleted in a month.
+            let _left =
+                live.db.execute("DELETE FROM writers WHERE writer = $1", &[&live.writer]).await;
+        }
+    }
+}
+
+/// Gives a new connection its row.
+async fn begin(db: Connection) -> DbResult<Live> {
+    // From the database's own randomness: no two connections of any server have the same.
+    let writer = db
+        .value(
+            "INSERT INTO writers (writer, batch, pid) \
+             VALUES (('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint, 0, $1) \
+             RETURNING writer",
+            &[&db.pid()],
+        )
+        .await?;
+    db.execute(FORGET_WRITERS, &[&writer]).await?;
+    Ok(Live { db, writer, batch: 0 })
+}
+
+async fn count_batch(live: &Live) -> DbResult<()> {
+    if live.db.execute(COUNT_BATCH, &[&live.writer, &live.batch]).await? == 1 {
+        return Ok(());
+    }
+    Err(Failure::Unsuitable("another server has ended this one's connection".to_owned()))
+}
+
+/// Says whether the lost connection's last COMMIT was done. Asking again answers the same: its row is left
+/// where it is.
+async fn settle(db: &Connection, lost: &Live) -> DbResult<bool> {
+    // It may hang in a network that lost its packets. Ending it needs no privilege: it is our own role's.
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE pid = $1 AND application_name = current_setting('application_name') \
+         AND usename = current_user";
+    db.execute(end, &[&lost.db.pid()]).await?;
+    // The old transaction has updated the row: this waits until it has ended, one way or the other.
+    let last = "SELECT batch FROM writers WHERE writer = $1 FOR UPDATE";
+    let last: i64 = db.value(last, &[&lost.writer]).await?;
+    Ok(last > lost.batch)
+}
