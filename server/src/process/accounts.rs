@@ -47,7 +47,7 @@ pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
 
 async fn create(options: CreateAccount) -> Result<(), Failure> {
     let ids = Ids::random();
-    let store = open(&options.database, &ids)?;
+    let store = open(&options.database, &ids).await?;
     let secrets = secrets(&store)?;
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
@@ -60,7 +60,7 @@ async fn create(options: CreateAccount) -> Result<(), Failure> {
 }
 
 async fn list(options: ListKeys) -> Result<(), Failure> {
-    let accounts = open_existing(&options.database)?.accounts().await?;
+    let accounts = open_existing(&options.database).await?.accounts().await?;
     if options.json {
         print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>())?;
     } else {

@@ -34,11 +34,13 @@ fn target(text: &str) -> Result<PathBuf, String> {
     match parse_database(text)? {
         Database::File(file) => Ok(file),
         Database::Memory => Err("expected a file, not a database in memory".to_owned()),
+        #[cfg(feature = "postgres")]
+        Database::Postgres(_) => Err("expected a file".to_owned()),
     }
 }
 
-pub(super) fn run(options: &Backup) -> Result<(), Failure> {
-    let bytes = open_existing(&options.database)?.backup(&options.file)?;
+pub(super) async fn run(options: &Backup) -> Result<(), Failure> {
+    let bytes = open_existing(&options.database).await?.backup(&options.file)?;
     let file = options.file.display().to_string();
     if options.json {
         print::json(&json!({ "file": file, "bytes": bytes }))?;

@@ -62,7 +62,7 @@ pub(super) async fn run(command: Carriers) -> Result<(), Failure> {
 
 async fn create(options: CreateCarrierKey) -> Result<(), Failure> {
     let ids = Ids::random();
-    let store = open(&options.database, &ids)?;
+    let store = open(&options.database, &ids).await?;
     let secrets = secrets(&store)?;
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (environment, now) = (Environment::from(options.environment), SystemClock.now());

@@ -95,7 +95,7 @@ impl Kind for AdminScope {
 
 /// Lists a kind without its secrets.
 pub(super) async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database)?.credentials::<K>().await?;
+    let records = open_existing(&options.database).await?.credentials::<K>().await?;
     let now = SystemClock.now();
     if options.json {
         print::json(&records.iter().map(|record| K::view(record, now)).collect::<Vec<_>>())?;
@@ -111,7 +111,7 @@ pub(super) async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
 
 /// Revokes the one with an id.
 pub(super) async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
-    let (store, now) = (open_existing(&options.database)?, SystemClock.now());
+    let (store, now) = (open_existing(&options.database).await?, SystemClock.now());
     let record = store.revoke_credential::<K>(&id, now).await?.ok_or_else(|| K::unknown(id))?;
     if options.json {
         print::json(&K::view(&record, now))?;

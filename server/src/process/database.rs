@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 use super::Failure;
+#[cfg(feature = "postgres")]
+use crate::store::Address;
 use crate::{ids::Ids, store::Store};
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {
-    /// The database: `sqlite:FILE`, or `sqlite::memory:` for a temporary one.
+    /// The database: `sqlite:FILE`, `sqlite::memory:` for a temporary one, or
+    /// `postgres://USER@HOST:PORT/NAME` for several servers. The password comes from PGPASSWORD or
+    /// a password file.
     #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = parse_database)]
     pub(super) database: Database,
 }
@@ -19,31 +23,46 @@ pub(super) struct DatabaseArg {
 pub(super) enum Database {
     Memory,
     File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Postgres(Address),
 }
 
 pub(super) fn parse_database(text: &str) -> Result<Database, String> {
+    #[cfg(feature = "postgres")]
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return Address::parse(text).map(Database::Postgres).map_err(|error| error.to_string());
+    }
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),
         Some(file) if !matches!(file, "" | "//") => {
             Ok(Database::File(file.strip_prefix("//").unwrap_or(file).into()))
         }
-        Some(_) | None => Err("expected sqlite:FILE or sqlite::memory:".to_owned()),
+        Some(_) | None => {
+            Err("expected sqlite:FILE, sqlite::memory: or postgres://USER@HOST:PORT/NAME"
+                .to_owned())
+        }
     }
 }
 
 /// Opens the database, and makes it where it is not there yet.
-pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
+pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
     match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
+        #[cfg(feature = "postgres")]
+        Database::Postgres(address) => {
+            Ok(Store::connect_for_admin(address.clone(), ids.array()).await?)
+        }
     }
 }
 
 /// A database that is there: looking into one must not make it.
-pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
+pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
-        Database::File(_) | Database::Memory => open(database, &Ids::random()),
+        Database::File(_) | Database::Memory => open(database, &Ids::random()).await,
+        #[cfg(feature = "postgres")]
+        Database::Postgres(_) => open(database, &Ids::random()).await,
     }
 }
 
@@ -58,6 +77,6 @@ mod tests {
         assert_eq!(parse_database("sqlite::memory:"), Ok(Database::Memory));
         assert_eq!(parse_database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
         assert!(parse_database("sqlite://").is_err());
-        assert!(parse_database("postgres://x").is_err() && parse_database("sqlite:").is_err());
+        assert!(parse_database("mysql://x").is_err() && parse_database("sqlite:").is_err());
     }
 }

@@ -38,7 +38,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
     }
     let countries = countries(&options.countries)?;
     let ids = Ids::random();
-    let store = open(&options.database, &ids)?;
+    let store = open(&options.database, &ids).await?;
     let request = NewKeyRequest {
         account: options.account,
         environment: options.environment.into(),
@@ -60,7 +60,7 @@ async fn create(options: CreateKey) -> Result<(), Failure> {
 
 async fn rotate(options: RotateKey) -> Result<(), Failure> {
     let RotateKey { which: RevokeKey { options, id }, overlap } = options;
-    let store = open_existing(&options.database)?;
+    let store = open_existing(&options.database).await?;
     let (secrets, ids, now) = (secrets(&store)?, Ids::random(), SystemClock.now());
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (key, record) = match issuer.rotate(&id, overlap, now).await? {

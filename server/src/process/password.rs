@@ -33,7 +33,7 @@ pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
         return Err(Failure::WeakPassword);
     }
     let (ids, now) = (Ids::random(), SystemClock.now());
-    let store = open(&options.database, &ids)?;
+    let store = open(&options.database, &ids).await?;
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
     let account = store.account(&options.name, named("acc", ids.ulid(now)), now).await?;
     store.set_password(account, hash, now).await?;

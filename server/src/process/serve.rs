@@ -49,6 +49,8 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let store = match &options.database.database {
         Database::Memory => Store::memory(ids.array())?,
         Database::File(path) => Store::open(path, ids.array())?,
+        #[cfg(feature = "postgres")]
+        Database::Postgres(address) => Store::connect(address.clone(), ids.array()).await?,
     };
     // Bound before anything else is made: a port in use must leave no half-started server, and the ports that
     // were picked (`:0`) stand in the base URLs below. Nothing is accepted yet.
@@ -57,7 +59,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
     // Asked before the first key is made, after which no database is new.
-    let is_new = store.is_new().await?;
+    let is_new = store.claim_new().await?;
     let clock = Arc::new(GuardedClock::new());
     let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));

@@ -58,7 +58,7 @@ pub(super) async fn run(command: Tokens) -> Result<(), Failure> {
 
 async fn create(options: CreateToken) -> Result<(), Failure> {
     let ids = Ids::random();
-    let store = open(&options.database, &ids)?;
+    let store = open(&options.database, &ids).await?;
     let secrets = secrets(&store)?;
     let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
     let (token, record) = issuer.issue_admin_token(options.name, SystemClock.now()).await?;

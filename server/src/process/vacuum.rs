@@ -8,6 +8,8 @@ use super::{
     database::{Database, DatabaseArg},
     print,
 };
+#[cfg(feature = "postgres")]
+use crate::store::StoreError;
 use crate::{ids::Ids, store::Store};
 
 #[derive(Debug, ClapArgs)]
@@ -24,6 +26,10 @@ pub(super) fn run(options: &Vacuum) -> Result<(), Failure> {
         Database::Memory => return Err(Failure::MemoryOnly),
         Database::File(file) if !file.exists() => return Err(Failure::NoDatabase(file.clone())),
         Database::File(file) => file,
+        #[cfg(feature = "postgres")]
+        Database::Postgres(address) => {
+            return Err(StoreError::OnlyFiles { database: address.to_string() }.into());
+        }
     };
     let name = file.display().to_string();
     let held = Store::to_vacuum(file, Ids::random().array())?;

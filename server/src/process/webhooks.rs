@@ -42,7 +42,7 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
 
 async fn set(options: SetWebhook) -> Result<(), Failure> {
     let (which, ids, now) = (options.which, Ids::random(), SystemClock.now());
-    let store = open(&which.database, &ids)?;
+    let store = open(&which.database, &ids).await?;
     let account = store.account(&which.account, named("acc", ids.ulid(now)), now).await?;
     let environment = Environment::from(which.environment);
     let allowed = Allowance {
@@ -121,7 +121,7 @@ async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
 
 /// The database, and the tenant whose webhook is meant.
 async fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
-    let store = open_existing(&which.database)?;
+    let store = open_existing(&which.database).await?;
     let account = store.account_named(&which.account).await?.ok_or(EndpointError::None)?;
     Ok((store, Tenant { account, environment: which.environment.into() }))
 }

@@ -15,6 +15,11 @@ impl Store {
         self.read(|db| db.query_row(sql, [], |row| row.get(0)))
     }
 
+    /// True for the one caller that is to furnish a new database. Of a file that is its one server.
+    pub async fn claim_new(&self) -> Result<bool, StoreError> {
+        self.is_new().await
+    }
+
     /// The account with a name; it is made, as `public_id`, if there is none.
     pub async fn account(
         &self,

@@ -56,6 +56,9 @@ methods! {
     /// Whether the database has no account yet.
     pub async fn is_new(&self) -> Result<bool, StoreError>;
 
+    /// True for the one caller that is to furnish a new database, however many servers start on it at once.
+    pub async fn claim_new(&self) -> Result<bool, StoreError>;
+
     /// The account with a name; it is made, as `public_id`, if there is none.
     pub async fn account(&self, name: &str, public_id: String, now: Millis) -> Result<AccountRowId, StoreError>;
 

@@ -16,7 +16,7 @@ mod sqlite;
 use std::{fmt, path::Path, time::Instant};
 
 #[cfg(feature = "postgres")]
-pub(crate) use self::postgres::StoredScope;
+pub(crate) use self::postgres::{Address, StoredScope};
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
 pub(crate) use self::sqlite::{
@@ -69,6 +69,21 @@ impl Store {
     /// A database in memory, which ends with the last clone of the store.
     pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         sqlite::Store::memory(fresh_secret).map(Self::from)
+    }
+
+    /// Connects to a database of PostgreSQL, and makes its schema if it is empty.
+    #[cfg(feature = "postgres")]
+    pub async fn connect(address: Address, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
+        postgres::Store::connect(address, fresh_secret).await.map(Self::from)
+    }
+
+    /// The same for a command that works beside the servers.
+    #[cfg(feature = "postgres")]
+    pub async fn connect_for_admin(
+        address: Address,
+        fresh_secret: [u8; 32],
+    ) -> Result<Self, StoreError> {
+        postgres::Store::connect_for_admin(address, fresh_secret).await.map(Self::from)
     }
 
     /// Takes hold of a database file that is to be rewritten: it is ours, and no server uses it

@@ -182,7 +182,7 @@ async fn wrong_arguments_say_what_would_be_right() {
     let table: [(&[&str], &str); 23] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
         (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
-        (&["serve", "--database", "postgres://x"], "sqlite:FILE"),
+        (&["serve", "--database", "mysql://x"], "sqlite:FILE"),
         (
             &["keys", "create", "--environment", "test", "--name", "x", "--countries", "*"],
             "sandbox",

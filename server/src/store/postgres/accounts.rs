@@ -15,6 +15,16 @@ impl Store {
         self.read(async move |db| db.value(sql, &[]).await).await
     }
 
+    /// Of servers that start at once, one makes the first account and shows its keys.
+    pub(crate) async fn claim_new(&self) -> Result<bool, StoreError> {
+        self.call(async |db| {
+            let sql = "INSERT INTO meta (name, value) SELECT 'claimed', ''::bytea \
+                 WHERE NOT EXISTS (SELECT 1 FROM accounts) ON CONFLICT DO NOTHING";
+            Ok(db.execute(sql, &[]).await? == 1)
+        })
+        .await
+    }
+
     pub(crate) async fn account(
         &self,
         name: &str,

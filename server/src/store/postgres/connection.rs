@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{Mutex, PoisonError},
 };
 
@@ -178,6 +179,12 @@ impl Connection {
         let mut statements = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
         statements.insert(sql.into(), statement.clone());
         Ok(statement)
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("pid", &self.pid).finish_non_exhaustive()
     }
 }
 

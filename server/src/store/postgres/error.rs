@@ -5,7 +5,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use crate::store::{StoreError, sqlite::EngineError};
 
 /// What a call of the database answers.
-pub type DbResult<T> = Result<T, Failure>;
+pub(super) type DbResult<T> = Result<T, Failure>;
 
 /// Why a call of the database failed.
 #[derive(Debug)]

@@ -78,7 +78,8 @@ impl Store {
         shares: Vec<(Tenant, usize)>,
         now: Millis,
     ) -> Result<LeasedBatch, StoreError> {
-        let leased = self.call(async move |db| lease(db, &shares, now).await).await?;
+        let server = self.0.server;
+        let leased = self.call(async move |db| lease(db, (&shares, server), now).await).await?;
         for tenant in &leased.switched_off {
             self.hold(*tenant).await?;
         }
@@ -95,26 +96,34 @@ impl Store {
         .await
     }
 
+    /// Ends those of this server alone: another's are alive, or end by their time.
     pub(crate) async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
+        let server = self.0.server;
         self.in_pages(async move |db| {
             let sql = "UPDATE outbox SET leased = false, \
                  due = CASE WHEN due IS NOT NULL THEN $1::bigint END \
-                 WHERE id IN (SELECT id FROM living_outbox WHERE leased LIMIT $2)";
-            db.execute(sql, &[&now.0, &ROWS_PER_PAGE]).await
+                 WHERE id IN (SELECT id FROM living_outbox \
+                 WHERE leased AND leased_by = $3 LIMIT $2)";
+            db.execute(sql, &[&now.0, &ROWS_PER_PAGE, &server]).await
         })
         .await
         .map(drop)
     }
 }
 
-async fn lease(db: &Connection, shares: &[(Tenant, usize)], now: Millis) -> DbResult<LeasedBatch> {
+async fn lease(
+    db: &Connection,
+    (shares, server): (&[(Tenant, usize)], i64),
+    now: Millis,
+) -> DbResult<LeasedBatch> {
     let number = outbox::next_lease(db).await?;
     let mut leased = LeasedBatch::default();
     for (tenant, most) in shares {
         match endpoints::find(db, *tenant).await {
             Ok(Some(endpoint)) if endpoint.disabled.is_none() => {
                 let endpoint = Arc::new(endpoint);
-                lease_of(db, (&endpoint, *most, number), now, &mut leased).await?;
+                let which = (*most, number, server);
+                lease_of(db, &endpoint, (which, now), &mut leased).await?;
             }
             // It was turned off or removed meanwhile.
             Ok(_) => {}
@@ -132,20 +141,21 @@ async fn lease(db: &Connection, shares: &[(Tenant, usize)], now: Millis) -> DbRe
 /// at this moment is passed over: no two servers have the same event, and none waits for the other.
 async fn lease_of(
     db: &Connection,
-    (endpoint, most, number): (&Arc<Endpoint>, usize, i64),
-    now: Millis,
+    endpoint: &Arc<Endpoint>,
+    ((most, number, server), now): ((usize, i64, i64), Millis),
     leased: &mut LeasedBatch,
 ) -> DbResult<()> {
     let tenant = endpoint.tenant;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let sql = "WITH next AS (SELECT id FROM living_outbox WHERE tenant = $1 AND due <= $2 \
          ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED), \
-         mine AS (UPDATE outbox AS o SET leased = true, lease = $5, due = $4, \
+         mine AS (UPDATE outbox AS o SET leased = true, leased_by = $6, \
+         lease = $5, due = $4, \
          first_attempt = coalesce(first_attempt, $2) FROM next WHERE o.id = next.id \
          RETURNING o.event_id, o.kind, o.parcel, o.manifest, o.sequence, o.previous, \
          o.happened_at, o.attempts, o.id) SELECT * FROM mine ORDER BY id";
-    let given: [&(dyn ToSql + Sync); 5] =
-        [&tenant.number(), &now.0, &most, &now.plus(LEASE).0, &number];
+    let given: [&(dyn ToSql + Sync); 6] =
+        [&tenant.number(), &now.0, &most, &now.plus(LEASE).0, &number, &server];
     for row in &db.all(sql, &given).await? {
         match read_lease(row, tenant, number) {
             Ok(lease) => leased.events.push((Arc::clone(endpoint), lease)),

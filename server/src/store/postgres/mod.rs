@@ -53,7 +53,7 @@ use std::{
 
 use tokio::sync::{Notify, oneshot};
 
-pub(crate) use self::address::{Address, AddressError};
+pub(crate) use self::address::Address;
 pub(crate) use self::credentials::StoredScope;
 use self::{
     connection::{Connection, Connector},
@@ -81,6 +81,8 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     name: String,
     secret: [u8; 32],
+    /// This process among the servers, as long as it lives.
+    server: i64,
     writer: Writer,
     readers: Readers,
     health: Arc<Health>,
@@ -130,10 +132,11 @@ impl Store {
             .and_then(|writer| Ok((writer, Readers::start(connector, readers)?)));
         let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
-        let secret = writer.prepare(fresh_secret).await.map_err(failed)?;
+        let (secret, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         Ok(Self(Arc::new(Inner {
             name,
             secret,
+            server,
             writer,
             readers,
             health,

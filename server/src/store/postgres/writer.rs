@@ -61,7 +61,7 @@ pub(super) struct Writer {
 
 enum Message {
     /// The first: makes the schema.
-    Prepare([u8; 32], oneshot::Sender<DbResult<[u8; 32]>>),
+    Prepare([u8; 32], oneshot::Sender<DbResult<([u8; 32], i64)>>),
     Write(Write),
     Stop,
 }
@@ -92,8 +92,9 @@ impl Writer {
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
     }
 
-    /// Makes the schema and answers the database's secret, which is `fresh` if it is new.
-    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+    /// Makes the schema and answers the database's secret, which is `fresh` if it is new, and the number of
+    /// the first connection, which no other server has.
+    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let (caller, answer) = oneshot::channel();
         // A writer that has ended gives no answer.
         let _ended = self.queue.send(Message::Prepare(fresh, caller)).await;
@@ -171,13 +172,15 @@ impl Session {
         self.end().await;
     }
 
-    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let db = self.connector.connect().await?;
         let secret = migrations::prepare(&db, fresh).await?;
-        self.live = Some(begin(db).await?);
+        let live = begin(db).await?;
+        let server = live.writer;
+        self.live = Some(live);
         self.is_prepared = true;
         self.health.is_connected.store(true, Ordering::Release);
-        Ok(secret)
+        Ok((secret, server))
     }
 
     /// Whether there is a connection, as far as is known.
@@ -236,22 +239,21 @@ impl Session {
 
     /// Answers what is settled; answers what is to be tried again.
     fn answer(&self, writes: Vec<Write>, verdicts: Vec<Verdict>) -> Vec<Write> {
-        let (mut later, mut changes, mut orders) = (Vec::new(), 0, 0);
-        for (write, verdict) in writes.into_iter().zip(verdicts) {
-            if matches!(verdict, Verdict::Later) {
-                later.push(write);
-                continue;
-            }
-            if verdict.is_kept() {
-                changes += 1;
-                orders += write.orders();
-            }
-            write.answer(verdict);
-        }
+        let kept = writes.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_kept());
+        let (changes, orders) = kept
+            .fold((0, 0), |(changes, orders), (write, _)| (changes + 1, orders + write.orders()));
+        // Before the first answer: who has it may look at the counts.
         if changes > 0 {
             self.health.commits.fetch_add(1, Ordering::Relaxed);
             self.health.changes.fetch_add(changes, Ordering::Relaxed);
             self.health.orders.fetch_add(orders, Ordering::Relaxed);
+        }
+        let mut later = Vec::new();
+        for (write, verdict) in writes.into_iter().zip(verdicts) {
+            match verdict {
+                Verdict::Later => later.push(write),
+                verdict => write.answer(verdict),
+            }
         }
         later
     }
@@ -380,8 +382,8 @@ async fn count_batch(live: &Live) -> DbResult<()> {
 async fn settle(db: &Connection, lost: &Live) -> DbResult<bool> {
     // It may hang in a network that lost its packets. Ending it needs no privilege: it is our own role's.
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-         WHERE pid = $1 AND application_name = current_setting('application_name') \
-         AND usename = current_user";
+         WHERE pid = $1 AND datname = current_database() AND usename = current_user \
+         AND application_name = current_setting('application_name')";
     db.execute(end, &[&lost.db.pid()]).await?;
     // The old transaction has updated the row: this waits until it has ended, one way or the other.
     let last = "SELECT batch FROM writers WHERE writer = $1 FOR UPDATE";

@@ -24,8 +24,8 @@ use crate::{
     },
 };
 
-pub(super) const NOW: Millis = Millis(1_768_057_500_000);
-pub(super) const SECRET: [u8; 32] = [9; 32];
+pub(in crate::store) const NOW: Millis = Millis(1_768_057_500_000);
+pub(in crate::store) const SECRET: [u8; 32] = [9; 32];
 const PANIC: Millis = Millis(i64::MIN);
 
 /// The hook by which a test makes `apply` panic.
@@ -61,7 +61,7 @@ macro_rules! mode {
 mod accounts;
 mod carriers;
 mod lists;
-pub(super) mod webhooks;
+pub(in crate::store) mod webhooks;
 
 fn file() -> (Store, TempDir) {
     let folder = TempDir::new().unwrap();
@@ -538,7 +538,7 @@ fn no_error_and_no_debug_shows_a_row() {
     assert_eq!(format!("{store:?}"), "Store { file: \":memory:\", .. }");
 }
 
-pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
+pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
     let jobs = all
         .into_iter()
         .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
@@ -550,20 +550,20 @@ pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitO
 
 const UNKNOWN: ParcelRowId = ParcelRowId(4_711);
 
-pub(super) fn sandbox(account: i64) -> Tenant {
+pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
 }
 
-pub(super) fn production(account: i64) -> Tenant {
+pub(in crate::store) fn production(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Production }
 }
 
-pub(super) fn nothing() -> Changes {
+pub(in crate::store) fn nothing() -> Changes {
     Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops: Vec::new() }
 }
 
 /// These operations on a parcel as it was seen.
-pub(super) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
+pub(in crate::store) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
     Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
 }
 
@@ -580,7 +580,7 @@ fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
 }
 
 /// The creation of an order under the key that `number` stands for.
-pub(super) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
+pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
         id: ulid(tracking_number),
         tenant,
@@ -652,12 +652,12 @@ fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
     }
 }
 
-pub(super) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
+pub(in crate::store) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
     Op::Move { parcel: parcel.key, event: event(parcel, state, after) }
 }
 
 /// Creates a parcel without an idempotency key.
-pub(super) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
+pub(in crate::store) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
     let changes = Changes { idempotency_record: None, ..create(tenant, number, 0) };
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     find(store, tenant.environment, number).await.unwrap()
@@ -668,7 +668,7 @@ async fn find(store: &Store, environment: Environment, number: &str) -> Option<P
 }
 
 /// The sandbox parcel with a number.
-pub(super) async fn row(store: &Store, number: &str) -> Option<ParcelRow> {
+pub(in crate::store) async fn row(store: &Store, number: &str) -> Option<ParcelRow> {
     find(store, Environment::Sandbox, number).await
 }
 

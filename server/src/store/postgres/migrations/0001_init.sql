@@ -265,7 +265,7 @@ SELECT nextval('lease_numbers');
 -- What is to be sent, written with the change that it reports. Its words are read from the parcel or the
 -- manifest when it is sent.
 -- state: 0 waits for an earlier event of its parcel, 1 is ready at `due`, 2 delivered, 3 failed, 4 held.
--- leased: it is being sent, and may be taken again at `due`. after_lease: what was leased until then was
+-- leased: it is being sent by a server (`leased_by`), and may be taken again at `due`. after_lease: what was leased until then was
 -- another row.
 CREATE TABLE outbox (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -285,7 +285,8 @@ CREATE TABLE outbox (
     kind          smallint NOT NULL,
     previous      smallint,
     state         smallint NOT NULL,
-    leased        boolean NOT NULL DEFAULT false
+    leased        boolean NOT NULL DEFAULT false,
+    leased_by     bigint
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX outbox_due ON outbox (tenant, due) WHERE due IS NOT NULL;
 CREATE INDEX outbox_parcel ON outbox (parcel, sequence) WHERE parcel IS NOT NULL;

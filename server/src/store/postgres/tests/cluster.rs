@@ -93,6 +93,17 @@ pub(in crate::store) fn database() -> Option<Address> {
     Some(Address::parse(&url).unwrap())
 }
 
+/// What an operator does to a database, by `psql`.
+pub(in crate::store) fn run_sql(address: &Address, sql: &str) {
+    let Some(cluster) = CLUSTER.as_ref() else { return };
+    let name = address.config.get_dbname().unwrap();
+    let done = Command::new(cluster.programs.join("psql"))
+        .args(["-q", "-t", "-h", &cluster.folder, "-U", "parcelo", "-d", name, "-c", sql])
+        .stdout(Stdio::null())
+        .status();
+    assert!(done.unwrap().success());
+}
+
 /// An empty store; none where PostgreSQL is not installed.
 pub(in crate::store) async fn open(secret: [u8; 32]) -> Option<Store> {
     Some(Store::connect(database()?, secret).await.unwrap())

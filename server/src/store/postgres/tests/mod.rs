@@ -1,3 +1,4 @@
 //! Tests of this engine, and the PostgreSQL that every test of it runs on.
 
 pub(in crate::store) mod cluster;
+mod servers;

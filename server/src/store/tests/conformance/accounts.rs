@@ -20,9 +20,9 @@ promises!(
 );
 
 async fn an_account_is_made_once(store: Store) {
-    assert!(store.is_new().await.unwrap());
+    assert!(store.is_new().await.unwrap() && store.claim_new().await.unwrap());
     let one = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
-    assert!(!store.is_new().await.unwrap());
+    assert!(!store.is_new().await.unwrap() && !store.claim_new().await.unwrap());
     assert_eq!(store.account("default", "acc_2".to_owned(), NOW).await.unwrap(), one);
     assert_ne!(store.account("other", "acc_3".to_owned(), NOW).await.unwrap(), one);
     assert_eq!(store.secret(), SECRET);

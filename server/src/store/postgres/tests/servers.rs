@@ -1,0 +1,208 @@
+//! Several servers on one database: whatever one server promises, two together keep.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::sync::Barrier;
+
+use super::cluster::{database, run_sql};
+use crate::{
+    domain::{
+        State,
+        webhooks::{LEASE, RetryDecision},
+    },
+    store::{
+        CommitOutcome, Store,
+        sqlite::tests::conformance::{
+            NOW, SECRET, create, made, moved, on, row, sandbox,
+            webhooks::{endpoint, enqueue, lease, outcome},
+        },
+    },
+};
+
+/// Ends the connections that write to a database.
+const END_WRITERS: &str = "SELECT pg_terminate_backend(w.pid) FROM writers AS w \
+     JOIN pg_stat_activity AS a ON a.pid = w.pid AND a.datname = current_database()";
+
+/// Two servers on a database of their own; none where PostgreSQL is not installed.
+async fn two() -> Option<[Store; 2]> {
+    let address = database()?;
+    let one = Store::connect(address.clone(), SECRET).await.unwrap();
+    let other = Store::connect(address, [1; 32]).await.unwrap();
+    Some([one, other])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_start_at_once_make_one_schema_one_secret_and_one_account() {
+    let Some(address) = database() else { return };
+    let starts = (1..=4).map(|number| Store::connect(address.clone(), [number; 32]));
+    let stores: Vec<_> = join_all(starts).await.into_iter().map(Result::unwrap).collect();
+    assert!(stores.iter().all(|store| store.secret() == stores[0].secret()));
+    let claims = join_all(stores.iter().map(Store::claim_new)).await;
+    assert_eq!(claims.into_iter().filter(|claim| *claim.as_ref().unwrap()).count(), 1);
+    let accounts = stores
+        .iter()
+        .zip(1..)
+        .map(|(store, number): (_, u8)| store.account("default", format!("acc_{number}"), NOW));
+    let accounts: Vec<_> = join_all(accounts).await.into_iter().map(Result::unwrap).collect();
+    assert!(accounts.iter().all(|account| *account == accounts[0]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
+    let Some(stores) = two().await else { return };
+    for round in 0..10 {
+        let barrier = Arc::new(Barrier::new(64));
+        let tasks = (0..64).map(|place| {
+            let (store, barrier) = (stores[place % 2].clone(), Arc::clone(&barrier));
+            let changes = create(sandbox(1), &format!("SB-ROUND-{round:04}"), round);
+            tokio::spawn(async move {
+                barrier.wait().await;
+                store.commit(changes).await
+            })
+        });
+        let answers: Vec<_> =
+            join_all(tasks.collect::<Vec<_>>()).await.into_iter().map(Result::unwrap).collect();
+        let is_first = |answer: &&CommitOutcome| **answer == CommitOutcome::Committed;
+        let is_replay =
+            |answer: &&CommitOutcome| matches!(answer, CommitOutcome::IdempotencyTaken(_));
+        assert_eq!(answers.iter().filter(is_first).count(), 1, "{answers:?}");
+        assert_eq!(answers.iter().filter(is_replay).count(), 63);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_of_many_numbers_on_two_servers_never_wait_for_each_other_for_ever() {
+    let Some(stores) = two().await else { return };
+    stores[0].set_endpoint(endpoint(sandbox(1))).await.unwrap();
+    let all = (0..400_u32).map(|number| {
+        // The same numbers in opposite orders, under keys of their own.
+        let place = if number < 200 { number } else { 399 - number };
+        let changes = create(sandbox(1), &format!("SB-CROSS-{place:04}"), number);
+        let store = stores[usize::from(number >= 200)].clone();
+        tokio::spawn(async move { store.commit(changes).await })
+    });
+    let answers = join_all(all.collect::<Vec<_>>()).await;
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
+    assert_eq!(count(CommitOutcome::Committed), 200);
+    assert_eq!(count(CommitOutcome::DuplicateTracking), 200);
+    let made = stores[1].deliveries(sandbox(1), 1_000).await.unwrap();
+    assert_eq!(made.len(), 200, "an event for each order that there is, and no other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_event_is_leased_by_two_servers() {
+    let Some(stores) = two().await else { return };
+    let tenant = sandbox(1);
+    stores[0].set_endpoint(endpoint(tenant)).await.unwrap();
+    for event in 0..40 {
+        enqueue(&stores[0], tenant, event).await;
+    }
+    let rounds = (0..8).map(|round| {
+        let store = stores[round % 2].clone();
+        tokio::spawn(async move { lease(&store, tenant, 7, NOW).await })
+    });
+    let leased = join_all(rounds.collect::<Vec<_>>()).await;
+    let mut events: Vec<_> =
+        leased.into_iter().flat_map(Result::unwrap).map(|lease| lease.attempt.event).collect();
+    let all = events.len();
+    events.sort_unstable();
+    events.dedup();
+    assert_eq!(events.len(), all, "none twice");
+    while !lease(&stores[1], tenant, 9, NOW).await.is_empty() {}
+    // A server that starts beside another one takes none of its leases.
+    stores[1].end_leases(NOW.plus(1)).await.unwrap();
+    let theirs = lease(&stores[1], tenant, 99, NOW.plus(1)).await.len();
+    assert!(theirs < 40, "{theirs}");
+    assert_eq!(lease(&stores[1], tenant, 99, NOW.plus(LEASE)).await.len(), 40 - theirs);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
+    let Some(stores) = two().await else { return };
+    let tenant = sandbox(1);
+    stores[0].set_endpoint(endpoint(tenant)).await.unwrap();
+    for number in 0..40 {
+        let number = format!("SB-SKEW-{number:05}");
+        let parcel = made(&stores[0], tenant, &number).await;
+        let first = lease(&stores[0], tenant, 1, NOW).await.remove(0);
+        let (barrier, change) =
+            (Arc::new(Barrier::new(2)), on(&parcel, vec![moved(&parcel, State::InTransit, 5)]));
+        let (enqueues, settles) = (stores[0].clone(), stores[1].clone());
+        let other = Arc::clone(&barrier);
+        let enqueued = tokio::spawn(async move {
+            other.wait().await;
+            enqueues.commit(change).await
+        });
+        barrier.wait().await;
+        let delivered = RetryDecision::Delivered;
+        settles.settle(first, outcome(NOW.plus(1), 200), delivered).await.unwrap();
+        assert_eq!(enqueued.await.unwrap(), CommitOutcome::Committed);
+        let next = lease(&stores[1], tenant, 9, NOW.plus(9)).await;
+        assert_eq!(next.len(), 1, "{number}: it waits for an event that is delivered");
+        for one in next {
+            stores[1].settle(one, outcome(NOW.plus(9), 200), delivered).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_on_one_server_hides_what_the_other_wrote_and_spares_what_it_writes_next() {
+    let Some(stores) = two().await else { return };
+    let tenant = sandbox(1);
+    made(&stores[1], tenant, "SB-BEFORE-0001").await;
+    made(&stores[0], tenant, "SB-BEFORE-0002").await;
+    assert_eq!(stores[0].reset(tenant).await.unwrap().parcels, 2);
+    // Its ids are of a block that was drawn before those of the reset's server.
+    made(&stores[1], tenant, "SB-BEFORE-0002").await;
+    assert!(row(&stores[0], "SB-BEFORE-0001").await.is_none());
+    assert!(row(&stores[0], "SB-BEFORE-0002").await.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_twice() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let (mut committed, mut unknown) = (0, 0);
+    for round in 0..12_u32 {
+        let writes = (0..40_u32).map(|place| {
+            let number = round * 40 + place;
+            let changes = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
+            let store = store.clone();
+            tokio::spawn(async move { store.commit(changes).await })
+        });
+        let writes: Vec<_> = writes.collect();
+        run_sql(&address, END_WRITERS);
+        for (place, answer) in (0_u32..).zip(join_all(writes).await) {
+            let number = round * 40 + place;
+            let is_there = async || row(&store, &format!("SB-CUT-{number:06}")).await.is_some();
+            match answer.unwrap() {
+                CommitOutcome::Committed => {
+                    committed += 1;
+                    assert!(is_there().await, "{number} was acknowledged");
+                }
+                CommitOutcome::Busy => {
+                    unknown += 1;
+                    // What its caller does: the same again, under the same key.
+                    let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
+                    let mut outcome = store.commit(again.clone()).await;
+                    while outcome == CommitOutcome::Busy {
+                        outcome = store.commit(again.clone()).await;
+                    }
+                    let is_done = matches!(
+                        outcome,
+                        CommitOutcome::Committed | CommitOutcome::IdempotencyTaken(_)
+                    );
+                    assert!(is_done, "{outcome:?}");
+                    assert!(is_there().await);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(committed + unknown, 480);
+    let activity = store.activity(sandbox(1), 0).await.unwrap();
+    assert_eq!(activity.iter().map(|day| day.parcels).sum::<u64>(), 480, "counted once each");
+    assert!(store.is_writable() && store.is_readable());
+}
