@@ -51,7 +51,7 @@ pub mod internals {
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{
-            credentials::{ApiKeyRecord, ApiKeyScope, Countries},
+            credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
             legacy::{Era, FIELDS as LEGACY_FIELDS},
             limit::{Admission, Quota, Windows},
             scenario::SCENARIOS,

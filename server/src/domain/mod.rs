@@ -10,6 +10,8 @@ pub(crate) mod admin;
 pub(crate) mod carrier;
 pub(crate) mod changes;
 pub(crate) mod create;
+#[cfg(feature = "server")]
+pub(crate) mod credential_views;
 pub(crate) mod credentials;
 pub(crate) mod delivery;
 pub(crate) mod history;

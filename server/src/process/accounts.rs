@@ -4,15 +4,13 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    database::{DatabaseArg, open, open_existing},
-    password, print, secrets,
+    database::{DatabaseArg, Opened, open_existing},
+    password, print,
     shared_args::{ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
     domain::admin::AccountView,
-    ids::Ids,
-    service::CredentialIssuer,
 };
 
 #[derive(Debug, Subcommand)]
@@ -46,11 +44,8 @@ pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
 }
 
 async fn create(options: CreateAccount) -> Result<(), Failure> {
-    let ids = Ids::random();
-    let store = open(&options.database, &ids)?;
-    let secrets = secrets(&store)?;
-    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
-    let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
+    let opened = Opened::new(&options.database)?;
+    let (account, _) = opened.issuer().account(options.name, SystemClock.now()).await?;
     if options.json {
         print::json(&AccountView::from(&account))?;
     } else {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::Failure;
-use crate::{ids::Ids, store::Store};
+use super::{Failure, secrets};
+use crate::{domain::Secrets, ids::Ids, service::CredentialIssuer, store::Store};
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {
@@ -44,6 +44,32 @@ pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
         Database::File(_) | Database::Memory => open(database, &Ids::random()),
+    }
+}
+
+/// A database with what credentials are made of.
+pub(super) struct Opened {
+    store: Store,
+    secrets: Secrets,
+    ids: Ids,
+}
+
+impl Opened {
+    /// The database, made where it is not there yet.
+    pub(super) fn new(database: &DatabaseArg) -> Result<Self, Failure> {
+        let ids = Ids::random();
+        let store = open(database, &ids)?;
+        Ok(Self { secrets: secrets(&store)?, store, ids })
+    }
+
+    /// A database that is there.
+    pub(super) fn existing(database: &DatabaseArg) -> Result<Self, Failure> {
+        let store = open_existing(database)?;
+        Ok(Self { secrets: secrets(&store)?, store, ids: Ids::random() })
+    }
+
+    pub(super) fn issuer(&self) -> CredentialIssuer<'_> {
+        CredentialIssuer { store: &self.store, secrets: &self.secrets, ids: &self.ids }
     }
 }
 

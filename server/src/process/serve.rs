@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     clock::GuardedClock,
-    domain::{Countries, Secrets, Site, access, site::local_url},
+    domain::{Countries, Secrets, Site, access, credentials::AdminScope, site::local_url},
     http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
     service::{NewKeyRequest, Service, Settings},
@@ -242,7 +242,8 @@ async fn set_up_new_database(
         found.map(|(_, url)| url.as_str())
     };
     print::first_key(&key, url("sandbox"))?;
-    let (token, _) = issuer.issue_admin_token("First token".to_owned(), service.now()).await?;
+    let name = "First token".to_owned();
+    let (token, _) = issuer.issue::<AdminScope>(name, AdminScope, service.now()).await?;
     print::first_token(&token, url("admin"))?;
     let password = password::first(service, ids, FIRST_ACCOUNT).await?;
     print::first_password(FIRST_ACCOUNT, &password, url("admin"))?;

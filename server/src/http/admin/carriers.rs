@@ -10,10 +10,7 @@ use parcelo::{Environment, ErrorCode};
 
 use super::{account_named, environment, invalid, tenant};
 use crate::{
-    domain::{
-        CarrierKeyRecord,
-        admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
-    },
+    domain::{admin::ExceptionView, credential_views::ShownScope, credentials::CarrierScope},
     http::{
         Api, Refused,
         answer::{self, RequestId},
@@ -32,20 +29,17 @@ pub(super) async fn create(
     let body = body::json_object(request).await?;
     let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
     let (issuer, now) = (api.service.issuer(), api.service.now());
-    let (key, record) = issuer.issue_carrier_key(asked.environment, asked.name, now).await?;
-    Ok(answer::enveloped_with_status(
-        StatusCode::CREATED,
-        NewCarrierKeyView::new(&key, &record),
-        id,
-    ))
+    let (key, record) = issuer.issue(asked.name, asked.environment, now).await?;
+    Ok(answer::enveloped_with_status(StatusCode::CREATED, CarrierScope::created(&key, &record), id))
 }
 
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(id): Extension<RequestId>,
 ) -> Result<Response, Refused> {
-    let keys: Vec<CarrierKeyRecord> = api.service.store().credentials().await?;
-    Ok(answer::enveloped(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
+    let (keys, now) = (api.service.store().credentials().await?, api.service.now());
+    let views: Vec<_> = keys.iter().map(|key| CarrierScope::view(key, now)).collect();
+    Ok(answer::enveloped(views, id))
 }
 
 pub(super) async fn revoke(
@@ -54,10 +48,9 @@ pub(super) async fn revoke(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let (store, now) = (api.service.store(), api.service.now());
-    let revoked: Option<CarrierKeyRecord> =
-        store.revoke_credential(&body::parameter(path), now).await?;
+    let revoked = store.revoke_credential(&body::parameter(path), now).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::enveloped(CarrierKeyView::from(&record), id))
+    Ok(answer::enveloped(CarrierScope::view(&record, now), id))
 }
 
 /// The latest of one environment: `?environment=`, else production.
@@ -85,7 +78,10 @@ pub(super) mod description {
     use utoipa::openapi::HttpMethod;
 
     use crate::{
-        domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+        domain::{
+            admin::ExceptionView,
+            credential_views::{CarrierKeyView, NewCarrierKeyView},
+        },
         http::{
             admin::document::{ACCOUNT, AdminCall},
             openapi::{

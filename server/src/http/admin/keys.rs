@@ -12,8 +12,8 @@ use super::invalid;
 use crate::{
     domain::{
         AccountRowId, ApiKeyRecord, Refusal, access,
-        admin::{ApiKeyView, NewApiKey, RotatedApiKey},
-        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credential_views::{RotatedApiKey, ShownScope},
+        credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{
         Api, Refused,
@@ -33,7 +33,7 @@ pub(super) async fn create(
         parcelo::admin::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
     let (key, record) =
         api.service.issuer().issue_api_key(wanted(asked)?, api.service.now()).await?;
-    Ok(answer::enveloped_with_status(StatusCode::CREATED, NewApiKey::new(&key, &record), id))
+    Ok(answer::enveloped_with_status(StatusCode::CREATED, ApiKeyScope::created(&key, &record), id))
 }
 
 /// All keys, or those of `?account=`.
@@ -46,7 +46,10 @@ pub(super) async fn list(
     let (mut keys, now): (Vec<ApiKeyRecord>, _) =
         (api.service.store().credentials().await?, api.service.now());
     keys.retain(|key| is_of(key, account));
-    Ok(answer::enveloped(keys.iter().map(|key| ApiKeyView::new(key, now)).collect::<Vec<_>>(), id))
+    Ok(answer::enveloped(
+        keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>(),
+        id,
+    ))
 }
 
 /// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
@@ -76,7 +79,7 @@ pub(super) async fn revoke(
 ) -> Result<Response, Refused> {
     let key = known(&api, query.as_deref(), path).await?;
     let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::enveloped(ApiKeyView::new(&record, api.service.now()), id))
+    Ok(answer::enveloped(ApiKeyScope::view(&record, api.service.now()), id))
 }
 
 /// The id of a key that is there, and that of the account that is named.
@@ -132,7 +135,7 @@ pub(super) mod description {
 
     use crate::{
         domain::{
-            admin::{ApiKeyView, NewApiKey, RotatedApiKey},
+            credential_views::{ApiKeyView, NewApiKey, RotatedApiKey},
             credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         },
         http::{
