@@ -10,7 +10,7 @@ use parcelo::{
     admin::{AdminToken, AllowedCountries, CarrierKey},
 };
 
-use super::{CarrierRowId, Secrets, Tenant};
+use super::{CarrierRowId, Tenant, secrets::HashedKey};
 use crate::clock::Millis;
 
 /// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
@@ -54,16 +54,12 @@ pub trait Scope: Send + Sync + Sized + 'static {
     /// What is known of the scope before it is stored.
     type New: Send + 'static;
     /// The secret, as its holder has it.
-    type Secret: Send;
+    type Secret: HashedKey;
     /// What its public ids begin with.
     const ID_PREFIX: &str;
 
     /// The secret made of 32 random bytes.
     fn generate(new: &Self::New, random: &[u8; 32]) -> Self::Secret;
-    /// The hash under which the secret is stored.
-    fn hash(secret: &Self::Secret, secrets: &Secrets) -> [u8; 32];
-    /// The secret in full.
-    fn text(secret: &Self::Secret) -> &str;
 }
 
 /// A credential that does not exist yet; `S` is what is known of its scope before it is stored.
@@ -149,14 +145,6 @@ impl Scope for ApiKeyScope {
     fn generate(new: &Self, random: &[u8; 32]) -> ApiKey {
         ApiKey::from_random(new.tenant.environment, random)
     }
-
-    fn hash(key: &ApiKey, secrets: &Secrets) -> [u8; 32] {
-        secrets.hash_of(key)
-    }
-
-    fn text(key: &ApiKey) -> &str {
-        key.secret()
-    }
 }
 
 impl Scope for CarrierScope {
@@ -168,14 +156,6 @@ impl Scope for CarrierScope {
     fn generate(environment: &Environment, random: &[u8; 32]) -> CarrierKey {
         CarrierKey::from_random(*environment, random)
     }
-
-    fn hash(key: &CarrierKey, secrets: &Secrets) -> [u8; 32] {
-        secrets.hash_of_carrier(key)
-    }
-
-    fn text(key: &CarrierKey) -> &str {
-        key.secret()
-    }
 }
 
 impl Scope for AdminScope {
@@ -185,14 +165,6 @@ impl Scope for AdminScope {
 
     fn generate(_: &Self, random: &[u8; 32]) -> AdminToken {
         AdminToken::from_random(random)
-    }
-
-    fn hash(token: &AdminToken, secrets: &Secrets) -> [u8; 32] {
-        secrets.hash_of_token(token)
-    }
-
-    fn text(token: &AdminToken) -> &str {
-        token.secret()
     }
 }
 

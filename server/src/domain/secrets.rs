@@ -22,6 +22,30 @@ pub struct Secrets {
     forms: [u8; 32],
 }
 
+/// A credential's secret, of which only the hash is stored.
+pub trait HashedKey: Send {
+    /// It in full.
+    fn text(&self) -> &str;
+    /// What its kind is hashed with.
+    fn hash_key(secrets: &Secrets) -> &[u8; 32];
+}
+
+macro_rules! hashed_keys {
+    ($($key:ty: $hash_key:ident),+) => {$(
+        impl HashedKey for $key {
+            fn text(&self) -> &str {
+                self.secret()
+            }
+
+            fn hash_key(secrets: &Secrets) -> &[u8; 32] {
+                &secrets.$hash_key
+            }
+        }
+    )+};
+}
+
+hashed_keys!(ApiKey: api_keys, CarrierKey: carrier_keys, AdminToken: admin_tokens);
+
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secrets(***)")
@@ -41,14 +65,9 @@ impl Secrets {
         }
     }
 
-    /// The hash under which an API key is stored.
-    pub fn hash_of(&self, key: &ApiKey) -> [u8; 32] {
-        mac(&self.api_keys, &[key.secret().as_bytes()])
-    }
-
-    /// The hash under which a carrier key is stored.
-    pub fn hash_of_carrier(&self, key: &CarrierKey) -> [u8; 32] {
-        mac(&self.carrier_keys, &[key.secret().as_bytes()])
+    /// The hash under which an API key, a carrier key or an admin token is stored.
+    pub fn hash_of<K: HashedKey>(&self, key: &K) -> [u8; 32] {
+        mac(K::hash_key(self), &[key.text().as_bytes()])
     }
 
     /// The hash under which a session of the dashboard is stored.
@@ -59,11 +78,6 @@ impl Secrets {
     /// The token of the forms that are shown to the holder of this cookie, and to no one else.
     pub fn form_token(&self, cookie: &str) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
-    }
-
-    /// The hash under which an admin token is stored.
-    pub fn hash_of_token(&self, token: &AdminToken) -> [u8; 32] {
-        mac(&self.admin_tokens, &[token.secret().as_bytes()])
     }
 
     /// The signature of a parcel's label link. It covers the parcel's id, so that a number that is

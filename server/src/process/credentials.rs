@@ -20,6 +20,7 @@ use crate::{
         Countries,
         credential_views::{RotatedApiKey, ShownScope},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
+        secrets::HashedKey,
     },
     service::{NewKeyRequest, Rotation},
     store::StoredScope,
@@ -148,7 +149,7 @@ fn show_new<K: Kind>(
     if json {
         print::secret_json(&K::created(secret, record))?;
     } else {
-        print::new_secret(K::text(secret), K::SECRET, (&record.id, &record.name))?;
+        print::new_secret(secret.text(), K::SECRET, (&record.id, &record.name))?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::{
     domain::{
         AccountRecord, ApiKeyRecord, Countries, NewCredential, Refusal, Secrets, Tenant,
         credentials::{ApiKeyScope, Credential, MAX_OVERLAP_SECONDS, NewSecret},
+        secrets::HashedKey,
     },
     ids::{Ids, named},
     store::{Store, StoreError, StoredScope},
@@ -90,7 +91,7 @@ impl CredentialIssuer<'_> {
         now: Millis,
     ) -> Result<(S::Secret, Credential<S>), StoreError> {
         let secret = S::generate(&scope, &self.ids.key_bytes());
-        let (hash, last4) = (S::hash(&secret, self.secrets), last4(S::text(&secret)));
+        let (hash, last4) = (self.secrets.hash_of(&secret), last4(secret.text()));
         let id = named(S::ID_PREFIX, self.ids.ulid(now));
         let new = NewCredential { id, name, hash, last4, created_at: now, scope };
         Ok((secret, self.store.insert_credential(new).await?))
