@@ -61,7 +61,7 @@ impl House {
     fn on(store: Store, legacy: Era) -> Self {
         let site = |environment| Site {
             environment,
-            base_url: "http://parcelo.test".to_owned(),
+            base_url: Some("http://parcelo.test".to_owned()),
             labels_base_url: "http://parcelo.test/files".to_owned(),
         };
         let settings = Settings {

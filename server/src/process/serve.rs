@@ -143,7 +143,7 @@ fn warn_about_local_labels(service: &Service, options: &Serve) {
     let site = service.settings().site(Environment::Production);
     if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
         tracing::warn!(
-            base_url = site.base_url,
+            base_url = site.base_url(),
             "production's labels will lead to this machine only: set --base-url to its public address"
         );
     }
@@ -177,12 +177,12 @@ fn site(
     (socket, base, labels): GivenAddresses<'_>,
 ) -> Result<Site, Failure> {
     let base_url = match (base, socket) {
-        (Some(url), _) => without_trailing_slash(url),
-        (None, Some(socket)) => url_of(socket)?,
-        (None, None) => format!("the {environment} address"),
+        (Some(url), _) => Some(without_trailing_slash(url)),
+        (None, Some(socket)) => Some(url_of(socket)?),
+        (None, None) => None,
     };
-    let labels_base_url =
-        labels.map_or_else(|| format!("{base_url}/files"), without_trailing_slash);
+    let beside = || format!("{}/files", base_url.as_deref().unwrap_or_default());
+    let labels_base_url = labels.map_or_else(beside, without_trailing_slash);
     Ok(Site { environment, base_url, labels_base_url })
 }
 

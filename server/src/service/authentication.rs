@@ -53,7 +53,7 @@ impl Service {
         let own = record.scope.tenant.environment;
         if own != environment {
             let address = &self.site(own).base_url;
-            return Err(Refusal::other_environment(own, address));
+            return Err(Refusal::other_environment(own, address.as_deref()));
         }
         Ok(Caller { key: record })
     }
