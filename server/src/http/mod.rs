@@ -49,7 +49,7 @@ pub(crate) use listen::ServerStream;
 pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
-pub(crate) use openapi::described;
+pub(crate) use openapi::{call::Call, described};
 pub(crate) use request_body::{drain_bodies, read_body};
 #[cfg(feature = "server")]
 pub(crate) use routes::OPERATORS;
