@@ -22,30 +22,6 @@ pub struct Secrets {
     forms: [u8; 32],
 }
 
-/// A credential's secret, of which only the hash is stored.
-pub trait HashedKey: Send {
-    /// It in full.
-    fn text(&self) -> &str;
-    /// What its kind is hashed with.
-    fn hash_key(secrets: &Secrets) -> &[u8; 32];
-}
-
-macro_rules! hashed_keys {
-    ($($key:ty: $hash_key:ident),+) => {$(
-        impl HashedKey for $key {
-            fn text(&self) -> &str {
-                self.secret()
-            }
-
-            fn hash_key(secrets: &Secrets) -> &[u8; 32] {
-                &secrets.$hash_key
-            }
-        }
-    )+};
-}
-
-hashed_keys!(ApiKey: api_keys, CarrierKey: carrier_keys, AdminToken: admin_tokens);
-
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secrets(***)")
@@ -112,6 +88,30 @@ fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     }
     mac.finalize().into_bytes().into()
 }
+
+/// A credential's secret, of which only the hash is stored.
+pub trait HashedKey: Send {
+    /// It in full.
+    fn text(&self) -> &str;
+    /// What its kind is hashed with.
+    fn hash_key(secrets: &Secrets) -> &[u8; 32];
+}
+
+macro_rules! hashed_keys {
+    ($($key:ty: $hash_key:ident),+) => {$(
+        impl HashedKey for $key {
+            fn text(&self) -> &str {
+                self.secret()
+            }
+
+            fn hash_key(secrets: &Secrets) -> &[u8; 32] {
+                &secrets.$hash_key
+            }
+        }
+    )+};
+}
+
+hashed_keys!(ApiKey: api_keys, CarrierKey: carrier_keys, AdminToken: admin_tokens);
 
 #[cfg(test)]
 mod tests {

@@ -120,7 +120,7 @@ pub(super) async fn run_tokens(command: Tokens) -> Result<(), Failure> {
 async fn create<K: Kind>(options: &ListKeys, (name, new): (String, K::New)) -> Result<(), Failure> {
     let opened = Opened::new(&options.database)?;
     let (secret, record) = opened.issuer().issue::<K>(name, new, SystemClock.now()).await?;
-    show_new(options.json, &secret, &record)
+    show_new(options, &secret, &record)
 }
 
 async fn create_key(options: CreateKey) -> Result<(), Failure> {
@@ -136,17 +136,18 @@ async fn create_key(options: CreateKey) -> Result<(), Failure> {
         ip_list: options.ip_list,
         rate_limit: None,
     };
+    let options = ListKeys { database: options.database, json: options.json };
     let opened = Opened::new(&options.database)?;
     let (key, record) = opened.issuer().issue_api_key(request, SystemClock.now()).await?;
-    show_new::<ApiKeyScope>(options.json, &key, &record)
+    show_new::<ApiKeyScope>(&options, &key, &record)
 }
 
 fn show_new<K: Kind>(
-    json: bool,
+    options: &ListKeys,
     secret: &K::Secret,
     record: &Credential<K>,
 ) -> Result<(), Failure> {
-    if json {
+    if options.json {
         print::secret_json(&K::created(secret, record))?;
     } else {
         print::new_secret(secret.text(), K::SECRET, (&record.id, &record.name))?;
@@ -158,16 +159,12 @@ fn show_new<K: Kind>(
 async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database)?.credentials::<K>().await?;
     let now = SystemClock.now();
-    if options.json {
-        print::json(&records.iter().map(|record| K::view(record, now)).collect::<Vec<_>>())?;
-    } else {
-        let line = |record: &Credential<K>| {
-            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-            format!("{}  {}", record.id, K::line(record, state, now))
-        };
-        print::list(K::NONE, records.iter().map(line))?;
-    }
-    Ok(())
+    let row = |record: &Credential<K>| {
+        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+        let line = format!("{}  {}", record.id, K::line(record, state, now));
+        (K::view(record, now), line)
+    };
+    Ok(print::all(&options, K::NONE, records.iter().map(row))?)
 }
 
 async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failure> {
@@ -190,12 +187,8 @@ async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
     let (store, now) = (open_existing(&options.database)?, SystemClock.now());
     let revoked = store.revoke_credential::<K>(&id, now).await?;
     let record = revoked.ok_or_else(|| unknown::<K>(id))?;
-    if options.json {
-        print::json(&K::view(&record, now))?;
-    } else {
-        print::revoked(&record.id, &record.name)?;
-    }
-    Ok(())
+    let line = format!("{} \"{}\" is revoked.", record.id, record.name);
+    Ok(print::one(&options, &K::view(&record, now), &line)?)
 }
 
 fn unknown<K: Kind>(id: String) -> Failure {
