@@ -35,6 +35,7 @@ mod migrations;
 mod outbox;
 mod pages;
 mod parcels;
+mod pending;
 mod readers;
 mod records;
 mod reset_counts;
