@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn the_writer_moves_the_rest_that_the_thread_left() {
         let mut place = Place::new(Limits { ceiling: usize::MAX, ..SMALL });
-        place.checkpoints.due = usize::MAX;
+        place.checkpoints.is_asked = true;
         let (answer, answers) = channel();
         place.checkpoints.answers = answers;
         place.commit_until(|pages| pages >= 40);
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn at_the_ceiling_the_writer_waits_for_reads_to_end() {
         let mut place = Place::new(SMALL);
-        place.checkpoints.due = usize::MAX;
+        place.checkpoints.is_asked = true;
         let read = place.reader();
         let ended = thread::spawn(move || drop(read));
         place.commit_until(|pages| pages >= 80);
