@@ -108,7 +108,10 @@ fn serve(
         }
         if !jobs.is_empty() {
             group::commit(db, health, jobs);
-            if let Err(error) = checkpoints.after_commit(db) {
+            // A disk that has failed is left as it is.
+            if health.is_writable()
+                && let Err(error) = checkpoints.after_commit(db)
+            {
                 log_failed(&error, health);
             }
         }

@@ -41,7 +41,7 @@ fn kept(db: &Connection) -> (Vec<String>, i64, i64) {
 }
 
 /// Twelve creates, of which the sixth comes to grief: it is undone, and the others are there.
-fn assert_only_the_sixth_is_undone(db: &Connection, sixth: Changes) {
+fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
     let group = (0..12).map(|n| if n == 5 { sixth.clone() } else { order(n) });
     let answers = commit_as_group(db, group.collect());
     let all_but = (0..12).filter(|n| *n != 5);
@@ -55,7 +55,7 @@ fn assert_only_the_sixth_is_undone(db: &Connection, sixth: Changes) {
 #[test]
 fn a_panic_in_the_middle_of_a_group_undoes_only_itself() {
     let panics = Changes { now: PANIC, ..order(5) };
-    assert_only_the_sixth_is_undone(&memory(), panics);
+    assert_only_the_sixth_is_undone(&memory(), &panics);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_error_of_a_statement_undoes_only_its_write() {
         "00".repeat(12),
     ))
     .unwrap();
-    assert_only_the_sixth_is_undone(&db, order(5));
+    assert_only_the_sixth_is_undone(&db, &order(5));
 }
 
 #[test]
