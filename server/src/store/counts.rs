@@ -1,9 +1,13 @@
 //! How many parcels a tenant has by day, state and country: kept in the commit that changes them, so
-//! that a list knows its total without a look at the parcels.
+//! that a list knows its total without a look at the parcels. What a commit changes is added up in memory and
+//! written once, at its end: its orders are mostly of one tenant, day and country.
 
+use std::collections::BTreeMap;
+
+use parcelo::CountryCode;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
-use super::parcels::read_state;
+use super::parcels::{damaged, read_state};
 use crate::domain::{NewParcel, ParcelRowId, State, Tenant, activity, activity::ParcelCount};
 
 /// The day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] has it.
@@ -23,29 +27,81 @@ pub(super) struct Wanted {
     pub(super) country: Option<&'static str>,
 }
 
-/// Counts a parcel that was created.
-pub(super) fn created(db: &Connection, parcel: &NewParcel) -> rusqlite::Result<()> {
-    let day = activity::day_of(parcel.created_at);
-    let (tenant, state) = (parcel.tenant.number(), State::LabelGenerated.number());
-    add(db, params![tenant, day, state, parcel.country.as_str()])
+/// Where a parcel is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    tenant: i64,
+    day: i64,
+    state: u8,
+    country: CountryCode,
 }
 
-/// Counts a parcel under the state that it is about to reach. One that is not there counts nowhere.
-pub(super) fn moves(db: &Connection, parcel: ParcelRowId, to: State) -> rusqlite::Result<()> {
-    let Some((tenant, day, from, country)) = place(db, parcel)? else { return Ok(()) };
-    take(db, params![tenant, day, from, country])?;
+/// By how much the counts of a transaction's parcels change; not written yet.
+#[derive(Debug, Default)]
+pub(super) struct PendingCounts(BTreeMap<Place, i64>);
+
+impl PendingCounts {
+    /// Counts a parcel that was created.
+    pub(super) fn created(&mut self, parcel: &NewParcel) {
+        let day = activity::day_of(parcel.created_at);
+        let (tenant, state) = (parcel.tenant.number(), State::LabelGenerated.number());
+        self.add(Place { tenant, day, state, country: parcel.country }, 1);
+    }
+
+    /// Counts a parcel under the state that it has reached.
+    pub(super) fn moved(&mut self, from: Place, to: State) {
+        self.add(from, -1);
+        self.add(Place { state: to.number(), ..from }, 1);
+    }
+
+    fn add(&mut self, place: Place, parcels: i64) {
+        *self.0.entry(place).or_default() += parcels;
+    }
+
+    /// Writes the changes.
+    pub(super) fn write(self, db: &Connection) -> rusqlite::Result<()> {
+        for (place, change) in self.0 {
+            match change {
+                0 => {}
+                1.. => more(db, place, change)?,
+                ..0 => less(db, place, change)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn more(db: &Connection, place: Place, change: i64) -> rusqlite::Result<()> {
+    let mut more = db.prepare_cached(
+        "INSERT INTO parcel_counts (tenant, day, state, country, total) VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT DO UPDATE SET total = total + excluded.total",
+    )?;
+    let Place { tenant, day, state, country } = place;
+    more.execute(params![tenant, day, state, country.as_str(), change]).map(drop)
+}
+
+fn less(db: &Connection, place: Place, change: i64) -> rusqlite::Result<()> {
+    let mut less = db.prepare_cached(
+        "UPDATE parcel_counts SET total = total + ?5 \
+         WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4",
+    )?;
+    let Place { tenant, day, state, country } = place;
+    less.execute(params![tenant, day, state, country.as_str(), change])?;
     let mut empty = db.prepare_cached(
         "DELETE FROM parcel_counts \
          WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4 AND total = 0",
     )?;
-    empty.execute(params![tenant, day, from, country])?;
-    add(db, params![tenant, day, to.number(), country])
+    empty.execute(params![tenant, day, state, country.as_str()]).map(drop)
 }
 
 /// Takes off a parcel that is about to be deleted. What is left of a count may be 0, until [`sweep`].
 pub(super) fn deletes(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<()> {
-    let Some((tenant, day, state, country)) = place(db, parcel)? else { return Ok(()) };
-    take(db, params![tenant, day, state, country])
+    const LESS: &str = concat!(
+        "UPDATE parcel_counts SET total = total - 1 WHERE (tenant, day, state, country) = (SELECT tenant, ",
+        day!(),
+        ", state, country FROM living_parcels WHERE id = ?1)"
+    );
+    db.prepare_cached(LESS)?.execute([parcel.0]).map(drop)
 }
 
 /// Counts none of a tenant's parcels any more.
@@ -91,26 +147,14 @@ pub(super) fn activity(
     find.query_map([tenant.number(), first], counted)?.collect()
 }
 
-fn add(db: &Connection, place: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
-    let mut more = db.prepare_cached(
-        "INSERT INTO parcel_counts (tenant, day, state, country, total) VALUES (?1, ?2, ?3, ?4, 1) \
-         ON CONFLICT DO UPDATE SET total = total + 1",
-    )?;
-    more.execute(place).map(drop)
-}
-
-fn take(db: &Connection, place: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
-    let mut less = db.prepare_cached(
-        "UPDATE parcel_counts SET total = total - 1 \
-         WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4",
-    )?;
-    less.execute(place).map(drop)
-}
-
-/// Where a parcel is counted: tenant, day, state, country. One that a reset hides is counted nowhere.
-fn place(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<(i64, i64, u8, String)>> {
+/// Where a parcel is counted. One that a reset hides is counted nowhere.
+pub(super) fn place(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Place>> {
     const PLACE: &str =
         concat!("SELECT tenant, ", day!(), ", state, country FROM living_parcels WHERE id = ?1");
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let read = |row: &Row<'_>| {
+        let country = row.get_ref(3)?.as_str()?;
+        let country = CountryCode::parse(country).map_err(|error| damaged(3, error))?;
+        Ok(Place { tenant: row.get(0)?, day: row.get(1)?, state: row.get(2)?, country })
+    };
     db.prepare_cached(PLACE)?.query_row([parcel.0], read).optional()
 }

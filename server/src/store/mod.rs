@@ -15,6 +15,7 @@ mod apply;
 #[cfg(feature = "server")]
 mod backup;
 mod carriers;
+mod checkpoints;
 mod connection;
 mod copy;
 mod counts;
@@ -35,6 +36,7 @@ mod migrations;
 mod outbox;
 mod pages;
 mod parcels;
+mod pending;
 mod readers;
 mod records;
 mod reset_counts;
@@ -67,6 +69,16 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
+use self::{
+    checkpoints::Checkpoints,
+    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
+    health::{Health, Probe},
+    hold::Files,
+    identity::IfEmpty,
+    readers::Readers,
+    scans::Scans,
+    writer::{NotTaken, Writer},
+};
 pub(crate) use self::{
     credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
@@ -75,15 +87,6 @@ pub(crate) use self::{
     health::Lost,
     parcels::CreationRecord,
     vacuum::Vacuumed,
-};
-use self::{
-    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
-    health::{Health, Probe},
-    hold::Files,
-    identity::IfEmpty,
-    readers::Readers,
-    scans::Scans,
-    writer::{NotTaken, Writer},
 };
 use crate::domain::{Changes, IdempotencyRecord};
 
@@ -153,11 +156,12 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The hold's own descriptor comes before SQLite's, and is never closed.
         let hold = hold::hold(path)?;
-        let (db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
+        let (mut db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
-        let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
+        let checkpoints = Checkpoints::start(&mut db, (path, &hold), &health, checkpoints::LIMITS)?;
+        let writer = Writer::start(db, hold, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
         let mode = Mode::File { writer, readers, scans, probe };
         Ok(Self::from_parts(path, secret, health, mode))

@@ -25,8 +25,8 @@ use crate::{
 };
 
 pub(super) const NOW: Millis = Millis(1_768_057_500_000);
-pub(super) const SECRET: [u8; 32] = [9; 32];
-const PANIC: Millis = Millis(i64::MIN);
+pub(in crate::store) const SECRET: [u8; 32] = [9; 32];
+pub(super) const PANIC: Millis = Millis(i64::MIN);
 
 /// The hook by which a test makes `apply` panic.
 pub(in crate::store) fn panic_if_asked(changes: &Changes) {
@@ -529,7 +529,7 @@ fn no_error_and_no_debug_shows_a_row() {
     assert_eq!(format!("{store:?}"), "Store { file: \":memory:\", .. }");
 }
 
-pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
+pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
     let jobs = all
         .into_iter()
         .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
@@ -541,7 +541,7 @@ pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitO
 
 const UNKNOWN: ParcelRowId = ParcelRowId(4_711);
 
-pub(super) fn sandbox(account: i64) -> Tenant {
+pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
 }
 
@@ -558,7 +558,7 @@ pub(super) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
     Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
 }
 
-fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
+pub(super) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
     let mut key = [0; 16];
     key[..4].copy_from_slice(&number.to_be_bytes());
     IdempotencyRecord {
@@ -571,7 +571,7 @@ fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
 }
 
 /// The creation of an order under the key that `number` stands for.
-pub(super) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
+pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
         id: ulid(tracking_number),
         tenant,

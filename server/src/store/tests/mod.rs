@@ -4,6 +4,7 @@ pub(super) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
+mod groups;
 #[cfg(feature = "server")]
 mod pages;
 pub(crate) mod reads;
