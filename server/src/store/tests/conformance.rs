@@ -24,8 +24,8 @@ use crate::{
     },
 };
 
-pub(super) const NOW: Millis = Millis(1_768_057_500_000);
-pub(super) const SECRET: [u8; 32] = [9; 32];
+pub(in crate::store) const NOW: Millis = Millis(1_768_057_500_000);
+pub(in crate::store) const SECRET: [u8; 32] = [9; 32];
 const PANIC: Millis = Millis(i64::MIN);
 
 /// The hook by which a test makes `apply` panic.
@@ -541,7 +541,7 @@ pub(super) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitO
 
 const UNKNOWN: ParcelRowId = ParcelRowId(4_711);
 
-pub(super) fn sandbox(account: i64) -> Tenant {
+pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
 }
 
@@ -571,7 +571,7 @@ fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
 }
 
 /// The creation of an order under the key that `number` stands for.
-pub(super) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
+pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
         id: ulid(tracking_number),
         tenant,
