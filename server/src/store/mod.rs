@@ -35,6 +35,7 @@ mod migrations;
 mod outbox;
 mod pages;
 mod parcels;
+mod pause;
 mod readers;
 mod records;
 mod reset_counts;
@@ -67,6 +68,7 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
+pub use self::pause::Pause;
 pub(crate) use self::{
     credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
