@@ -104,7 +104,7 @@ pub trait HashedKey: Send {
     /// It in full.
     fn text(&self) -> &str;
     /// What its kind is hashed with.
-    fn hash_key(secrets: &Secrets) -> &[u8; 32];
+    fn hash_key(secrets: &Secrets) -> &Keyed;
 }
 
 macro_rules! hashed_keys {
@@ -114,7 +114,7 @@ macro_rules! hashed_keys {
                 self.secret()
             }
 
-            fn hash_key(secrets: &Secrets) -> &[u8; 32] {
+            fn hash_key(secrets: &Secrets) -> &Keyed {
                 &secrets.$hash_key
             }
         }

@@ -55,7 +55,8 @@ pub(crate) use request_body::{drain_bodies, read_body};
 pub(crate) use routes::OPERATORS;
 #[cfg(feature = "server")]
 pub use routes::admin_router;
-pub(crate) use routes::{router, router_with_layer};
+pub use routes::router;
+pub(crate) use routes::router_with_layer;
 
 /// What every handler is given: the service, and the environment whose address was called.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use super::{
 use super::{admin, dashboard, metrics, swagger};
 
 /// The API of one environment.
-pub(crate) fn router(api: Api) -> Router {
+pub fn router(api: Api) -> Router {
     router_with_layer(api, |routes| routes)
 }
 

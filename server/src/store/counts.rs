@@ -114,20 +114,77 @@ pub(super) fn sweep(db: &Connection) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM parcel_counts WHERE total = 0")?.execute([]).map(drop)
 }
 
-/// How many parcels each day has, the latest day first; days without any are left out.
-pub(super) fn by_day(db: &Connection, wanted: Wanted) -> rusqlite::Result<Vec<(i64, u64)>> {
-    let mut find = db.prepare_cached(
-        "SELECT day, sum(total) AS parcels FROM parcel_counts \
-         WHERE tenant = :tenant AND day >= :first AND day < :end \
-         AND (:state IS NULL OR state = :state) AND (:country IS NULL OR country = :country) \
-         GROUP BY day HAVING parcels > 0 ORDER BY day DESC",
-    )?;
-    let counted = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()));
+/// What is done with the counts that are wanted. A filter is in the text when it applies: with `:state IS NULL OR …`
+/// no index would be used for it.
+macro_rules! counts {
+    ($select:literal, $filter:literal, $rest:literal) => {
+        concat!(
+            "SELECT ",
+            $select,
+            " FROM parcel_counts WHERE tenant = :tenant AND day >= :first AND day < :end AND ",
+            $filter,
+            $rest
+        )
+    };
+    ($wanted:expr, $select:literal, $rest:literal) => {
+        match ($wanted.state, $wanted.country) {
+            (None, None) => counts!($select, ":state IS NULL AND :country IS NULL", $rest),
+            (Some(_), None) => counts!($select, "state = :state AND :country IS NULL", $rest),
+            (None, Some(_)) => counts!($select, ":state IS NULL AND country = :country", $rest),
+            (Some(_), Some(_)) => counts!($select, "state = :state AND country = :country", $rest),
+        }
+    };
+}
+
+/// How many parcels each day has, the latest day first, until there are `enough`; days without any are left
+/// out. Rows are read as they are wanted, so that the days after those cost nothing.
+pub(super) fn by_day(
+    db: &Connection,
+    wanted: Wanted,
+    enough: u64,
+) -> rusqlite::Result<Vec<(i64, u64)>> {
+    let mut find = db.prepare_cached(by_day_sql(wanted))?;
+    let mut rows = find.query(named_params! {
+        ":tenant": wanted.tenant, ":first": wanted.first, ":end": wanted.end,
+        ":state": wanted.state, ":country": wanted.country,
+    })?;
+    let (mut days, mut found) = (Vec::new(), 0);
+    while found < enough
+        && let Some(row) = rows.next()?
+    {
+        let parcels = row.get::<_, i64>(1)?.unsigned_abs();
+        found += parcels;
+        days.push((row.get(0)?, parcels));
+    }
+    Ok(days)
+}
+
+pub(super) const fn by_day_sql(wanted: Wanted) -> &'static str {
+    counts!(
+        wanted,
+        "day, sum(total) AS parcels",
+        " GROUP BY day HAVING parcels > 0 ORDER BY day DESC"
+    )
+}
+
+/// How many parcels those days have together.
+pub(super) fn in_days(db: &Connection, wanted: Wanted) -> rusqlite::Result<u64> {
+    let mut count = db.prepare_cached(counts!(wanted, "coalesce(sum(total), 0)", ""))?;
     let bound = named_params! {
         ":tenant": wanted.tenant, ":first": wanted.first, ":end": wanted.end,
         ":state": wanted.state, ":country": wanted.country,
     };
-    find.query_map(bound, counted)?.collect()
+    count.query_row(bound, |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
+}
+
+/// How many parcels of the wanted states and countries there are, of whatever day.
+pub(super) fn in_all(db: &Connection, wanted: Wanted) -> rusqlite::Result<u64> {
+    let mut count = db.prepare_cached(
+        "SELECT coalesce(sum(total), 0) FROM parcel_totals WHERE tenant = ?1 \
+         AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR country = ?3)",
+    )?;
+    let bound = params![wanted.tenant, wanted.state, wanted.country];
+    count.query_row(bound, |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
 }
 
 /// How many parcels that were created on `first` or later are in which state, by day.

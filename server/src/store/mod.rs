@@ -36,6 +36,7 @@ mod migrations;
 mod outbox;
 mod pages;
 mod parcels;
+mod pause;
 mod pending;
 mod readers;
 mod records;
@@ -69,6 +70,16 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
+pub use self::pause::Pause;
+pub(crate) use self::{
+    credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
+    deliveries::{Backlog, Settled},
+    endpoints::EventsToReplay,
+    error::StoreError,
+    health::Lost,
+    parcels::CreationRecord,
+    vacuum::Vacuumed,
+};
 use self::{
     checkpoints::Checkpoints,
     group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
@@ -78,15 +89,6 @@ use self::{
     readers::Readers,
     scans::Scans,
     writer::{NotTaken, Writer},
-};
-pub(crate) use self::{
-    credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
-    deliveries::{Backlog, Settled},
-    endpoints::EventsToReplay,
-    error::StoreError,
-    health::Lost,
-    parcels::CreationRecord,
-    vacuum::Vacuumed,
 };
 use crate::domain::{Changes, IdempotencyRecord};
 
