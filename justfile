@@ -28,9 +28,13 @@ bench:
 load:
     cargo bench -p parcelo-server --bench load -- --plots docs/benchmarks
 
-# What an answer costs the server in instructions, against its bounds.
-instructions:
-    CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 cargo bench -p parcelo-server --bench load -- instructions
+# What an answer costs in instructions, allocations and pages of the log, against its bounds; needs valgrind.
+costs:
+    cargo bench --profile costs -p parcelo-server --bench costs
+
+# The same, and today's figures become the bounds, with a tenth of slack: look at the diff afterwards.
+bless-costs:
+    PARCELO_BLESS=1 cargo bench --profile costs -p parcelo-server --bench costs
 
 # Whether the SDK's public API breaks a promise since a revision; needs cargo-semver-checks.
 semver revision:

@@ -174,7 +174,7 @@ async fn subscriber(service: &Service, place: usize, url: &str) -> Tenant {
 fn settings() -> Settings {
     let site = |environment| Site {
         environment,
-        base_url: "http://127.0.0.1".to_owned(),
+        base_url: Some("http://127.0.0.1".to_owned()),
         labels_base_url: "http://127.0.0.1/files".to_owned(),
     };
     Settings {

@@ -44,14 +44,14 @@ mod webhook;
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
 /// `tests/it/listening.rs`,
-/// `server/benches` (`load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
+/// `server/benches` (`costs`, `load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
 /// repository in `tests/it/tidy`.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{
-            credentials::{ApiKeyRecord, ApiKeyScope, Countries},
+            credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
             legacy::{Era, FIELDS as LEGACY_FIELDS},
             limit::{Admission, Quota, Windows},
             scenario::SCENARIOS,
@@ -72,6 +72,7 @@ pub mod internals {
         http::{
             Api,
             listen::{Listener, Stop},
+            router,
         },
         ids::Ids,
         service::{
@@ -82,7 +83,7 @@ pub mod internals {
             idempotency::Keyed,
             settings::{Limits, Settings},
         },
-        store::Store,
+        store::{Pause, Store},
         webhook::Dispatcher,
     };
     #[cfg(feature = "server")]

@@ -74,9 +74,17 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// So many more were created, which no one remembers.
-    pub(crate) fn more(&mut self, parcels: usize) {
-        self.parcels += parcels;
+    /// The parcels of a database that has so many, and the API key under which they were made, as [`Known::written`].
+    pub(crate) fn read(text: &str, parcels: usize) -> (String, Self) {
+        let (key, sample) = text.split_once('\n').unwrap();
+        let sample = sample.lines().filter_map(|line| line.split_once(' '));
+        let sample = sample.map(|(order, number)| (order.to_owned(), number.to_owned())).collect();
+        (key.to_owned(), Self { parcels, sample })
+    }
+
+    pub(crate) fn written(&self, key: &str) -> String {
+        let lines = self.sample.iter().map(|(order, number)| format!("{order} {number}\n"));
+        format!("{key}\n") + &lines.collect::<String>()
     }
 }
 
@@ -108,15 +116,10 @@ pub(crate) async fn fill(target: &Target, known: &mut Known, parcels: usize, con
     known.parcels += missing;
 }
 
-/// Asks for each known parcel once, over one connection.
-pub(crate) async fn ask_each(target: &Target, ask: Ask, known: &Known) {
-    let mut connection = Connection::open(target).await;
-    for (order, number) in &known.sample {
-        match ask {
-            Ask::Create => connection.send(ask, &random_key(), number).await,
-            _ => connection.send(ask, order, number).await,
-        };
-    }
+/// Asks for one of the known parcels.
+pub(crate) async fn ask_once(target: &Target, known: &Known) {
+    let (order, number) = &known.sample[0];
+    Connection::open(target).await.send(Ask::Tracking, order, number).await;
 }
 
 /// Asks the same over so many connections until a moment; how long each answer took.

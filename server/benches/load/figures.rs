@@ -43,13 +43,12 @@ impl std::iter::Sum for Latencies {
 }
 
 pub(crate) struct Figures {
-    pub(crate) answers: f64,
     pub(crate) rate: f64,
     pub(crate) p50: f64,
     pub(crate) p99: f64,
     p999: f64,
     pub(crate) cpu_micros: f64,
-    resident_mib: f64,
+    pub(crate) resident_mib: f64,
     /// KiB that each answer had written to the disk, for what is durable.
     written_kib: Option<f64>,
     orders_per_commit: Option<f64>,
@@ -71,7 +70,6 @@ impl Figures {
         let [p50, p99, p999] = latencies.millis();
         let creates = peer.is_durable() && ask == Ask::Create;
         Self {
-            answers,
             rate: answers / seconds,
             p50,
             p99,

@@ -2,12 +2,12 @@
 //! at 1, 32 and 256 connections, and whether it still costs that with a million parcels.
 //!
 //! `cargo bench -p parcelo-server --bench load` prints the tables of docs/benchmarks.md, and draws its
-//! plots into the folder of `--plots`; it takes about half an hour, most of which fills the database.
+//! plots into the folder of `--plots`; it takes about half an hour, most of which fills the databases: `--keep` keeps
+//! them for the next run. Their keys live for a day, so a database that is older starts without any.
 //!
 //! ```text
 //! … --bench load -- [--seconds N] [--connections 1,32,256] [--parcels 10000,300000,1000000]
-//!                   [--plots FOLDER]
-//! … --bench load -- instructions             what an answer costs at most, counted by valgrind
+//!                   [--plots FOLDER] [--keep FOLDER]
 //! … --bench load -- starts                   how long a new server takes to its first order
 //! … --bench load -- neighbour [--seconds N]  creates beside a tenant who lists 300,000 parcels
 //! ```
@@ -30,17 +30,25 @@
 mod client;
 mod disk;
 mod figures;
-mod instructions;
+mod goals;
 mod neighbour;
 mod peer;
 mod plot;
+mod prepared;
 mod starts;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use client::{Ask, Known};
 use figures::Figures;
+use goals::Beside;
 use peer::Peer;
+use prepared::Prepared;
 
 /// What is measured, and how long each row takes.
 struct Plan {
@@ -48,6 +56,7 @@ struct Plan {
     connections: Vec<usize>,
     parcels: Vec<usize>,
     plots: Option<PathBuf>,
+    keep: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -59,8 +68,7 @@ fn main() -> ExitCode {
     }
     let plan = Plan::read(&arguments);
     match arguments.first().map(String::as_str) {
-        Some("instructions") => return runtime.block_on(instructions::measure()),
-        Some("starts") => runtime.block_on(starts::measure()),
+        Some("starts") => drop(runtime.block_on(starts::measure())),
         Some("neighbour") => runtime.block_on(neighbour::measure(plan.row)),
         _ => {
             let rows = runtime.block_on(measure(&plan));
@@ -87,6 +95,7 @@ impl Plan {
             connections: numbers("--connections", "1,32,256"),
             parcels: numbers("--parcels", "10000,300000,1000000"),
             plots: value("--plots").map(PathBuf::from),
+            keep: value("--keep").map(PathBuf::from),
         }
     }
 }
@@ -101,42 +110,48 @@ struct Row {
 }
 
 async fn measure(plan: &Plan) -> Vec<Row> {
-    let folder = tempfile::tempdir().unwrap();
-    let mut rows = Vec::new();
-    disk::report(folder.path(), plan.row);
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = plan.keep.as_deref().unwrap_or(temporary.path());
+    fs::create_dir_all(folder).unwrap();
+    let bare_p99 = disk::report(folder, plan.row);
     Figures::print_heading();
+    let mut rows = Vec::new();
     for &connections in &plan.connections {
-        let peer = Peer::start_static(folder.path());
-        rows.push(row(peer, Ask::Create, &Known::default(), None, (connections, plan.row)).await);
-        if let Some(prism) = Peer::start_prism(folder.path()).await {
-            rows.push(
-                row(prism, Ask::Create, &Known::default(), None, (connections, plan.row)).await,
-            );
-        }
-        let mock = Peer::start_mock(folder.path());
-        rows.push(
-            row(mock, Ask::Create, &Known::default(), Some(0), (connections, plan.row)).await,
-        );
+        rows.extend(peers(folder, (connections, plan.row)).await);
     }
-    let database = folder.path().join("parcelo.db");
-    let mut known = Known::default();
-    let mut key = None;
+    let (mut smaller, mut start) = (None, Duration::ZERO);
     for &parcels in &plan.parcels {
-        let start = |key: &mut Option<String>| Peer::start_server(folder.path(), &database, key);
-        client::fill(&start(&mut key).target, &mut known, parcels, client::LOADERS).await;
-        for &connections in &plan.connections {
-            for ask in Ask::READS {
-                let peer = start(&mut key);
-                rows.push(row(peer, ask, &known, Some(parcels), (connections, plan.row)).await);
-            }
-        }
-        // What is created stays: these rows come last, so that the reads are of as many as they say.
-        for &connections in &plan.connections {
-            let peer = start(&mut key);
-            let row = row(peer, Ask::Create, &known, Some(parcels), (connections, plan.row)).await;
-            known.more((row.figures.answers) as usize);
-            rows.push(row);
-        }
+        let mut prepared = Prepared::open(folder, parcels, smaller).await;
+        start = prepared.time_start(folder).await;
+        rows.extend(durable(folder, &mut prepared, parcels, plan).await);
+        smaller = Some(parcels);
+    }
+    println!();
+    let cold_start = starts::measure().await;
+    goals::print(&rows, &Beside { bare_p99, start: start.as_secs_f64(), cold_start });
+    rows
+}
+
+/// Those that the durable server is compared with, and memory.
+async fn peers(folder: &Path, load: (usize, Duration)) -> Vec<Row> {
+    let nothing = Known::default();
+    let mut rows = vec![row(Peer::start_static(folder), Ask::Create, &nothing, None, load).await];
+    if let Some(prism) = Peer::start_prism(folder).await {
+        rows.push(row(prism, Ask::Create, &nothing, None, load).await);
+    }
+    rows.push(row(Peer::start_mock(folder), Ask::Create, &nothing, Some(0), load).await);
+    rows
+}
+
+async fn durable(folder: &Path, prepared: &mut Prepared, parcels: usize, plan: &Plan) -> Vec<Row> {
+    let Prepared { database, key, known } = prepared;
+    let mut rows = Vec::new();
+    // What is created stays: these rows come last, so that the reads are of as many as they say.
+    let creates = plan.connections.iter().map(|connections| (Ask::Create, *connections));
+    let reads = plan.connections.iter().flat_map(|at| Ask::READS.map(|ask| (ask, *at)));
+    for (ask, connections) in reads.chain(creates) {
+        let peer = Peer::start_server(folder, database, key);
+        rows.push(row(peer, ask, known, Some(parcels), (connections, plan.row)).await);
     }
     rows
 }

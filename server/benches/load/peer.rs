@@ -20,10 +20,6 @@ use crate::client::{Ask, CREATE, Target};
 /// The argument by which this program serves a constant.
 pub(crate) const STATIC: &str = "--static";
 const SERVER: &str = env!("CARGO_BIN_EXE_parcelo-server");
-/// Lets the sandbox's webhooks go to this machine.
-const LOOPBACK: &str = "--sandbox-webhooks-allow-loopback";
-/// The file into which valgrind writes what it counted.
-const COUNTS: &str = "counts";
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
 const ANSWER: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000000000A","trackingNumber":"SBEC7K2M9QX4T8WD0","status":"LABEL_GENERATED","labelUrl":"http://127.0.0.1:8081/files/SBEC7K2M9QX4T8WD0.pdf?sig=0000000000000000000000","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
 
@@ -73,26 +69,10 @@ impl Peer {
 
     /// The durable server, with its log as shipped, into a file. Its first start makes the key.
     pub(crate) fn start_server(folder: &Path, database: &Path, key: &mut Option<String>) -> Self {
-        Self::serve(Command::new(SERVER), folder, database, key)
-    }
-
-    /// The same, its instructions counted.
-    pub(crate) fn start_counted(folder: &Path, database: &Path, key: &mut Option<String>) -> Self {
-        let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(format!("--log-file={}", folder.join(COUNTS).display())).arg(SERVER);
-        Self::serve(command, folder, database, key)
-    }
-
-    fn serve(
-        mut command: Command,
-        folder: &Path,
-        database: &Path,
-        key: &mut Option<String>,
-    ) -> Self {
+        let mut command = Command::new(SERVER);
         let (ready, log) = (folder.join("ready.json"), folder.join("log.json"));
         command.arg("serve").arg("--database").arg(format!("sqlite:{}", database.display()));
-        command.args(["--sandbox-rate-limit", "100000000", LOOPBACK]);
+        command.args(["--sandbox-rate-limit", "100000000"]);
         for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
             command.args([listener, "127.0.0.1:0"]);
         }
@@ -104,15 +84,6 @@ impl Peer {
         let key = key.get_or_insert_with(|| printed_key(output)).as_str().into();
         let address = address(&addresses["sandbox"]);
         Self { name: "SQLite", child, target: Target { address, key }, log: Some(log) }
-    }
-
-    /// Sends the events of new parcels to a receiver on this machine.
-    pub(crate) fn set_webhook(database: &Path, url: &str) {
-        let mut command = Command::new(SERVER);
-        command.args(["webhooks", "set", "--environment", "sandbox", "--url", url, LOOPBACK]);
-        command.args(["--events", "parcel.created", "--database"]);
-        command.arg(format!("sqlite:{}", database.display()));
-        assert!(command.stdout(Stdio::null()).status().unwrap().success());
     }
 
     pub(crate) fn start_mock(folder: &Path) -> Self {
@@ -174,15 +145,6 @@ impl Peer {
         self.number("io", "write_bytes:")
     }
 
-    /// Stops a server that was started to be counted; the instructions of its life.
-    pub(crate) fn instructions(&mut self) -> u64 {
-        self.stop();
-        let counts = self.log.as_ref().unwrap().with_file_name(COUNTS);
-        let text = fs::read_to_string(counts).unwrap();
-        let count = text.lines().find_map(|line| line.split_once("refs:")).unwrap().1;
-        count.trim().replace(',', "").parse().unwrap()
-    }
-
     /// Stops the server in order; its last line of the log says how many orders went into how many
     /// commits.
     pub(crate) fn orders_per_commit(&mut self) -> Option<f64> {
@@ -201,7 +163,7 @@ impl Peer {
         Some(number("changes")? / number("commits")?)
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         self.child.wait().unwrap();
     }

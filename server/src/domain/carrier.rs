@@ -81,17 +81,13 @@ pub(crate) fn take(
     )
 }
 
-fn and_seen(mut ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
+/// With the event marked as taken, which is first: it is refused before anything is written.
+fn and_seen(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
     let CarrierReport { carrier, event_id, code, scan: _ } = report;
     let sequence = parcel.last_sequence + 1;
-    ops.push(Op::RecordCarrierEvent(AcceptedCarrierEvent {
-        carrier,
-        event_id,
-        parcel: parcel.key,
-        sequence,
-        code,
-    }));
-    ops
+    let parcel = parcel.key;
+    let seen = AcceptedCarrierEvent { carrier, event_id, parcel, sequence, code };
+    std::iter::once(Op::RecordCarrierEvent(seen)).chain(ops).collect()
 }
 
 fn event(parcel: &ParcelRow, scan: Scan) -> Event {

@@ -5,9 +5,12 @@
 use std::fmt;
 
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, admin::AllowedCountries};
+use parcelo::{
+    ApiKey, CountryCode, Environment,
+    admin::{AdminToken, AllowedCountries, CarrierKey},
+};
 
-use super::{CarrierRowId, Tenant};
+use super::{CarrierRowId, Tenant, secrets::HashedKey};
 use crate::clock::Millis;
 
 /// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
@@ -44,6 +47,19 @@ impl From<AllowedCountries> for Countries {
             AllowedCountries::Only(countries) => Self::Only(countries),
         }
     }
+}
+
+/// A kind of credential, by what it opens.
+pub trait Scope: Send + Sync + Sized + 'static {
+    /// What is known of the scope before it is stored.
+    type New: Send + 'static;
+    /// The secret, as its holder has it.
+    type Secret: HashedKey;
+    /// What its public ids begin with.
+    const ID_PREFIX: &str;
+
+    /// The secret made of 32 random bytes.
+    fn generate(new: &Self::New, random: &[u8; 32]) -> Self::Secret;
 }
 
 /// A credential that does not exist yet; `S` is what is known of its scope before it is stored.
@@ -119,7 +135,38 @@ pub struct CarrierScope {
 
 /// What an admin token opens: the whole admin API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdminScope;
+pub(crate) struct AdminScope;
+
+impl Scope for ApiKeyScope {
+    type New = Self;
+    type Secret = ApiKey;
+    const ID_PREFIX: &str = "key";
+
+    fn generate(new: &Self, random: &[u8; 32]) -> ApiKey {
+        ApiKey::from_random(new.tenant.environment, random)
+    }
+}
+
+impl Scope for CarrierScope {
+    /// The carrier follows from environment and name; it is made with its first key.
+    type New = Environment;
+    type Secret = CarrierKey;
+    const ID_PREFIX: &str = "car";
+
+    fn generate(environment: &Environment, random: &[u8; 32]) -> CarrierKey {
+        CarrierKey::from_random(*environment, random)
+    }
+}
+
+impl Scope for AdminScope {
+    type New = Self;
+    type Secret = AdminToken;
+    const ID_PREFIX: &str = "adt";
+
+    fn generate(_: &Self, random: &[u8; 32]) -> AdminToken {
+        AdminToken::from_random(random)
+    }
+}
 
 /// A secret that was replaced by a newer one of the same credential.
 #[derive(Clone, Copy, PartialEq, Eq)]

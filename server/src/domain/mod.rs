@@ -8,8 +8,11 @@ pub(crate) mod activity;
 #[cfg(feature = "server")]
 pub(crate) mod admin;
 pub(crate) mod carrier;
+mod carrier_event;
 pub(crate) mod changes;
 pub(crate) mod create;
+#[cfg(feature = "server")]
+pub(crate) mod credential_views;
 pub(crate) mod credentials;
 pub(crate) mod delivery;
 pub(crate) mod history;
@@ -21,6 +24,7 @@ pub(crate) mod list;
 #[cfg(feature = "server")]
 pub(crate) mod login_throttle;
 pub(crate) mod manifest;
+mod parcel;
 pub(crate) mod refusal;
 pub mod sample;
 pub(crate) mod scenario;
@@ -32,15 +36,16 @@ pub(crate) mod tenant;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
-pub(crate) use changes::{
-    AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Changes, Event,
-    NewManifest, NewParcel, Op, ParcelRow, ParcelRowId, Scan, Step, Version,
+pub(crate) use carrier_event::{
+    AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan,
 };
+pub(crate) use changes::{Changes, NewManifest, NewParcel, Op};
 pub(crate) use credentials::{
     AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
 };
 pub(crate) use idempotency::{IdempotencyRecord, RecordKey};
 pub(crate) use list::ParcelListRow;
+pub(crate) use parcel::{Event, ParcelRow, ParcelRowId, Step, Version};
 pub(crate) use refusal::Refusal;
 pub(crate) use scenario::Scenario;
 pub(crate) use secrets::Secrets;

@@ -35,11 +35,14 @@ impl Refusal {
         Self { details: Some(json!({ "errors": faults })), ..ErrorCode::ValidationFailed.into() }
     }
 
-    /// The key belongs to the other environment, whose address is named.
-    pub fn other_environment(of_key: Environment, address: &str) -> Self {
+    /// The key belongs to the other environment, whose address is named where it is known.
+    pub fn other_environment(of_key: Environment, address: Option<&str>) -> Self {
+        let spanish = in_spanish(of_key);
+        let (place, place_es) =
+            (format!("the {of_key} address"), format!("la dirección de {spanish}"));
         let hint = (
-            format!("It is a {of_key} key: use it at {address}."),
-            format!("Es una clave de {}: úsela en {address}.", in_spanish(of_key)),
+            format!("It is a {of_key} key: use it at {}.", address.unwrap_or(&place)),
+            format!("Es una clave de {spanish}: úsela en {}.", address.unwrap_or(&place_es)),
         );
         Self { hint: Some(hint), ..ErrorCode::AuthInvalidApiKey.into() }
     }
@@ -189,13 +192,22 @@ mod tests {
             Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
             Refusal::transition(State::Delivered, State::InTransit),
             Refusal::already_manifested("man_1"),
-            Refusal::other_environment(Environment::Sandbox, "http://sandbox.example"),
+            Refusal::other_environment(Environment::Sandbox, Some("http://sandbox.example")),
+            Refusal::other_environment(Environment::Production, None),
         ];
         for refusal in refusals {
             let error = refusal.to_envelope("req_1").error;
             assert!(!error.message.contains('{') && !error.message_es.contains('{'), "{error:?}");
             assert_ne!(error.message, error.message_es);
         }
+    }
+
+    #[test]
+    fn a_hint_names_an_unknown_address_in_the_language_of_its_text() {
+        let refusal = Refusal::other_environment(Environment::Production, None);
+        let error = refusal.to_envelope("req_1").error;
+        assert!(error.message.ends_with("use it at the production address."), "{error:?}");
+        assert!(error.message_es.ends_with("úsela en la dirección de producción."), "{error:?}");
     }
 
     #[test]

@@ -13,8 +13,9 @@ use super::secrets::Secrets;
 pub struct Site {
     /// The environment.
     pub environment: Environment,
-    /// The API's address, without a slash at its end.
-    pub base_url: String,
+    /// The API's address, without a slash at its end; none for an environment that is not served here and
+    /// whose address the operator did not give.
+    pub base_url: Option<String>,
     /// The label files' address, without a slash at its end; it may hold a path.
     pub labels_base_url: String,
 }
@@ -32,10 +33,15 @@ pub(crate) fn local_url(mut address: SocketAddr) -> String {
 }
 
 impl Site {
+    /// The API's address for links; they are relative where it is unknown.
+    pub fn base_url(&self) -> &str {
+        self.base_url.as_deref().unwrap_or_default()
+    }
+
     /// Whether its address means the caller's own machine, so that a QR code with it does not lead
     /// to the service.
     pub fn is_local(&self) -> bool {
-        let url = Url::parse(&self.base_url).ok();
+        let url = Url::parse(self.base_url()).ok();
         match url.as_ref().and_then(Url::host) {
             Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
             Some(Host::Ipv6(address)) => address.is_loopback() || address.is_unspecified(),
@@ -47,15 +53,15 @@ impl Site {
     /// The same site under another address.
     #[must_use]
     pub fn at(&self, base_url: &str) -> Self {
-        let beyond = self.labels_base_url.strip_prefix(&self.base_url);
+        let beyond = self.labels_base_url.strip_prefix(self.base_url());
         let labels_base_url =
             beyond.map_or_else(|| self.labels_base_url.clone(), |path| format!("{base_url}{path}"));
-        Self { environment: self.environment, base_url: base_url.to_owned(), labels_base_url }
+        Self { environment: self.environment, base_url: Some(base_url.to_owned()), labels_base_url }
     }
 
     /// The public tracking page of a parcel, which its QR code holds.
     pub fn tracking_url(&self, number: &TrackingNumber) -> String {
-        format!("{}/track/{number}", self.base_url)
+        format!("{}/track/{number}", self.base_url())
     }
 
     /// The capability link to a parcel's label: its holder can read the file.
@@ -81,7 +87,7 @@ mod tests {
     use super::*;
 
     fn site(base_url: &str) -> Site {
-        let (base_url, labels_base_url) = (base_url.to_owned(), format!("{base_url}/files"));
+        let (base_url, labels_base_url) = (Some(base_url.to_owned()), format!("{base_url}/files"));
         Site { environment: Environment::Production, base_url, labels_base_url }
     }
 
@@ -103,7 +109,7 @@ mod tests {
         {
             assert!(site(local).is_local(), "{local}");
         }
-        for public in ["https://parcelo.example", "http://10.0.0.7", "the production address"] {
+        for public in ["https://parcelo.example", "http://10.0.0.7", ""] {
             assert!(!site(public).is_local(), "{public}");
         }
     }

@@ -1,5 +1,7 @@
 //! How answers and refusals become HTTP responses.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -80,9 +82,13 @@ fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
+/// The last second that a date in a header can name: it has four digits for the year.
+const LAST_HTTP_SECOND: i64 = 253_402_300_799;
+
 /// A moment as HTTP headers write it.
 pub(super) fn http_date(at: Millis) -> String {
-    at.to_utc().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    let second = at.second().clamp(0, LAST_HTTP_SECOND).unsigned_abs();
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second))
 }
 
 /// The headers of every response.
@@ -132,4 +138,26 @@ pub(crate) fn json_ok(answer: &impl Serialize) -> Response {
 
 fn json(status: StatusCode, body: Vec<u8>) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_written_as_http_has_it_and_stays_within_its_years() {
+        let first = "Thu, 01 Jan 1970 00:00:00 GMT";
+        let last = "Fri, 31 Dec 9999 23:59:59 GMT";
+        let table = [
+            (i64::MIN, first),
+            (-1, first),
+            (999, first),
+            (1_768_057_500_999, "Sat, 10 Jan 2026 15:05:00 GMT"),
+            (LAST_HTTP_SECOND * 1_000, last),
+            (i64::MAX, last),
+        ];
+        for (at, date) in table {
+            assert_eq!(http_date(Millis(at)), date);
+        }
+    }
 }

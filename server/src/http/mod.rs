@@ -49,13 +49,14 @@ pub(crate) use listen::ServerStream;
 pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
-pub(crate) use openapi::described;
+pub(crate) use openapi::{call::Call, described};
 pub(crate) use request_body::{drain_bodies, read_body};
 #[cfg(feature = "server")]
 pub(crate) use routes::OPERATORS;
 #[cfg(feature = "server")]
 pub use routes::admin_router;
-pub(crate) use routes::{router, router_with_layer};
+pub use routes::router;
+pub(crate) use routes::router_with_layer;
 
 /// What every handler is given: the service, and the environment whose address was called.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use super::{
 use super::{admin, dashboard, metrics, swagger};
 
 /// The API of one environment.
-pub(crate) fn router(api: Api) -> Router {
+pub fn router(api: Api) -> Router {
     router_with_layer(api, |routes| routes)
 }
 
@@ -103,7 +103,7 @@ fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: 
 /// proxy strips the API's own path; on another host the whole path.
 fn labels_path(api: &Api) -> String {
     let site = api.service.settings().site(api.environment);
-    let beyond = site.labels_base_url.strip_prefix(&site.base_url);
+    let beyond = site.labels_base_url.strip_prefix(site.base_url());
     if let Some(path) = beyond.filter(|path| path.is_empty() || path.starts_with('/')) {
         return path.to_owned();
     }

@@ -19,7 +19,10 @@ use crate::{
     clock::{ManualClock, Millis},
     domain::{
         Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access,
-        credentials::ApiKeyScope, legacy::Era, sample, webhooks::Allowance,
+        credentials::{AdminScope, ApiKeyScope, CarrierScope},
+        legacy::Era,
+        sample,
+        webhooks::Allowance,
     },
     ids::Ids,
     service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
@@ -58,7 +61,7 @@ impl House {
     fn on(store: Store, legacy: Era) -> Self {
         let site = |environment| Site {
             environment,
-            base_url: "http://parcelo.test".to_owned(),
+            base_url: Some("http://parcelo.test".to_owned()),
             labels_base_url: "http://parcelo.test/files".to_owned(),
         };
         let settings = Settings {
@@ -288,7 +291,7 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
     let missing = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
     house.refused(ErrorCode::ManifestNotFound, Asked::get(&missing, headers)).await;
     let made =
-        house.issuer().issue_carrier_key(Environment::Sandbox, "Andes".to_owned(), NOW).await;
+        house.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
     let carrier = made.unwrap().0;
     let headers = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
@@ -305,7 +308,8 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
 /// The refusals that only operators see.
 async fn operators(house: &mut House) {
     let routes = || admin_router(house.api(Environment::Production));
-    let token = house.issuer().issue_admin_token("Test".to_owned(), NOW).await.unwrap().0;
+    let token =
+        house.issuer().issue::<AdminScope>("Test".to_owned(), AdminScope, NOW).await.unwrap().0;
     let bearer = format!("Bearer {}", token.secret());
     let headers = [("authorization", bearer.as_str()), JSON];
     let webhook = "/admin/v1/webhooks/sandbox";

@@ -125,7 +125,7 @@ impl Builder {
         let base_url = self.base_url.as_ref().unwrap_or(&url);
         let site = |environment| Site {
             environment,
-            base_url: base_url.clone(),
+            base_url: Some(base_url.clone()),
             labels_base_url: format!("{base_url}/files"),
         };
         #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]

@@ -138,7 +138,7 @@ impl MockServer {
     /// Another key of the carrier with this name.
     pub(super) fn carrier_named(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
         let issuer = self.issuer();
-        let made = issuer.issue_carrier_key(Environment::Sandbox, name, self.clock.now());
+        let made = issuer.issue(name, Environment::Sandbox, self.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         resolve_now(made).expect("a key")
     }

@@ -4,15 +4,13 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    database::{DatabaseArg, open, open_existing},
-    password, print, secrets,
+    database::{DatabaseArg, Opened, open_existing},
+    password, print,
     shared_args::{ListKeys, name},
 };
 use crate::{
     clock::{Clock, SystemClock},
-    domain::admin::AccountView,
-    ids::Ids,
-    service::CredentialIssuer,
+    domain::{AccountRecord, admin::AccountView},
 };
 
 #[derive(Debug, Subcommand)]
@@ -45,26 +43,19 @@ pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
     }
 }
 
-async fn create(options: CreateAccount) -> Result<(), Failure> {
-    let ids = Ids::random();
-    let store = open(&options.database, &ids).await?;
-    let secrets = secrets(&store)?;
-    let issuer = CredentialIssuer { store: &store, secrets: &secrets, ids: &ids };
-    let (account, _) = issuer.account(options.name, SystemClock.now()).await?;
-    if options.json {
-        print::json(&AccountView::from(&account))?;
-    } else {
-        print::accounts(&[account])?;
-    }
-    Ok(())
+async fn create(CreateAccount { database, name, json }: CreateAccount) -> Result<(), Failure> {
+    let opened = Opened::new(&database).await?;
+    let (account, _) = opened.issuer().account(name, SystemClock.now()).await?;
+    let (view, line) = row(&account);
+    Ok(print::one(&ListKeys { database, json }, &view, &line)?)
 }
 
 async fn list(options: ListKeys) -> Result<(), Failure> {
     let accounts = open_existing(&options.database).await?.accounts().await?;
-    if options.json {
-        print::json(&accounts.iter().map(AccountView::from).collect::<Vec<_>>())?;
-    } else {
-        print::accounts(&accounts)?;
-    }
-    Ok(())
+    let none = "No accounts yet; create one with `parcelo-server accounts create NAME`.";
+    Ok(print::all(&options, none, accounts.iter().map(row))?)
+}
+
+fn row(account: &AccountRecord) -> (AccountView, String) {
+    (account.into(), format!("{}  {}", account.id, account.name))
 }

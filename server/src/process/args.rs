@@ -1,22 +1,17 @@
 //! The command line: every flag is also an environment variable; a flag wins.
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
-use ipnet::IpNet;
-use parcelo::CountryCode;
+use clap::{Parser, Subcommand};
 
 use super::{
     accounts::Accounts,
     backup::Backup,
-    carriers::Carriers,
-    database::DatabaseArg,
+    credential_args::{Carriers, Keys, Tokens},
     mock_args::Mock,
     serve_args::Serve,
-    shared_args::{EnvironmentArg, ListKeys, Trimmed, country, name, network},
-    tokens::Tokens,
+    shared_args::ListKeys,
     vacuum::Vacuum,
     webhook_args::Webhooks,
 };
-use crate::domain::credentials::MAX_OVERLAP_SECONDS;
 
 /// The Parcelo server: creates parcel orders with labels and tracks them.
 #[derive(Debug, Parser)]
@@ -64,87 +59,6 @@ pub(super) enum Command {
     Legacy(ListKeys),
 }
 
-#[derive(Debug, Subcommand)]
-pub(super) enum Keys {
-    /// Create a key; it is shown only once.
-    Create(CreateKey),
-    /// List the keys, without their secrets.
-    List(ListKeys),
-    /// Give a key a new secret, shown only once; the old one keeps working for a while.
-    Rotate(RotateKey),
-    /// Revoke a key with all its secrets; a running server refuses it within a second.
-    Revoke(RevokeKey),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct CreateKey {
-    #[command(flatten)]
-    pub(super) database: DatabaseArg,
-    /// The environment the key is for.
-    #[arg(long, value_name = "ENVIRONMENT")]
-    pub(super) environment: EnvironmentArg,
-    /// A name for people, 1-100 characters.
-    #[arg(long, value_parser = name)]
-    pub(super) name: String,
-    /// The countries it may ship to, as EC,MX; * for every supported one.
-    #[arg(long, required = true, value_delimiter = ',', value_parser = Trimmed(country_or_all))]
-    pub(super) countries: Vec<CountryOrAll>,
-    /// An address or network it may be used from; up to 50; any if absent.
-    #[arg(long = "ip", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
-    pub(super) ip_list: Vec<IpNet>,
-    /// The account it belongs to; created if it does not exist.
-    #[arg(long, default_value = "default", value_parser = name)]
-    pub(super) account: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct RevokeKey {
-    #[command(flatten)]
-    pub(super) options: ListKeys,
-    /// The key's id, key_…
-    #[arg(value_name = "KEYID")]
-    pub(super) id: String,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct RotateKey {
-    #[command(flatten)]
-    pub(super) which: RevokeKey,
-    /// How long the old secret keeps working, such as 24h, 90m or 7d; at most 7 days; 0 ends it at once.
-    #[arg(long, default_value = "24h", value_name = "TIME", value_parser = overlap)]
-    pub(super) overlap: u32,
-}
-
-/// One entry of a key's countries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CountryOrAll {
-    All,
-    One(CountryCode),
-}
-
-fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
-    if text == "*" { Ok(CountryOrAll::All) } else { country(text).map(CountryOrAll::One) }
-}
-
-/// A whole number of days, hours, minutes or seconds; in seconds.
-fn overlap(text: &str) -> Result<u32, String> {
-    let units = [("d", 24 * 60 * 60), ("h", 60 * 60), ("m", 60), ("s", 1)];
-    let named = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
-    let (number, unit) = named.unwrap_or((text, 0));
-    let are_digits = number.bytes().all(|digit| digit.is_ascii_digit());
-    let number =
-        number.parse::<u32>().ok().filter(|number| are_digits && (unit > 0 || *number == 0));
-    let number = number.ok_or("expected a time such as 24h, 90m or 7d, or 0")?;
-    let seconds = number.saturating_mul(unit);
-    if seconds > MAX_OVERLAP_SECONDS {
-        return Err("the old secret can keep working for 7 days at most".to_owned());
-    }
-    Ok(seconds)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -154,31 +68,6 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn an_overlap_is_a_time_of_at_most_seven_days() {
-        let table = [
-            ("0", Some(0)),
-            ("0h", Some(0)),
-            ("90s", Some(90)),
-            ("90m", Some(5_400)),
-            ("24h", Some(86_400)),
-            ("7d", Some(604_800)),
-            ("604801s", None),
-            ("8d", None),
-            ("4294967296d", None),
-            ("24", None),
-            ("h", None),
-            ("1hh", None),
-            ("-1h", None),
-            ("+1h", None),
-            ("1.5h", None),
-            ("", None),
-        ];
-        for (text, seconds) in table {
-            assert_eq!(overlap(text).ok(), seconds, "{text}");
-        }
     }
 
     #[test]

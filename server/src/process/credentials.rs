@@ -1,41 +1,51 @@
-//! What the admin commands for API keys, carrier keys and admin tokens have in common: showing a new
-//! secret, listing, revoking.
+//! The admin commands for API keys, carrier keys and admin tokens: on the database itself, also while a
+//! server runs on it.
 
-use parcelo::{admin::CarrierKey, model::time};
-use serde::Serialize;
+use parcelo::{
+    Environment,
+    admin::{CarrierKey, MAX_IP_ADDRESSES},
+    model::time,
+};
 
-use super::{Failure, database::open_existing, print, shared_args::ListKeys};
+use super::{
+    Failure,
+    credential_args::{Carriers, CountryOrAll, CreateKey, Keys, Tokens},
+    database::{Opened, open_existing},
+    print,
+    shared_args::ListKeys,
+};
 use crate::{
     clock::{Clock, Millis, SystemClock},
     domain::{
-        admin::{ApiKeyView, CarrierKeyView, TokenView},
+        Countries,
+        credential_views::{RotatedApiKey, ShownScope},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
+        secrets::HashedKey,
     },
+    service::{NewKeyRequest, Rotation},
     store::StoredScope,
 };
 
 /// A kind of credential as its commands show it.
-pub(super) trait Kind: StoredScope {
-    /// Its JSON.
-    type View: Serialize;
+trait Kind: StoredScope + ShownScope {
+    /// What one of them is called.
+    const NAME: &str;
+    /// What their secrets are called.
+    const SECRET: &str;
+    /// Their command.
+    const COMMAND: &str;
     /// What is printed when there is none of it.
     const NONE: &str;
 
-    /// It as JSON.
-    fn view(record: &Credential<Self>, now: Millis) -> Self::View;
     /// It between its id and its name, on one line.
     fn line(record: &Credential<Self>, state: &str, now: Millis) -> String;
-    /// The error when none has the id.
-    fn unknown(id: String) -> Failure;
 }
 
 impl Kind for ApiKeyScope {
-    type View = ApiKeyView;
+    const NAME: &str = "API key";
+    const SECRET: &str = "key";
+    const COMMAND: &str = "keys";
     const NONE: &str = "No keys yet; create one with `parcelo-server keys create`.";
-
-    fn view(record: &Credential<Self>, now: Millis) -> ApiKeyView {
-        ApiKeyView::new(record, now)
-    }
 
     fn line(record: &Credential<Self>, state: &str, now: Millis) -> String {
         let Self { tenant, account, countries, .. } = &record.scope;
@@ -51,72 +61,153 @@ impl Kind for ApiKeyScope {
             record.name
         )
     }
-
-    fn unknown(id: String) -> Failure {
-        Failure::NoSuchKey(id)
-    }
 }
 
 impl Kind for CarrierScope {
-    type View = CarrierKeyView;
+    const NAME: &str = "carrier key";
+    const SECRET: &str = "key";
+    const COMMAND: &str = "carriers";
     const NONE: &str = "No carrier keys yet; create one with `parcelo-server carriers create`.";
-
-    fn view(record: &Credential<Self>, _: Millis) -> CarrierKeyView {
-        record.into()
-    }
 
     fn line(record: &Credential<Self>, state: &str, _: Millis) -> String {
         let environment = record.scope.environment;
         let (prefix, code) = (CarrierKey::prefix(environment), environment.code());
         format!("{prefix}…{}  {state:<8} {code:<11} {}", record.last4, record.name)
     }
-
-    fn unknown(id: String) -> Failure {
-        Failure::NoSuchCarrierKey(id)
-    }
 }
 
 impl Kind for AdminScope {
-    type View = TokenView;
+    const NAME: &str = "admin token";
+    const SECRET: &str = "token";
+    const COMMAND: &str = "tokens";
     const NONE: &str = "No admin tokens yet; create one with `parcelo-server tokens create`.";
-
-    fn view(record: &Credential<Self>, _: Millis) -> TokenView {
-        record.into()
-    }
 
     fn line(record: &Credential<Self>, state: &str, _: Millis) -> String {
         format!("adm_…{}  {state:<8}{}", record.last4, record.name)
     }
+}
 
-    fn unknown(id: String) -> Failure {
-        Failure::NoSuchToken(id)
+pub(super) async fn run_keys(command: Keys) -> Result<(), Failure> {
+    match command {
+        Keys::Create(options) => create_key(options).await,
+        Keys::List(options) => list::<ApiKeyScope>(options).await,
+        Keys::Rotate { options, id, overlap } => rotate(options, id, overlap).await,
+        Keys::Revoke { options, id } => revoke::<ApiKeyScope>(options, id).await,
     }
 }
 
+pub(super) async fn run_carriers(command: Carriers) -> Result<(), Failure> {
+    match command {
+        Carriers::Create { database, environment, name, json } => {
+            let new = (name, Environment::from(environment));
+            create::<CarrierScope>(&ListKeys { database, json }, new).await
+        }
+        Carriers::List(options) => list::<CarrierScope>(options).await,
+        Carriers::Revoke { options, id } => revoke::<CarrierScope>(options, id).await,
+    }
+}
+
+pub(super) async fn run_tokens(command: Tokens) -> Result<(), Failure> {
+    match command {
+        Tokens::Create { database, name, json } => {
+            create::<AdminScope>(&ListKeys { database, json }, (name, AdminScope)).await
+        }
+        Tokens::List(options) => list::<AdminScope>(options).await,
+        Tokens::Revoke { options, id } => revoke::<AdminScope>(options, id).await,
+    }
+}
+
+async fn create<K: Kind>(options: &ListKeys, (name, new): (String, K::New)) -> Result<(), Failure> {
+    let opened = Opened::new(&options.database).await?;
+    let (secret, record) = opened.issuer().issue::<K>(name, new, SystemClock.now()).await?;
+    show_new(options, &secret, &record)
+}
+
+async fn create_key(options: CreateKey) -> Result<(), Failure> {
+    let given = options.ip_list.len();
+    if given > MAX_IP_ADDRESSES {
+        return Err(Failure::TooManyAddresses { most: MAX_IP_ADDRESSES, given });
+    }
+    let request = NewKeyRequest {
+        countries: countries(&options.countries)?,
+        account: options.account,
+        environment: options.environment.into(),
+        name: options.name,
+        ip_list: options.ip_list,
+        rate_limit: None,
+    };
+    let options = ListKeys { database: options.database, json: options.json };
+    let opened = Opened::new(&options.database).await?;
+    let (key, record) = opened.issuer().issue_api_key(request, SystemClock.now()).await?;
+    show_new::<ApiKeyScope>(&options, &key, &record)
+}
+
+fn show_new<K: Kind>(
+    options: &ListKeys,
+    secret: &K::Secret,
+    record: &Credential<K>,
+) -> Result<(), Failure> {
+    if options.json {
+        print::secret_json(&K::created(secret, record))?;
+    } else {
+        print::new_secret(secret.text(), K::SECRET, (&record.id, &record.name))?;
+    }
+    Ok(())
+}
+
 /// Lists a kind without its secrets.
-pub(super) async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
+async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
     let records = open_existing(&options.database).await?.credentials::<K>().await?;
     let now = SystemClock.now();
+    let row = |record: &Credential<K>| {
+        let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
+        let line = format!("{}  {}", record.id, K::line(record, state, now));
+        (K::view(record, now), line)
+    };
+    Ok(print::all(&options, K::NONE, records.iter().map(row))?)
+}
+
+async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failure> {
+    let (opened, now) = (Opened::existing(&options.database).await?, SystemClock.now());
+    let (key, record) = match opened.issuer().rotate(&id, overlap, now).await? {
+        Rotation::Done(key, record) => (key, record),
+        Rotation::Revoked => return Err(Failure::RevokedKey(id)),
+        Rotation::Unknown => return Err(unknown::<ApiKeyScope>(id)),
+    };
     if options.json {
-        print::json(&records.iter().map(|record| K::view(record, now)).collect::<Vec<_>>())?;
+        print::secret_json(&RotatedApiKey::new(&key, &record, now))?;
     } else {
-        let line = |record: &Credential<K>| {
-            let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
-            format!("{}  {}", record.id, K::line(record, state, now))
-        };
-        print::list(K::NONE, records.iter().map(line))?;
+        print::rotated_key(&key, &record, now)?;
     }
     Ok(())
 }
 
 /// Revokes the one with an id.
-pub(super) async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
+async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
     let (store, now) = (open_existing(&options.database).await?, SystemClock.now());
-    let record = store.revoke_credential::<K>(&id, now).await?.ok_or_else(|| K::unknown(id))?;
-    if options.json {
-        print::json(&K::view(&record, now))?;
-    } else {
-        print::revoked(&record.id, &record.name)?;
+    let revoked = store.revoke_credential::<K>(&id, now).await?;
+    let record = revoked.ok_or_else(|| unknown::<K>(id))?;
+    let line = format!("{} \"{}\" is revoked.", record.id, record.name);
+    Ok(print::one(&options, &K::view(&record, now), &line)?)
+}
+
+fn unknown<K: Kind>(id: String) -> Failure {
+    Failure::NoSuchCredential { kind: K::NAME, id, command: K::COMMAND }
+}
+
+/// Each country once, or all of them: `*` beside others is a mistake, and it is unclear which was meant.
+fn countries(given: &[CountryOrAll]) -> Result<Countries, Failure> {
+    let mut some = Vec::new();
+    for entry in given {
+        match entry {
+            CountryOrAll::One(country) if some.contains(country) => {}
+            CountryOrAll::One(country) => some.push(*country),
+            CountryOrAll::All => {}
+        }
     }
-    Ok(())
+    match (some.is_empty(), given.contains(&CountryOrAll::All)) {
+        (true, _) => Ok(Countries::All),
+        (false, false) => Ok(Countries::Only(some)),
+        (false, true) => Err(Failure::AllAndSomeCountries),
+    }
 }

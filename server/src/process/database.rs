@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::Failure;
+use super::{Failure, secrets};
 #[cfg(feature = "postgres")]
 use crate::store::Address;
-use crate::{ids::Ids, store::Store};
+use crate::{domain::Secrets, ids::Ids, service::CredentialIssuer, store::Store};
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {
@@ -63,6 +63,32 @@ pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failu
         Database::File(_) | Database::Memory => open(database, &Ids::random()).await,
         #[cfg(feature = "postgres")]
         Database::Postgres(_) => open(database, &Ids::random()).await,
+    }
+}
+
+/// A database with what credentials are made of.
+pub(super) struct Opened {
+    store: Store,
+    secrets: Secrets,
+    ids: Ids,
+}
+
+impl Opened {
+    /// The database, made where it is not there yet.
+    pub(super) async fn new(database: &DatabaseArg) -> Result<Self, Failure> {
+        let ids = Ids::random();
+        let store = open(database, &ids).await?;
+        Ok(Self { secrets: secrets(&store)?, store, ids })
+    }
+
+    /// A database that is there.
+    pub(super) async fn existing(database: &DatabaseArg) -> Result<Self, Failure> {
+        let store = open_existing(database).await?;
+        Ok(Self { secrets: secrets(&store)?, store, ids: Ids::random() })
+    }
+
+    pub(super) fn issuer(&self) -> CredentialIssuer<'_> {
+        CredentialIssuer { store: &self.store, secrets: &self.secrets, ids: &self.ids }
     }
 }
 

@@ -3,16 +3,14 @@
 use serde_json::json;
 
 use super::{Failure, database::open_existing, print, shared_args::ListKeys};
+use crate::domain::legacy::Uses;
 
 pub(super) async fn list(options: ListKeys) -> Result<(), Failure> {
     let uses = open_existing(&options.database).await?.legacy_uses().await?;
-    if options.json {
-        let shown = uses.iter().map(|one| {
-            json!({ "keyId": one.key_id, "name": one.name, "day": one.day.to_string(), "requests": one.requests })
-        });
-        print::json(&shown.collect::<Vec<_>>())?;
-    } else {
-        print::legacy_uses(&uses)?;
-    }
-    Ok(())
+    let row = |Uses { key_id, name, day, requests }: &Uses| {
+        let day = day.to_string();
+        let view = json!({ "keyId": key_id, "name": name, "day": day, "requests": requests });
+        (view, format!("{day}  {requests:>8}  {key_id}  {name}"))
+    };
+    Ok(print::all(&options, "No key has used the legacy API.", uses.iter().map(row))?)
 }

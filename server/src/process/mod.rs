@@ -3,10 +3,9 @@
 mod accounts;
 mod args;
 mod backup;
-mod carriers;
+mod credential_args;
 mod credentials;
 mod database;
-mod keys;
 mod legacy;
 mod log;
 mod mock;
@@ -18,7 +17,6 @@ mod serve;
 mod serve_args;
 mod shared_args;
 mod shutdown;
-mod tokens;
 mod upkeep;
 mod vacuum;
 mod webhook_args;
@@ -100,12 +98,16 @@ pub enum Failure {
     /// The key is revoked for good.
     #[error("the API key {0} is revoked and cannot get a new secret; create a new key")]
     RevokedKey(String),
-    /// No key has this id.
-    #[error("no API key has the id {0}; `parcelo-server keys list` shows them")]
-    NoSuchKey(String),
-    /// No carrier key has this id.
-    #[error("no carrier key has the id {0}; `parcelo-server carriers list` shows them")]
-    NoSuchCarrierKey(String),
+    /// No credential of a kind has this id.
+    #[error("no {kind} has the id {id}; `parcelo-server {command} list` shows them")]
+    NoSuchCredential {
+        /// What it was to be.
+        kind: &'static str,
+        /// The id that was given.
+        id: String,
+        /// The command for the kind.
+        command: &'static str,
+    },
     /// A password that is too easy to guess, or none.
     #[error("a password must be one line of 12 to 200 characters, not only spaces")]
     WeakPassword,
@@ -118,9 +120,6 @@ pub enum Failure {
     /// The password cannot be hashed.
     #[error("cannot hash the password; is the machine out of memory?")]
     Password,
-    /// No admin token has this id.
-    #[error("no admin token has the id {0}; `parcelo-server tokens list` shows them")]
-    NoSuchToken(String),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),
@@ -130,11 +129,11 @@ pub enum Failure {
 pub async fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Serve(options) => serve::serve(options).await,
-        Command::Keys(command) => keys::run(command).await,
-        Command::Carriers(command) => carriers::run(command).await,
+        Command::Keys(command) => credentials::run_keys(command).await,
+        Command::Carriers(command) => credentials::run_carriers(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
         Command::Mock(options) => mock::run(*options).await,
-        Command::Tokens(command) => tokens::run(command).await,
+        Command::Tokens(command) => credentials::run_tokens(command).await,
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options).await,
         Command::Vacuum(options) => vacuum::run(&options),

@@ -16,12 +16,10 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::Failure;
+use super::{Failure, shared_args::ListKeys};
 use crate::{
     clock::Millis,
-    domain::{
-        AccountRecord, ApiKeyRecord, legacy::Uses, sample, to_body, webhooks::LoggedDelivery,
-    },
+    domain::{ApiKeyRecord, sample, to_body, webhooks::LoggedDelivery},
     ids::named,
     store::Vacuumed,
 };
@@ -101,8 +99,7 @@ pub(super) fn ask_password() -> io::Result<Option<String>> {
 
 pub(super) fn password_set(account: &str) -> Written {
     print_results(|out| {
-        writeln!(out, "The dashboard password of {account} is set; its sessions have ended.")?;
-        Ok(())
+        writeln!(out, "The dashboard password of {account} is set; its sessions have ended.")
     })
 }
 
@@ -140,21 +137,27 @@ pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> W
     })
 }
 
-/// One line for each, or a note that there is none.
-pub(super) fn list(none: &str, lines: impl ExactSizeIterator<Item = String>) -> Written {
-    print_results(|out| {
-        if lines.len() == 0 {
-            note(format_args!("{none}"));
-        }
-        for line in lines {
-            writeln!(out, "{line}")?;
-        }
-        Ok(())
-    })
+/// One thing: as JSON where that is asked for, otherwise a line.
+pub(super) fn one(options: &ListKeys, view: &impl Serialize, line: &str) -> Written {
+    if options.json { json(view) } else { print_results(|out| writeln!(out, "{line}")) }
 }
 
-pub(super) fn revoked(id: &str, name: &str) -> Written {
-    print_results(|out| writeln!(out, "{id} \"{name}\" is revoked."))
+/// The same for each of many, or a note that there is none.
+pub(super) fn all<V: Serialize>(
+    options: &ListKeys,
+    none: &str,
+    rows: impl Iterator<Item = (V, String)>,
+) -> Written {
+    let (views, lines): (Vec<_>, Vec<_>) = rows.unzip();
+    if options.json {
+        return json(&views);
+    }
+    print_results(|out| {
+        if lines.is_empty() {
+            note(format_args!("{none}"));
+        }
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    })
 }
 
 /// The first admin token of a new database, and a call that works with it as it stands.
@@ -169,20 +172,6 @@ pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
                 "  curl -s {url}/admin/v1/keys -H 'Authorization: Bearer {}'",
                 token.secret()
             )?;
-        }
-        Ok(())
-    })
-}
-
-pub(super) fn accounts(records: &[AccountRecord]) -> Written {
-    print_results(|out| {
-        if records.is_empty() {
-            note(format_args!(
-                "No accounts yet; create one with `parcelo-server accounts create NAME`."
-            ));
-        }
-        for record in records {
-            writeln!(out, "{}  {}", record.id, record.name)?;
         }
         Ok(())
     })
@@ -254,18 +243,6 @@ pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
                     attempt.number, attempt.millis
                 )?;
             }
-        }
-        Ok(())
-    })
-}
-
-pub(super) fn legacy_uses(uses: &[Uses]) -> Written {
-    print_results(|out| {
-        if uses.is_empty() {
-            note(format_args!("No key has used the legacy API."));
-        }
-        for Uses { key_id, name, day, requests } in uses {
-            writeln!(out, "{day}  {requests:>8}  {key_id}  {name}")?;
         }
         Ok(())
     })

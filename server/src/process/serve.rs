@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     clock::GuardedClock,
-    domain::{Countries, Secrets, Site, access, site::local_url},
+    domain::{Countries, Secrets, Site, access, credentials::AdminScope, site::local_url},
     http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
     service::{NewKeyRequest, Service, Settings},
@@ -145,7 +145,7 @@ fn warn_about_local_labels(service: &Service, options: &Serve) {
     let site = service.settings().site(Environment::Production);
     if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
         tracing::warn!(
-            base_url = site.base_url,
+            base_url = site.base_url(),
             "production's labels will lead to this machine only: set --base-url to its public address"
         );
     }
@@ -179,12 +179,12 @@ fn site(
     (socket, base, labels): GivenAddresses<'_>,
 ) -> Result<Site, Failure> {
     let base_url = match (base, socket) {
-        (Some(url), _) => without_trailing_slash(url),
-        (None, Some(socket)) => url_of(socket)?,
-        (None, None) => format!("the {environment} address"),
+        (Some(url), _) => Some(without_trailing_slash(url)),
+        (None, Some(socket)) => Some(url_of(socket)?),
+        (None, None) => None,
     };
-    let labels_base_url =
-        labels.map_or_else(|| format!("{base_url}/files"), without_trailing_slash);
+    let beside = || format!("{}/files", base_url.as_deref().unwrap_or_default());
+    let labels_base_url = labels.map_or_else(beside, without_trailing_slash);
     Ok(Site { environment, base_url, labels_base_url })
 }
 
@@ -244,7 +244,8 @@ async fn set_up_new_database(
         found.map(|(_, url)| url.as_str())
     };
     print::first_key(&key, url("sandbox"))?;
-    let (token, _) = issuer.issue_admin_token("First token".to_owned(), service.now()).await?;
+    let name = "First token".to_owned();
+    let (token, _) = issuer.issue::<AdminScope>(name, AdminScope, service.now()).await?;
     print::first_token(&token, url("admin"))?;
     let password = password::first(service, ids, FIRST_ACCOUNT).await?;
     print::first_password(FIRST_ACCOUNT, &password, url("admin"))?;

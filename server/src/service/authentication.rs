@@ -53,7 +53,7 @@ impl Service {
         let own = record.scope.tenant.environment;
         if own != environment {
             let address = &self.site(own).base_url;
-            return Err(Refusal::other_environment(own, address));
+            return Err(Refusal::other_environment(own, address.as_deref()));
         }
         Ok(Caller { key: record })
     }
@@ -66,7 +66,7 @@ impl Service {
     ) -> Result<Carrier, Refusal> {
         let unknown = ErrorCode::CarrierAuthFailed;
         let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
-        let hash = self.secrets().hash_of_carrier(&key);
+        let hash = self.secrets().hash_of(&key);
         // A key that no carrier has costs no read of the database.
         self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
         let found: Option<CarrierKeyRecord> = self.store.credential_by_hash(&hash).await?;
@@ -80,7 +80,7 @@ impl Service {
     pub async fn authenticate_admin(&self, authorization: Option<&str>) -> Result<(), Refusal> {
         let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
         let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
-        let hash = self.secrets().hash_of_token(&token);
+        let hash = self.secrets().hash_of(&token);
         let found: Option<AdminTokenRecord> = self.store.credential_by_hash(&hash).await?;
         match found {
             Some(record) if record.revoked_at.is_none() => Ok(()),

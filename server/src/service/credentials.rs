@@ -2,21 +2,18 @@
 //! start and the mock server.
 
 use ipnet::IpNet;
-use parcelo::{
-    ApiKey, Environment,
-    admin::{AdminToken, CarrierKey},
-};
+use parcelo::{ApiKey, Environment};
 
 use super::Service;
 use crate::{
     clock::Millis,
     domain::{
-        AccountRecord, AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
-        Refusal, Secrets, Tenant,
-        credentials::{AdminScope, ApiKeyScope, MAX_OVERLAP_SECONDS, NewSecret},
+        AccountRecord, ApiKeyRecord, Countries, NewCredential, Refusal, Secrets, Tenant,
+        credentials::{ApiKeyScope, Credential, MAX_OVERLAP_SECONDS, NewSecret},
+        secrets::HashedKey,
     },
     ids::{Ids, named},
-    store::{Store, StoreError},
+    store::{Store, StoreError, StoredScope},
 };
 
 /// An API key that is to be made (spec: API key properties).
@@ -72,7 +69,7 @@ impl CredentialIssuer<'_> {
         Ok((record, is_new))
     }
 
-    /// Makes an API key.
+    /// Makes an API key, and its account if there is none of the name.
     pub async fn issue_api_key(
         &self,
         request: NewKeyRequest,
@@ -81,47 +78,23 @@ impl CredentialIssuer<'_> {
         let NewKeyRequest { account, environment, name, countries, ip_list, rate_limit } = request;
         let id = named("acc", self.ids.ulid(now));
         let tenant = Tenant { account: self.store.account(&account, id, now).await?, environment };
-        let key = ApiKey::from_random(environment, &self.ids.key_bytes());
-        let hash = self.secrets.hash_of(&key);
         let scope = ApiKeyScope { tenant, account, countries, ip_list, rate_limit };
-        let new = self.new_credential(("key", key.secret()), hash, (name, scope), now);
-        Ok((key, self.store.insert_credential(new).await?))
+        self.issue(name, scope, now).await
     }
 
-    /// Makes a carrier key. A second key of one name in one environment is the same carrier's.
-    pub async fn issue_carrier_key(
-        &self,
-        environment: Environment,
-        name: String,
-        now: Millis,
-    ) -> Result<(CarrierKey, CarrierKeyRecord), StoreError> {
-        let key = CarrierKey::from_random(environment, &self.ids.key_bytes());
-        let hash = self.secrets.hash_of_carrier(&key);
-        let new = self.new_credential(("car", key.secret()), hash, (name, environment), now);
-        Ok((key, self.store.insert_credential(new).await?))
-    }
-
-    /// Makes an admin token.
-    pub async fn issue_admin_token(
+    /// Makes a credential of any kind. A second carrier key of one name in one environment is the same
+    /// carrier's.
+    pub async fn issue<S: StoredScope>(
         &self,
         name: String,
+        scope: S::New,
         now: Millis,
-    ) -> Result<(AdminToken, AdminTokenRecord), StoreError> {
-        let token = AdminToken::from_random(&self.ids.key_bytes());
-        let hash = self.secrets.hash_of_token(&token);
-        let new = self.new_credential(("adt", token.secret()), hash, (name, AdminScope), now);
-        Ok((token, self.store.insert_credential(new).await?))
-    }
-
-    fn new_credential<S>(
-        &self,
-        (prefix, secret): (&str, &str),
-        hash: [u8; 32],
-        (name, scope): (String, S),
-        now: Millis,
-    ) -> NewCredential<S> {
-        let id = named(prefix, self.ids.ulid(now));
-        NewCredential { id, name, hash, last4: last4(secret), created_at: now, scope }
+    ) -> Result<(S::Secret, Credential<S>), StoreError> {
+        let secret = S::generate(&scope, &self.ids.key_bytes());
+        let (hash, last4) = (self.secrets.hash_of(&secret), last4(secret.text()));
+        let id = named(S::ID_PREFIX, self.ids.ulid(now));
+        let new = NewCredential { id, name, hash, last4, created_at: now, scope };
+        Ok((secret, self.store.insert_credential(new).await?))
     }
 
     /// Gives an API key a new secret. It stays the same key: its idempotency records, limit, countries and

@@ -140,7 +140,8 @@ async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
 async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
     let ground = Ground::new();
     let issuer = ground.service.issuer();
-    let issue = || issuer.issue_carrier_key(Environment::Sandbox, "Andes Cargo".to_owned(), NOW);
+    let issue =
+        || issuer.issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Sandbox, NOW);
     let knows = async |key: &CarrierKey| {
         let key = Some(key.secret());
         ground.service.authenticate_carrier(Environment::Sandbox, key).await.is_ok()

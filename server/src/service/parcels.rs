@@ -189,7 +189,7 @@ impl Service {
         let site = self.site(environment);
         if environment == parcelo::Environment::Production && site.is_local() {
             self.first_live_label.call_once(|| {
-                let base_url = &site.base_url;
+                let base_url = site.base_url();
                 tracing::warn!(%base_url, "a live label's QR code leads to the reader's own machine: set --base-url");
             });
         }

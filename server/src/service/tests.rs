@@ -23,8 +23,7 @@ use crate::{
 };
 
 pub(super) fn settings() -> Settings {
-    let site =
-        |environment| Site { environment, base_url: String::new(), labels_base_url: String::new() };
+    let site = |environment| Site { environment, base_url: None, labels_base_url: String::new() };
     Settings {
         legacy: crate::domain::legacy::Era::default(),
         production: site(Environment::Production),

@@ -1,9 +1,12 @@
-//! `Changes` as SQL: idempotency first, then versions, then the operations. It stops at the first
-//! thing that forbids them; undoing what it did until then is the caller's part.
+//! `Changes` as SQL. What can forbid them is asked in this order: idempotency, versions, the operations; it stops
+//! at the first. Undoing what it did until then is the caller's part. A refused creation has done nothing:
+//! the key is asked for before the parcel is inserted, and its record is written last.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{CommitOutcome, carriers, counts, erase, manifests, outbox, parcels, records};
+use super::{
+    CommitOutcome, carriers, counts, erase, manifests, outbox, parcels, pending::Pending, records,
+};
 use crate::{
     clock::Millis,
     domain::{
@@ -42,12 +45,14 @@ impl Ready {
 }
 
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
-pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(CommitOutcome, bool)> {
+pub(super) fn apply(
+    db: &Connection,
+    ready: &Ready,
+    pending: &mut Pending,
+) -> rusqlite::Result<(CommitOutcome, bool)> {
     let changes = &ready.changes;
-    #[cfg(test)]
-    super::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.idempotency_record
-        && let Some(taken) = keep_record(db, record, changes.now)?
+        && let Some(taken) = living_record(db, record, changes.now)?
     {
         return Ok((CommitOutcome::IdempotencyTaken(taken), false));
     }
@@ -56,33 +61,39 @@ pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(CommitO
             return Ok((CommitOutcome::VersionConflict, false));
         }
     }
-    let mut work =
-        Application { db, now: changes.now, orders: ready.orders.iter(), enqueued: false };
+    let (now, orders) = (changes.now, ready.orders.iter());
+    let mut work = Application { db, pending, now, orders, enqueued: false };
     for op in &changes.ops {
         if let Some(refusal) = work.apply(op)? {
             return Ok((refusal, false));
         }
     }
-    Ok((CommitOutcome::Committed, work.enqueued))
+    let enqueued = work.enqueued;
+    #[cfg(test)]
+    super::tests::conformance::panic_if_asked(changes);
+    if let Some(record) = &changes.idempotency_record {
+        keep_record(db, record)?;
+    }
+    Ok((CommitOutcome::Committed, enqueued))
 }
 
-/// Keeps the record, or answers the living one that is in its place.
-fn keep_record(
+/// The record that is alive under the key of a new one.
+fn living_record(
     db: &Connection,
-    record: &IdempotencyRecord,
+    new: &IdempotencyRecord,
     now: Millis,
 ) -> rusqlite::Result<Option<IdempotencyRecord>> {
-    if records::insert(db, record)? {
-        return Ok(None);
+    let found = records::find(db, &new.key)?;
+    Ok(found.filter(|found| is_alive(found.first_seen, now)))
+}
+
+/// Keeps the record, in the place of a dead one.
+fn keep_record(db: &Connection, record: &IdempotencyRecord) -> rusqlite::Result<()> {
+    if !records::insert(db, record)? {
+        records::delete(db, &record.key)?;
+        records::insert(db, record)?;
     }
-    if let Some(found) = records::find(db, &record.key)?
-        && is_alive(found.first_seen, now)
-    {
-        return Ok(Some(found));
-    }
-    records::delete(db, &record.key)?;
-    records::insert(db, record)?;
-    Ok(None)
+    Ok(())
 }
 
 fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {
@@ -93,6 +104,7 @@ fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<V
 /// Operations on their way into the database.
 struct Application<'a> {
     db: &'a Connection,
+    pending: &'a mut Pending,
     now: Millis,
     /// Of the parcels that are still to be inserted.
     orders: std::slice::Iter<'a, String>,
@@ -140,14 +152,22 @@ impl Application<'_> {
     fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<bool> {
         let order = self.orders.next().map_or("", String::as_str);
         let Some(row) = insert_parcel(self.db, parcel, order)? else { return Ok(false) };
-        self.enqueued |= outbox::enqueue_creation(self.db, parcel, row, self.now)?;
+        self.pending.counts.created(parcel);
+        if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
+            let parcel = (parcel, row);
+            self.enqueued |= outbox::enqueue_creation(self.db, subscription, parcel, self.now)?;
+        }
         Ok(true)
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
         let before = outbox::transition_subject(self.db, parcel)?;
+        let counted = counts::place(self.db, parcel)?;
         if !move_to(self.db, parcel, event)? {
             return Ok(false);
+        }
+        if let Some(counted) = counted {
+            self.pending.counts.moved(counted, event.state);
         }
         if let Some(before) = before {
             self.enqueued |= outbox::enqueue_move(self.db, &before, (parcel, event), self.now)?;
@@ -157,7 +177,10 @@ impl Application<'_> {
 
     fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {
         let Some(row) = manifests::insert(self.db, manifest)? else { return Ok(false) };
-        self.enqueued |= outbox::enqueue_manifest(self.db, manifest, row, self.now)?;
+        if let Some(subscription) = self.pending.subscription(self.db, manifest.tenant)? {
+            let manifest = (manifest, row);
+            self.enqueued |= outbox::enqueue_manifest(self.db, subscription, manifest, self.now)?;
+        }
         Ok(true)
     }
 }
@@ -171,12 +194,7 @@ fn insert_parcel(
     let add = || add_parcel(db, parcel, order);
     let number = (parcel.tenant.environment, &parcel.tracking_number);
     let is_inserted = add()? || (erase::free_number(db, number.0, number.1)? && add()?);
-    if !is_inserted {
-        return Ok(None);
-    }
-    let row = db.last_insert_rowid();
-    counts::created(db, parcel)?;
-    Ok(Some(row))
+    Ok(is_inserted.then(|| db.last_insert_rowid()))
 }
 
 fn add_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
@@ -207,7 +225,6 @@ fn add_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Res
 }
 
 fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
-    counts::moves(db, parcel, event.state)?;
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
          WHERE id = ?1",

@@ -17,6 +17,7 @@ use crate::{
         AccountRowId, ApiKeyRecord, CarrierRowId, Countries, NewCredential, Tenant,
         credentials::{
             AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret, OLD_SECRETS, OldSecret,
+            Scope,
         },
     },
 };
@@ -37,9 +38,7 @@ pub struct CredentialChanges<K> {
 pub(crate) const ALL_CREDENTIALS: i64 = -1;
 
 /// A kind of credential: how its own part is stored.
-pub trait StoredScope: Send + Sized + 'static {
-    /// What is known of the scope before it is stored.
-    type New: Send + 'static;
+pub trait StoredScope: Scope {
     /// Its table.
     const TABLE: &str;
     /// Whether the table numbers its changes, for [`Store::credentials_since`].
@@ -63,7 +62,6 @@ const CHANGED_COLUMN: usize = 7;
 const FIRST_SCOPE_COLUMN: usize = 8;
 
 impl StoredScope for ApiKeyScope {
-    type New = Self;
     const TABLE: &str = "api_keys";
     const NUMBERS_CHANGES: bool = true;
     const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
@@ -110,8 +108,6 @@ impl StoredScope for ApiKeyScope {
 }
 
 impl StoredScope for CarrierScope {
-    /// The carrier follows from environment and name; it is made with its first key.
-    type New = Environment;
     const TABLE: &str = "carrier_keys";
     const NUMBERS_CHANGES: bool = true;
     const SELECT: &str = "SELECT k.id, k.public_id, c.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
@@ -139,7 +135,6 @@ impl StoredScope for CarrierScope {
 }
 
 impl StoredScope for AdminScope {
-    type New = Self;
     const TABLE: &str = "admin_tokens";
     const NUMBERS_CHANGES: bool = false;
     const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, 0 \

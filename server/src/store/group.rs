@@ -1,14 +1,21 @@
 //! Group commit: many writes, one transaction, one fsync.
 //!
-//! Each write has a savepoint, so that one which refuses or panics undoes only itself. No caller is answered
-//! before the commit. That includes refusals: "this number exists" may rest on a row that another write of
-//! the same group inserted, and if the commit fails, that row never existed.
+//! No caller is answered before the commit. That includes refusals: "this number exists" may rest on a row that
+//! another write of the same group inserted, and if the commit fails, that row never existed.
 //!
 //! There are two kinds of write: changes that the domain decided, and plain calls (accounts, keys, purges).
+//!
+//! A write that stops half way undoes only itself. A plain call has a savepoint for that. Changes have none at first:
+//! it would be a third of what an order costs in here, and what forbids them is nearly always found before they have
+//! written anything. Where a panic, an error or a late refusal does stop them half way (the count of changed rows has
+//! moved since they began), the group is rolled back and done again with a savepoint for each write. So every write
+//! can be applied twice, and what it answers is of the last time.
 
 use std::{
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    thread,
 };
 
 use rusqlite::Connection;
@@ -18,34 +25,39 @@ use super::{
     CommitOutcome, apply,
     error::{is_busy, is_constraint, is_corrupt, is_fatal},
     health::{Health, Lost},
+    pending::Pending,
 };
 
 /// One write: what it does to the database, and how its caller is answered.
 pub(super) trait WriteJob: Send {
-    /// Writes, inside a savepoint.
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction>;
+    /// Writes. It may be called again, after a rollback.
+    fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied>;
     /// Answers the caller.
     fn answer(self: Box<Self>, result: JobResult);
+    /// Whether it has a savepoint from the start, before which all that is pending is written.
+    fn needs_savepoint(&self) -> bool {
+        true
+    }
     /// How many orders it writes.
     fn orders(&self) -> usize {
         0
     }
 }
 
-/// What is to be done with a write's savepoint.
+/// What a write came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SavepointAction {
-    /// The write stands.
-    Release,
-    /// The write refuses; whatever it did is undone.
-    RollBack,
+pub(super) enum Applied {
+    /// It stands.
+    Stands,
+    /// It refuses; whatever it did is undone.
+    Refuses,
 }
 
 /// What became of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobResult {
     /// It was done and is durable, or it refused and the reason is durable.
-    Settled(SavepointAction),
+    Settled(Applied),
     /// Another process held the database; nothing was done.
     Busy,
     /// It failed and is not acknowledged. Nothing was done, unless it was the commit's own fsync that
@@ -75,14 +87,14 @@ impl Mutation {
 }
 
 impl WriteJob for Mutation {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
-        (self.outcome, self.has_enqueued) = apply::apply(db, &self.ready)?;
+    fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied> {
+        (self.outcome, self.has_enqueued) = apply::apply(db, &self.ready, pending)?;
         let done = matches!(self.outcome, CommitOutcome::Committed);
-        Ok(if done { SavepointAction::Release } else { SavepointAction::RollBack })
+        Ok(if done { Applied::Stands } else { Applied::Refuses })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == JobResult::Settled(SavepointAction::Release) && self.has_enqueued {
+        if result == JobResult::Settled(Applied::Stands) && self.has_enqueued {
             self.dispatcher.notify_one();
         }
         // A caller that has gone needs no answer.
@@ -91,6 +103,10 @@ impl WriteJob for Mutation {
             JobResult::Busy => CommitOutcome::Busy,
             JobResult::Broken => CommitOutcome::Broken,
         });
+    }
+
+    fn needs_savepoint(&self) -> bool {
+        false
     }
 
     fn orders(&self) -> usize {
@@ -128,15 +144,15 @@ where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
+    fn apply(&mut self, db: &Connection, _: &mut Pending) -> rusqlite::Result<Applied> {
         match (self.run)(db) {
             Err(error) if is_constraint(&error) => {
                 self.result = Some(Err(error));
-                Ok(SavepointAction::RollBack)
+                Ok(Applied::Refuses)
             }
             done => {
                 self.result = Some(Ok(done?));
-                Ok(SavepointAction::Release)
+                Ok(Applied::Stands)
             }
         }
     }
@@ -161,31 +177,42 @@ pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn Wri
 }
 
 fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
-    let mut excluded = Vec::new();
+    let mut attempt = Attempt { savepoints: Savepoints::ForThoseThatNeedOne, excluded: Vec::new() };
     while health.is_writable() {
-        match transact(db, jobs, &excluded) {
+        let given_up = match transact(db, jobs, &attempt) {
             // A commit into a file that is no longer there is gone with the process.
             Ok(_) if !health.check_place() => break,
             Ok(results) => {
                 count(health, &results, jobs);
                 return results;
             }
-            // A damaged page fails only the writes that touch it: the group is repeated without this one.
-            // `ensure_rolled_back` rolls back here, in the guard: after such an error SQLite takes no
-            // write before that, and where it fails the next arm ends the database.
-            Err(Failed { error, by: Some(by) }) if is_corrupt(&error) && ensure_rolled_back(db) => {
-                tracing::error!(%error, "a write met a page that is damaged, and was undone");
-                excluded.push(by);
+            Err(given_up) => given_up,
+        };
+        let is_rolled_back = ensure_rolled_back(db);
+        match given_up {
+            GivenUp::HalfWay if is_rolled_back => {
+                attempt.savepoints = Savepoints::ForEach;
             }
-            Err(Failed { error, .. }) => return vec![fail(db, health, &error); jobs.len()],
+            // A damaged page fails only the writes that touch it: the group is repeated without this one.
+            // After such an error SQLite takes no write before a rollback.
+            GivenUp::Failed { error, by: Some(by) } if is_corrupt(&error) && is_rolled_back => {
+                tracing::error!(%error, "a write met a page that is damaged, and was undone");
+                attempt.excluded.push(by);
+            }
+            GivenUp::Failed { error, .. } => {
+                return vec![fail(health, &error, is_rolled_back); jobs.len()];
+            }
+            GivenUp::HalfWay => {
+                health.end(Lost::Disk);
+                tracing::error!("a group could not be rolled back: it is read-only from now on");
+            }
         }
     }
     vec![JobResult::Broken; jobs.len()]
 }
 
 /// What an error of the whole group means for all of it.
-fn fail(db: &Connection, health: &Health, error: &rusqlite::Error) -> JobResult {
-    let is_rolled_back = ensure_rolled_back(db);
+fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobResult {
     if is_fatal(error) || !is_rolled_back {
         health.end(Lost::Disk);
         tracing::error!(%error, "the database failed: it is read-only from now on");
@@ -205,65 +232,130 @@ fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
     let kept = jobs
         .iter()
         .zip(results)
-        .filter(|(_, result)| **result == JobResult::Settled(SavepointAction::Release));
+        .filter(|(_, result)| **result == JobResult::Settled(Applied::Stands));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
 
-/// An error of the whole group, and the write that brought it about.
-struct Failed {
-    error: rusqlite::Error,
-    by: Option<usize>,
+/// How a group is tried.
+struct Attempt {
+    savepoints: Savepoints,
+    /// Writes that are left out, by their positions.
+    excluded: Vec<usize>,
 }
 
-impl From<rusqlite::Error> for Failed {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Savepoints {
+    ForThoseThatNeedOne,
+    ForEach,
+}
+
+/// Why a transaction is rolled back.
+enum GivenUp {
+    /// A write stopped half way and had no savepoint.
+    HalfWay,
+    /// An error of the whole group, and the write that brought it about.
+    Failed { error: rusqlite::Error, by: Option<usize> },
+}
+
+impl From<rusqlite::Error> for GivenUp {
     fn from(error: rusqlite::Error) -> Self {
-        Self { error, by: None }
+        Self::Failed { error, by: None }
     }
 }
 
-/// Does all but those that are `excluded`, by their positions.
 fn transact(
     db: &Connection,
     jobs: &mut [Box<dyn WriteJob>],
-    excluded: &[usize],
-) -> Result<Vec<JobResult>, Failed> {
+    attempt: &Attempt,
+) -> Result<Vec<JobResult>, GivenUp> {
     // Takes the write lock now: a lock that is first wanted by a later statement can fail with `BUSY` there, when
     // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
+    let mut pending = Pending::default();
     let results = jobs.iter_mut().enumerate().map(|(at, job)| {
-        if excluded.contains(&at) {
+        if attempt.excluded.contains(&at) {
             return Ok(JobResult::Broken);
         }
-        run_job(db, job.as_mut()).map_err(|error| Failed { error, by: Some(at) })
+        let by = |error| GivenUp::Failed { error, by: Some(at) };
+        if attempt.savepoints == Savepoints::ForThoseThatNeedOne && !job.needs_savepoint() {
+            return run_job(db, job.as_mut(), &mut pending)
+                .map_err(|error| error.map_or(GivenUp::HalfWay, by));
+        }
+        write_pending(db, mem::take(&mut pending))?;
+        run_with_savepoint(db, job.as_mut()).map_err(by)
     });
     let results = results.collect::<Result<_, _>>()?;
+    write_pending(db, pending)?;
     run(db, "COMMIT")?;
     Ok(results)
 }
 
-/// Does one write; an error is one of the whole group.
-fn run_job(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
+/// Writes what is pending of several writes. A damaged page fails those of them that touch it: with a savepoint for
+/// each, every write brings its own.
+fn write_pending(db: &Connection, pending: Pending) -> Result<(), GivenUp> {
+    pending.write(db).map_err(|error| match error {
+        error if is_fatal(&error) && !is_corrupt(&error) => error.into(),
+        _ => GivenUp::HalfWay,
+    })
+}
+
+/// Does one write without a savepoint. It fails with an error of the whole group, or with none when the write stopped
+/// half way.
+fn run_job(
+    db: &Connection,
+    job: &mut dyn WriteJob,
+    pending: &mut Pending,
+) -> Result<JobResult, Option<rusqlite::Error>> {
+    let before = db.total_changes();
+    // A connection is as usable after a panic as before: every statement is reset when it is dropped.
+    match catch_unwind(AssertUnwindSafe(|| job.apply(db, pending))) {
+        Ok(Ok(Applied::Stands)) => Ok(JobResult::Settled(Applied::Stands)),
+        Ok(Err(error)) if is_of_group(db, &error) => Err(Some(error)),
+        _ if db.total_changes() != before => Err(None),
+        undone => Ok(without_trace(undone)),
+    }
+}
+
+/// Does one write in a savepoint of its own; an error is one of the whole group.
+fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
     // The savepoint is opened outside `catch_unwind`: a panic leaves it open, to be rolled back below.
     run(db, "SAVEPOINT one")?;
-    // A connection is as usable after a panic as before: every statement is reset when it is dropped.
-    match catch_unwind(AssertUnwindSafe(|| job.apply(db))) {
-        Ok(Ok(SavepointAction::Release)) => {
+    let apply = || {
+        let mut pending = Pending::default();
+        let applied = job.apply(db, &mut pending)?;
+        if applied == Applied::Stands {
+            pending.write(db)?;
+        }
+        Ok(applied)
+    };
+    match catch_unwind(AssertUnwindSafe(apply)) {
+        Ok(Ok(Applied::Stands)) => {
             run(db, "RELEASE one")?;
-            Ok(JobResult::Settled(SavepointAction::Release))
+            Ok(JobResult::Settled(Applied::Stands))
         }
-        Ok(Ok(SavepointAction::RollBack)) => {
-            undo(db, JobResult::Settled(SavepointAction::RollBack))
-        }
-        // In autocommit mode the transaction, savepoints and all, is gone: nothing of this group stands.
-        Ok(Err(error)) if is_fatal(&error) || db.is_autocommit() => Err(error),
+        Ok(Err(error)) if is_of_group(db, &error) => Err(error),
+        undone => undo(db, without_trace(undone)),
+    }
+}
+
+/// Whether an error in one write is one of its whole group. In autocommit mode the transaction, savepoints and all,
+/// is gone: nothing of this group stands.
+fn is_of_group(db: &Connection, error: &rusqlite::Error) -> bool {
+    is_fatal(error) || db.is_autocommit()
+}
+
+/// What became of a write of which nothing is left.
+fn without_trace(undone: thread::Result<rusqlite::Result<Applied>>) -> JobResult {
+    match undone {
+        Ok(Ok(applied)) => JobResult::Settled(applied),
         Ok(Err(error)) => {
             tracing::error!(%error, "a write failed and was undone");
-            undo(db, JobResult::Broken)
+            JobResult::Broken
         }
         Err(_panic) => {
             tracing::error!("a write panicked and was undone");
-            undo(db, JobResult::Broken)
+            JobResult::Broken
         }
     }
 }

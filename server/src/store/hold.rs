@@ -53,6 +53,23 @@ pub(super) fn hold(file: &Path) -> Result<Hold, StoreError> {
     Ok(hold)
 }
 
+impl Hold {
+    /// The file that is held.
+    pub(super) fn file(&self) -> Held {
+        Held(Arc::clone(&self.descriptor))
+    }
+}
+
+/// A file that is held, by the descriptor that is never closed.
+pub(super) struct Held(Arc<Descriptor>);
+
+impl Held {
+    /// Waits until all that was written to the file, by whichever descriptor, is on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.0.file.sync_data()
+    }
+}
+
 impl Drop for Hold {
     fn drop(&mut self) {
         // Where it cannot be unlocked, it is held until the process ends: safe, and nothing to be done.

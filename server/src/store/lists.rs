@@ -1,8 +1,8 @@
 //! A tenant's parcels as a list: one page, and how many there are in all.
 //!
-//! The counts of [`counts`] say how many of the wanted parcels each day has. So a total needs a look at the
-//! parcels of the two days that the filter cuts through, at most, and a page at those of its own days,
-//! however deep it lies.
+//! The counts of [`counts`] say how many of the wanted parcels each day has, and there are in all. So a total
+//! needs a look at the parcels of the two days that the filter cuts through, at most, and a page at those of
+//! its own days, however deep it lies, and however few days have any.
 
 use parcelo::{Awb, rules::ListQuery};
 use rusqlite::{Connection, Row, named_params};
@@ -70,14 +70,11 @@ impl Store {
             // Page and total are of one moment.
             let moment = db.unchecked_transaction()?;
             let filter = Filter::new(tenant, query);
-            let spans = spans(&moment, &filter)?;
-            let total = spans.iter().map(|span| span.parcels).sum();
-            let offset = u64::from(query.page - 1) * u64::from(query.limit);
-            let Some(stretch) = Stretch::covering(&spans, offset, query.limit.into()) else {
-                return Ok((Vec::new(), total));
-            };
+            let limit = u64::from(query.limit);
+            let offset = u64::from(query.page - 1) * limit;
+            let (spans, total) = spans(&moment, &filter, offset + limit)?;
             let mut listed = Vec::new();
-            for id in page(&moment, &filter, &stretch)? {
+            for id in page(&moment, &filter, &parts(&spans, offset, limit))? {
                 match parcels::by_id(&moment, ROW, id, read)? {
                     Some(Ok(parcel)) => listed.push(parcel),
                     Some(Err(unread)) => {
@@ -110,9 +107,10 @@ pub(in crate::store) struct Span {
     pub(in crate::store) parcels: u64,
 }
 
-/// The times that make up the list, the latest first: whole days, whose counts are kept, and what the
-/// filter leaves of a first and a last day, where parcels are counted.
-fn spans(db: &Connection, filter: &Filter<'_>) -> rusqlite::Result<Vec<Span>> {
+/// The times that make up the list, the latest first, until they have `enough` parcels: whole days, whose counts
+/// are kept, and what the filter leaves of a first and a last day, where parcels are counted. And how
+/// many parcels the whole list has.
+fn spans(db: &Connection, filter: &Filter<'_>, enough: u64) -> rusqlite::Result<(Vec<Span>, u64)> {
     let counted = |from: i64, to: i64| -> rusqlite::Result<Span> {
         let parcels = if from < to { count(db, filter, (from, to))? } else { 0 };
         Ok(Span { from, to, parcels })
@@ -121,15 +119,24 @@ fn spans(db: &Connection, filter: &Filter<'_>) -> rusqlite::Result<Vec<Span>> {
     let end = day_of(Millis(filter.to));
     // The counts know nothing of the callers' own ids, nor of parts of a day.
     if filter.order_id.is_some() || first > end {
-        return Ok(vec![counted(filter.from, filter.to)?]);
+        let all = counted(filter.from, filter.to)?;
+        let total = all.parcels;
+        return Ok((vec![all], total));
     }
     let Filter { tenant, state, country, .. } = *filter;
     let wanted = counts::Wanted { tenant, first, end, state, country };
+    let (newest, oldest) =
+        (counted(begin_of(end).0, filter.to)?, counted(filter.from, begin_of(first).0)?);
+    let in_days =
+        if filter.has_dates() { counts::in_days(db, wanted)? } else { counts::in_all(db, wanted)? };
+    let total = newest.parcels + in_days + oldest.parcels;
+    let days = counts::by_day(db, wanted, enough.saturating_sub(newest.parcels))?;
     let day = |(day, parcels)| Span { from: begin_of(day).0, to: begin_of(day + 1).0, parcels };
-    let mut spans = vec![counted(begin_of(end).0, filter.to)?];
-    spans.extend(counts::by_day(db, wanted)?.into_iter().map(day));
-    spans.push(counted(filter.from, begin_of(first).0)?);
-    Ok(spans)
+    let mut spans = vec![newest];
+    spans.extend(days.into_iter().map(day));
+    // Where days are left out before it, those before them have enough, and it is not reached.
+    spans.push(oldest);
+    Ok((spans, total))
 }
 
 fn count(db: &Connection, filter: &Filter<'_>, (from, to): (i64, i64)) -> rusqlite::Result<u64> {
@@ -142,47 +149,55 @@ fn count(db: &Connection, filter: &Filter<'_>, (from, to): (i64, i64)) -> rusqli
     count.query_row(bound, |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
 }
 
-/// The part of a list that a page is read from.
+/// What a page has of one span. A page is not looked for from its first day to its last: a tenant may have a
+/// million other parcels between two that are wanted.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::store) struct Stretch {
+pub(in crate::store) struct Part {
     pub(in crate::store) from: i64,
     pub(in crate::store) to: i64,
-    /// How many of its parcels come before the page.
+    /// How many of the span's parcels come before it.
     pub(in crate::store) skipped: u64,
-    /// How many the page has: with the last one the search is over.
+    /// How many it has: with the last one the search is over.
     pub(in crate::store) parcels: u64,
 }
 
-impl Stretch {
-    /// The spans that hold `limit` parcels from `offset` on, or what is left; none past the end.
-    pub(in crate::store) fn covering(spans: &[Span], offset: u64, limit: u64) -> Option<Self> {
-        let mut skipped = offset;
-        let place = spans.iter().position(|span| {
-            let is_here = skipped < span.parcels;
-            skipped -= if is_here { 0 } else { span.parcels };
-            is_here
-        })?;
-        let (newest, older) = spans.get(place..)?.split_first()?;
-        let (mut from, mut parcels) = (newest.from, newest.parcels - skipped);
-        for span in older {
-            if parcels >= limit {
-                break;
-            }
-            (from, parcels) = (span.from, parcels + span.parcels);
+/// The parts that make up the `limit` parcels from `offset` on, or what is left; none past the end.
+pub(in crate::store) fn parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
+    let (mut skipped, mut missing) = (offset, limit);
+    let mut parts = Vec::new();
+    for span in spans {
+        if missing == 0 {
+            break;
         }
-        Some(Self { from, to: newest.to, skipped, parcels: parcels.min(limit) })
+        let here = span.parcels.saturating_sub(skipped).min(missing);
+        if here > 0 {
+            parts.push(Part { from: span.from, to: span.to, skipped, parcels: here });
+        }
+        skipped = skipped.saturating_sub(span.parcels);
+        missing -= here;
     }
+    parts
 }
 
-fn page(db: &Connection, filter: &Filter<'_>, stretch: &Stretch) -> rusqlite::Result<Vec<i64>> {
-    let mut find = db.prepare_cached(&[IDS, filter.condition(), IDS_END].concat())?;
+fn page(db: &Connection, filter: &Filter<'_>, parts: &[Part]) -> rusqlite::Result<Vec<i64>> {
+    let mut find = db.prepare_cached(&page_sql(filter))?;
     let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let bound = named_params! {
-        ":tenant": filter.tenant, ":from": stretch.from, ":to": stretch.to,
-        ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
-        ":limit": signed(stretch.parcels), ":offset": signed(stretch.skipped),
-    };
-    find.query_map(bound, |row| row.get(0))?.collect()
+    let mut ids = Vec::new();
+    for part in parts {
+        let bound = named_params! {
+            ":tenant": filter.tenant, ":from": part.from, ":to": part.to,
+            ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
+            ":limit": signed(part.parcels), ":offset": signed(part.skipped),
+        };
+        for id in find.query_map(bound, |row| row.get(0))? {
+            ids.push(id?);
+        }
+    }
+    Ok(ids)
+}
+
+fn page_sql(filter: &Filter<'_>) -> String {
+    [IDS, filter.condition(), IDS_END].concat()
 }
 
 /// The filters as they are bound.
@@ -212,6 +227,10 @@ impl<'a> Filter<'a> {
         }
     }
 
+    const fn has_dates(&self) -> bool {
+        self.from != i64::MIN || self.to != i64::MAX
+    }
+
     const fn condition(&self) -> &'static str {
         if self.order_id.is_some() { ONE_ORDER_ID } else { ANY_ORDER_ID }
     }
@@ -231,28 +250,90 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ParcelListRow> {
 
 #[cfg(test)]
 mod tests {
+    use parcelo::CountryCode;
+    use rusqlite::StatementStatus::VmStep;
+
     use super::*;
+    use crate::{
+        domain::Op,
+        store::sqlite::tests::conformance::{NOW, SECRET, create, sandbox},
+    };
+
+    /// A parcel to Mexico every ten days, and ten to Ecuador on each.
+    async fn store_of(days: i64) -> Store {
+        let store = Store::memory(SECRET).unwrap();
+        let mut number = 0;
+        for day in 0..days {
+            let mexico = if day % 10 == 0 { Some(CountryCode::MX) } else { None };
+            for country in mexico.into_iter().chain([CountryCode::EC; 10]) {
+                number += 1;
+                let mut changes = create(sandbox(1), &format!("SB-LISTED-{number:06}"), number);
+                if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+                    parcel.created_at = NOW.plus(day * Millis::DAY);
+                    parcel.country = country;
+                }
+                store.commit(changes).await;
+            }
+        }
+        store
+    }
+
+    /// What a query's first page costs: steps of `SQLite`'s machine to find its days and its rows.
+    async fn steps(store: &Store, query: &ListQuery) -> [i32; 2] {
+        let filter = Filter::new(sandbox(1), query);
+        let Filter { tenant, state, country, .. } = filter;
+        let wanted = counts::Wanted { tenant, first: 0, end: 0, state, country };
+        let texts = [counts::by_day_sql(wanted).to_owned(), page_sql(&filter)];
+        let taken = || {
+            let taken = |sql: &String| {
+                store.read(|db| Ok(db.prepare_cached(sql)?.get_status(VmStep))).unwrap()
+            };
+            [taken(&texts[0]), taken(&texts[1])]
+        };
+        let before = taken();
+        assert!(!store.list(sandbox(1), query.clone()).await.unwrap().0.is_empty());
+        let after = taken();
+        [after[0] - before[0], after[1] - before[1]]
+    }
+
+    #[tokio::test]
+    async fn a_first_page_costs_the_same_however_many_days_there_are() {
+        let (few, many) = (store_of(50).await, store_of(200).await);
+        let mut all = ListQuery::default();
+        all.limit = 4;
+        let mut mexico = all.clone();
+        mexico.country = Some(CountryCode::MX);
+        let mut generated = all.clone();
+        generated.status = Some(State::LabelGenerated.into());
+        let mut both = mexico.clone();
+        both.status = generated.status.clone();
+        for query in [all, mexico, generated, both] {
+            let (of_few, of_many) = (steps(&few, &query).await, steps(&many, &query).await);
+            assert_eq!(of_few, of_many, "{query:?}");
+            assert!(of_many.iter().all(|steps| (1..2_000).contains(steps)), "{of_many:?}");
+        }
+    }
 
     #[test]
     fn a_page_is_looked_for_on_its_own_days() {
         let day = |day: i64, parcels| Span { from: day, to: day + 1, parcels };
         let spans = [day(9, 0), day(8, 30), day(5, 10), day(4, 0), day(2, 60)];
-        let stretch = |from, to, skipped, parcels| Some(Stretch { from, to, skipped, parcels });
+        let part = |day, skipped, parcels| Part { from: day, to: day + 1, skipped, parcels };
         let table = [
-            ((0, 20), stretch(8, 9, 0, 20)),
-            ((10, 20), stretch(8, 9, 10, 20)),
-            ((20, 20), stretch(5, 9, 20, 20)),
-            ((30, 10), stretch(5, 6, 0, 10)),
-            ((25, 20), stretch(2, 9, 25, 20)),
-            ((40, 20), stretch(2, 3, 0, 20)),
-            ((90, 20), stretch(2, 3, 50, 10)),
-            ((99, 20), stretch(2, 3, 59, 1)),
-            ((100, 20), None),
-            ((u64::MAX, 100), None),
+            ((0, 20), vec![part(8, 0, 20)]),
+            ((10, 20), vec![part(8, 10, 20)]),
+            ((20, 20), vec![part(8, 20, 10), part(5, 0, 10)]),
+            ((30, 10), vec![part(5, 0, 10)]),
+            ((25, 20), vec![part(8, 25, 5), part(5, 0, 10), part(2, 0, 5)]),
+            ((40, 20), vec![part(2, 0, 20)]),
+            ((90, 20), vec![part(2, 50, 10)]),
+            ((99, 20), vec![part(2, 59, 1)]),
+            ((100, 20), vec![]),
+            ((u64::MAX, 100), vec![]),
         ];
         for ((offset, limit), expected) in table {
-            assert_eq!(Stretch::covering(&spans, offset, limit), expected, "{offset} {limit}");
+            assert_eq!(parts(&spans, offset, limit), expected, "{offset} {limit}");
         }
-        assert_eq!(Stretch::covering(&[], 0, 20), None);
+        assert_eq!(parts(&[], 0, 20), []);
     }
 }

@@ -17,6 +17,7 @@ use std::{fmt, path::Path, time::Instant};
 
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::{Address, StoredScope};
+pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
 pub(crate) use self::sqlite::{
@@ -73,13 +74,16 @@ impl Store {
 
     /// Connects to a database of PostgreSQL, and makes its schema if it is empty.
     #[cfg(feature = "postgres")]
-    pub async fn connect(address: Address, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
+    pub(crate) async fn connect(
+        address: Address,
+        fresh_secret: [u8; 32],
+    ) -> Result<Self, StoreError> {
         postgres::Store::connect(address, fresh_secret).await.map(Self::from)
     }
 
     /// The same for a command that works beside the servers.
     #[cfg(feature = "postgres")]
-    pub async fn connect_for_admin(
+    pub(crate) async fn connect_for_admin(
         address: Address,
         fresh_secret: [u8; 32],
     ) -> Result<Self, StoreError> {
@@ -136,6 +140,15 @@ impl Store {
             Engine::Sqlite(engine) => engine.close().await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.close().await,
+        }
+    }
+
+    /// Keeps the writer busy until the pause is dropped; none in memory, where no write waits.
+    pub async fn pause_writes(&self) -> Option<Pause> {
+        match &self.0 {
+            Engine::Sqlite(engine) => engine.pause_writes().await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.pause_writes().await,
         }
     }
 

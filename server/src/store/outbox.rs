@@ -1,5 +1,5 @@
 //! The webhook outbox as changes write it: an event is in it if and only if its change was committed. A
-//! tenant without an endpoint costs one look-up in a table that has no row for it.
+//! tenant without an endpoint costs a commit one look-up in a table that has no row for it.
 //!
 //! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
 //! no due time. Settling the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
@@ -55,11 +55,10 @@ pub(super) struct Subject {
 /// Enqueues the events of the new parcel in row `row`; true if there are any.
 pub(super) fn enqueue_creation(
     db: &Connection,
-    parcel: &NewParcel,
-    row: i64,
+    subscription: Subscription,
+    (parcel, row): (&NewParcel, i64),
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let Some(subscription) = subscription(db, parcel.tenant)? else { return Ok(false) };
     let subject = Subject { parcel: Some(row), manifest: None };
     let events = webhooks::of_creation(subscription.kinds, parcel);
     enqueue_all(db, subscription, (subject, &events), now)
@@ -68,11 +67,10 @@ pub(super) fn enqueue_creation(
 /// Enqueues the event of the new manifest in row `row`; true if there is one.
 pub(super) fn enqueue_manifest(
     db: &Connection,
-    manifest: &NewManifest,
-    row: i64,
+    subscription: Subscription,
+    (manifest, row): (&NewManifest, i64),
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let Some(subscription) = subscription(db, manifest.tenant)? else { return Ok(false) };
     let subject = Subject { parcel: None, manifest: Some(row) };
     let event = webhooks::of_manifest(subscription.kinds, manifest);
     enqueue_all(db, subscription, (subject, event.as_slice()), now)

@@ -25,6 +25,10 @@ const MAX_PER_TENANT: usize = 1;
 const MAX_QUEUED_PER_TENANT: usize = 64;
 /// How long one waits for its turn.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
+/// After a shorter scan its tenant does not rest. A page of a list takes less than a millisecond, which is also the
+/// shortest sleep: with a rest after it, a tenant had half as many. What is so short leaves the machine to others by
+/// itself, since an answer and another request lie between two.
+const REST_FROM: Duration = Duration::from_millis(5);
 /// However long a scan took, its tenant rests no longer.
 const MAX_REST: Duration = Duration::from_millis(250);
 /// From how many queues on the empty ones are looked for.
@@ -104,9 +108,12 @@ impl Store {
             drop(turn.one_of_all);
             // A caller that has gone needs no answer.
             let _unheard = answer.send(read);
-            // What one tenant reads takes half of a core at most: where there are few, writers
-            // would miss a whole one.
-            sleep(begun.elapsed().min(MAX_REST)).await;
+            // What one tenant reads at length takes half of a core at most: where there are few,
+            // writers would miss a whole one.
+            let took = begun.elapsed();
+            if took >= REST_FROM {
+                sleep(took.min(MAX_REST)).await;
+            }
             drop(turn.own);
         });
         let read = answered.await.map_err(|_ended| StoreError::Broken { database: database() })?;

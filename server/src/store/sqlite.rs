@@ -19,6 +19,8 @@ mod apply;
 mod backup;
 #[path = "carriers.rs"]
 mod carriers;
+#[path = "checkpoints.rs"]
+mod checkpoints;
 #[path = "connection.rs"]
 mod connection;
 #[path = "copy.rs"]
@@ -59,6 +61,10 @@ mod outbox;
 mod pages;
 #[path = "parcels.rs"]
 mod parcels;
+#[path = "pause.rs"]
+mod pause;
+#[path = "pending.rs"]
+mod pending;
 #[path = "readers.rs"]
 mod readers;
 #[path = "records.rs"]
@@ -101,6 +107,17 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
+pub use self::pause::Pause;
+use self::{
+    checkpoints::Checkpoints,
+    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
+    health::{Health, Probe},
+    hold::Files,
+    identity::IfEmpty,
+    readers::Readers,
+    scans::Scans,
+    writer::{NotTaken, Writer},
+};
 pub(crate) use self::{
     credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
@@ -111,15 +128,6 @@ pub(crate) use self::{
     manifests::ManifestInputs,
     parcels::CreationRecord,
     vacuum::{ToVacuum, Vacuumed},
-};
-use self::{
-    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
-    health::{Health, Probe},
-    hold::Files,
-    identity::IfEmpty,
-    readers::Readers,
-    scans::Scans,
-    writer::{NotTaken, Writer},
 };
 use crate::domain::{Changes, IdempotencyRecord};
 
@@ -189,11 +197,12 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The hold's own descriptor comes before SQLite's, and is never closed.
         let hold = hold::hold(path)?;
-        let (db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
+        let (mut db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
-        let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
+        let checkpoints = Checkpoints::start(&mut db, (path, &hold), &health, checkpoints::LIMITS)?;
+        let writer = Writer::start(db, hold, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
         let mode = Mode::File { writer, readers, scans, probe };
         Ok(Self::from_parts(path, secret, health, mode))

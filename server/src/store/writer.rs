@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{
-    connection,
+    checkpoints::Checkpoints,
     error::is_fatal,
     group::{self, WriteJob},
     health::{Health, Lost},
@@ -51,11 +51,17 @@ pub(super) enum NotTaken {
 
 impl Writer {
     /// Starts the thread, which keeps `hold` until its last write is done.
-    pub(super) fn start(db: Connection, hold: Hold, health: Arc<Health>) -> io::Result<Self> {
+    pub(super) fn start(
+        db: Connection,
+        hold: Hold,
+        checkpoints: Checkpoints,
+        health: Arc<Health>,
+    ) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(MAX_QUEUED_WRITES);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             // However the thread ends, the store says that it takes no more writes.
-            let _panicked = catch_unwind(AssertUnwindSafe(|| serve(&waiting, &db, &health)));
+            let serve = || serve(&waiting, &db, checkpoints, &health);
+            let _panicked = catch_unwind(AssertUnwindSafe(serve));
             health.end(Lost::Closed);
             drop(db);
             drop(hold);
@@ -87,7 +93,12 @@ impl Writer {
     }
 }
 
-fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
+fn serve(
+    waiting: &Receiver<Message>,
+    db: &Connection,
+    mut checkpoints: Checkpoints,
+    health: &Health,
+) {
     while let Ok(first) = waiting.recv() {
         let mut jobs = Vec::new();
         let mut next = Some(first);
@@ -97,28 +108,36 @@ fn serve(waiting: &Receiver<Message>, db: &Connection, health: &Health) {
         }
         if !jobs.is_empty() {
             group::commit(db, health, jobs);
+            // A disk that has failed is left as it is.
+            if health.is_writable()
+                && let Err(error) = checkpoints.after_commit(db)
+            {
+                log_failed(&error, health);
+            }
         }
         match next {
             Some(Message::Stop) => break,
             Some(Message::TruncateLog(answer)) => {
                 // A caller that has gone needs no answer.
-                let _gone = answer.send(truncate_log(db, health));
+                let _gone = answer.send(checkpoints.truncate_log(db).unwrap_or_else(|error| {
+                    log_failed(&error, health);
+                    false
+                }));
             }
             Some(Message::WriteJob(_)) | None => {}
         }
     }
+    // Before the last checkpoint, with which its own would be in each other's way.
+    drop(checkpoints);
     if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the last checkpoint failed; the next start makes up for it");
     }
 }
 
-fn truncate_log(db: &Connection, health: &Health) -> bool {
-    connection::truncate_log(db).unwrap_or_else(|error| {
-        // As with a commit: an fsync that failed cannot be tried again.
-        if is_fatal(&error) {
-            health.end(Lost::Disk);
-        }
-        tracing::error!(%error, "the write-ahead log could not be truncated");
-        false
-    })
+fn log_failed(error: &rusqlite::Error, health: &Health) {
+    // As with a commit: an fsync that failed cannot be tried again.
+    if is_fatal(error) {
+        health.end(Lost::Disk);
+    }
+    tracing::error!(%error, "the write-ahead log could not be moved into the database");
 }

@@ -32,7 +32,9 @@ use super::Dispatcher;
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
-        Countries, Tenant, sample,
+        Countries, Tenant,
+        credentials::CarrierScope,
+        sample,
         webhooks::{
             AllowedHosts, AttemptResult, DeliveryStatus, DisabledBy, EndpointAnswer, IN_FLIGHT,
             Kinds, Places,
@@ -142,7 +144,7 @@ impl House {
     async fn scan(&self, number: &str, status: &str) {
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
         let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
-        let made = issuer.issue_carrier_key(Environment::Production, "Carrier".into(), START);
+        let made = issuer.issue::<CarrierScope>("Carrier".into(), Environment::Production, START);
         let (key, _) = made.await.unwrap();
         let key = Some(key.secret());
         let carrier =

@@ -4,7 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sources::{Kind, all, is_word, tokens};
+use syn::{
+    Attribute, Ident, ImplItemFn, Item, ItemMacro, ItemMod, ItemUse, Macro, UseTree, Visibility,
+    visit::{self, Visit},
+};
+
+use super::sources::{all, is_word};
 
 /// A module of a crate: `["store", "group"]`; the crate's root is empty.
 pub(super) type Path = Vec<String>;
@@ -22,15 +27,15 @@ struct Module {
     file: String,
     items: BTreeSet<String>,
     uses: Vec<Use>,
-    /// What stands outside `use` and `mod`: paths in one piece, other tokens one by one.
-    code: Vec<String>,
+    /// What is written outside `use`.
+    paths: Vec<Path>,
+    children: Vec<ItemMod>,
 }
 
 struct Use {
     name: String,
     path: Path,
-    /// `pub`, `pub(…)`, or empty.
-    visibility: String,
+    visibility: Visibility,
 }
 
 impl Crate {
@@ -46,62 +51,29 @@ impl Crate {
     }
 
     fn read_file(&mut self, path: &[String], file: &str, folder: &str, files: &Files) {
-        let code = tokens(&files[file]).into_iter();
-        let code = code.filter(|(_, kind, _)| matches!(kind, Kind::Word | Kind::Sign));
-        let code = without_tests_and_attributes(&code.map(|(_, _, text)| text).collect::<Vec<_>>());
-        self.read_module(path, file, (folder, files), &code);
+        let code = syn::parse_file(&files[file]).unwrap_or_else(|error| panic!("{file}: {error}"));
+        self.read_module(path, file, (folder, files), &code.items);
     }
 
-    fn read_module(&mut self, path: &[String], file: &str, place: (&str, &Files), code: &[&str]) {
+    fn read_module(&mut self, path: &[String], file: &str, place: (&str, &Files), items: &[Item]) {
         let mut module = Module { file: file.to_owned(), ..Module::default() };
-        let (mut at, mut depth) = (0, 0_usize);
-        while at < code.len() {
-            let end = match &code[at..] {
-                ["mod", name, ";" | "{", ..] => {
-                    let end = group_end(code, at + 2);
-                    let inner = [path, &[(*name).to_owned()]].concat();
-                    self.read_child(&inner, file, place, &code[at + 2..end]);
-                    end
-                }
-                ["use", next, ..] if *next != "<" => {
-                    let end = at + code[at..].iter().position(|token| *token == ";").unwrap();
-                    let visibility = match code[..at] {
-                        [.., "pub"] => "pub",
-                        [.., ")"] => "pub(…)",
-                        _ => "",
-                    };
-                    module.uses.extend(uses(&code[at + 1..end], visibility));
-                    end + 1
-                }
-                ["macro_rules", "!", name, ..] => {
-                    module.items.insert((*name).to_owned());
-                    group_end(code, at + 3)
-                }
-                [token, rest @ ..] => {
-                    depth = (depth + usize::from(*token == "{")) - usize::from(*token == "}");
-                    if depth == 0 && is_item(token) {
-                        module.items.extend(rest.first().map(|name| (*name).to_owned()));
-                    }
-                    push_code(&mut module.code, token);
-                    at + 1
-                }
-                [] => break,
-            };
-            at = end;
+        for item in items {
+            module.items.extend(parts(item).1.map(ToString::to_string));
+            module.visit_item(item);
+        }
+        for child in std::mem::take(&mut module.children) {
+            let inner = [path, &[child.ident.to_string()]].concat();
+            let folder = format!("{}/{}", place.0, child.ident);
+            if let Some((_, items)) = child.content {
+                self.read_module(&inner, file, (&folder, place.1), &items);
+                continue;
+            }
+            let files = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
+            if let Some(file) = files.iter().find(|file| place.1.contains_key(*file)) {
+                self.read_file(&inner, file, &folder, place.1);
+            }
         }
         self.modules.insert(path.to_vec(), module);
-    }
-
-    /// A child module: `; ` when it has a file of its own, otherwise `{ … }`.
-    fn read_child(&mut self, path: &[String], file: &str, place: (&str, &Files), body: &[&str]) {
-        let folder = format!("{}/{}", place.0, path.last().unwrap());
-        if let ["{", inner @ .., "}"] = body {
-            return self.read_module(path, file, (&folder, place.1), inner);
-        }
-        let files = [format!("{folder}.rs"), format!("{folder}/mod.rs")];
-        if let Some(file) = files.iter().find(|file| place.1.contains_key(*file)) {
-            self.read_file(path, file, &folder, place.1);
-        }
     }
 
     /// What a path names, from the root on and by the module that holds it: `crate::a::Item`. A path into
@@ -157,26 +129,20 @@ impl Crate {
     /// Each file and the names that it uses, resolved.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, Path)> {
         self.modules.iter().flat_map(move |(path, module)| {
-            let uses = module
-                .uses
-                .iter()
-                .filter(|found| found.visibility.is_empty() || module.mentions(&found.name));
-            let paths = module.code.iter().filter(|piece| piece.contains("::")).map(|piece| {
-                piece
-                    .split("::")
-                    .take_while(|part| part.starts_with(is_word))
-                    .map(str::to_owned)
-                    .collect()
-            });
-            let written = uses.map(|found| found.path.clone()).chain(paths);
-            written.map(move |name| (&*module.file, self.resolve(path, &name, 16)))
+            let is_private = |found: &&Use| matches!(found.visibility, Visibility::Inherited);
+            let uses = module.uses.iter();
+            let uses = uses.filter(move |found| is_private(found) || module.mentions(&found.name));
+            let paths = module.paths.iter().filter(|path| path.len() > 1);
+            let written = uses.map(|found| &found.path).chain(paths);
+            written.map(move |name| (&*module.file, self.resolve(path, name, 16)))
         })
     }
 
     /// Each name that others can reach by `pub use` of this module, resolved.
     pub(super) fn exports(&self, module: &[&str]) -> impl Iterator<Item = (&str, Path)> {
         let path: Path = module.iter().map(|part| (*part).to_owned()).collect();
-        let uses = self.modules[&path].uses.iter().filter(|found| found.visibility == "pub");
+        let uses = self.modules[&path].uses.iter();
+        let uses = uses.filter(|found| matches!(found.visibility, Visibility::Public(_)));
         uses.map(move |found| (&*found.name, self.resolve(&path, &found.path, 16)))
     }
 
@@ -193,87 +159,99 @@ impl Crate {
 
 impl Module {
     fn mentions(&self, name: &str) -> bool {
-        self.code.iter().any(|piece| piece.split("::").next() == Some(name))
+        self.paths.iter().any(|path| path[0] == name)
+    }
+
+    /// The names of `a::{self, b::C as D}`.
+    fn add_uses(&mut self, tree: &UseTree, before: &[String], visibility: &Visibility) {
+        let (last, alias) = match tree {
+            UseTree::Path(path) => {
+                let before = [before, &[path.ident.to_string()]].concat();
+                return self.add_uses(&path.tree, &before, visibility);
+            }
+            UseTree::Group(group) => {
+                return group.items.iter().for_each(|tree| self.add_uses(tree, before, visibility));
+            }
+            UseTree::Name(name) => (name.ident.to_string(), None),
+            UseTree::Rename(name) => (name.ident.to_string(), Some(name.rename.to_string())),
+            UseTree::Glob(_) => ("*".to_owned(), None),
+        };
+        let mut path = before.to_vec();
+        path.extend((last != "self").then_some(last));
+        let name = alias.unwrap_or_else(|| path[path.len() - 1].clone());
+        self.uses.push(Use { name, path, visibility: visibility.clone() });
     }
 }
 
-fn without_tests_and_attributes<'c>(code: &[&'c str]) -> Vec<&'c str> {
-    let (mut kept, mut at) = (Vec::new(), 0);
-    while at < code.len() {
-        match &code[at..] {
-            ["#", "!", "[", ..] => at = group_end(code, at + 2),
-            ["#", "[", attribute @ ..] => {
-                at = group_end(code, at + 1);
-                if attribute.starts_with(&["cfg", "(", "test", ")"]) {
-                    while code.get(at) == Some(&"#") {
-                        at = group_end(code, at + 1);
-                    }
-                    let mut is_within = true;
-                    while is_within && at < code.len() {
-                        is_within = !matches!(code[at], ";" | "{" | ",");
-                        at = group_end(code, at);
-                    }
-                }
-            }
-            _ => {
-                kept.push(code[at]);
-                at += 1;
-            }
+impl<'c> Visit<'c> for Module {
+    fn visit_item(&mut self, item: &'c Item) {
+        if !is_for_tests(parts(item).0) {
+            visit::visit_item(self, item);
         }
     }
-    kept
-}
 
-/// The place after the group that opens here, or after this token if none does.
-fn group_end(code: &[&str], start: usize) -> usize {
-    let mut depth = 0_usize;
-    for (at, token) in code.iter().enumerate().skip(start) {
-        depth += usize::from(matches!(*token, "(" | "[" | "{"));
-        depth = depth.saturating_sub(usize::from(matches!(*token, ")" | "]" | "}")));
-        if depth == 0 {
-            return at + 1;
+    fn visit_impl_item_fn(&mut self, function: &'c ImplItemFn) {
+        if !is_for_tests(&function.attrs) {
+            visit::visit_impl_item_fn(self, function);
         }
     }
-    code.len()
-}
 
-fn is_item(token: &str) -> bool {
-    matches!(token, "struct" | "enum" | "union" | "fn" | "trait" | "type" | "const" | "static")
-}
-
-/// Joins the parts of a path into one piece.
-fn push_code(code: &mut Vec<String>, token: &str) {
-    match code.last_mut() {
-        Some(last) if token == "::" || last.ends_with("::") => last.push_str(token),
-        _ => code.push(token.to_owned()),
+    fn visit_item_mod(&mut self, module: &'c ItemMod) {
+        self.children.push(module.clone());
     }
+
+    fn visit_item_use(&mut self, item: &'c ItemUse) {
+        let before = item.leading_colon.is_some().then(String::new);
+        self.add_uses(&item.tree, before.as_slice(), &item.vis);
+    }
+
+    fn visit_path(&mut self, path: &'c syn::Path) {
+        if path.leading_colon.is_none() {
+            self.paths.push(path.segments.iter().map(|part| part.ident.to_string()).collect());
+        }
+        visit::visit_path(self, path);
+    }
+
+    /// The arguments of a macro are tokens, of which paths are read.
+    fn visit_macro(&mut self, macro_call: &'c Macro) {
+        self.visit_path(&macro_call.path);
+        let tokens = macro_call.tokens.to_string().replace(" :: ", "::");
+        for piece in tokens.split(|c| !is_word(c) && c != ':').filter(|it| it.starts_with(is_word))
+        {
+            self.paths.push(piece.split("::").map(str::to_owned).collect());
+        }
+    }
+
+    fn visit_item_macro(&mut self, item: &'c ItemMacro) {
+        if item.ident.is_none() {
+            self.visit_macro(&item.mac);
+        }
+    }
+
+    fn visit_attribute(&mut self, _: &'c Attribute) {}
 }
 
-/// The names of `a::{self, b::C as D}`.
-fn uses(tree: &[&str], visibility: &str) -> Vec<Use> {
-    let tree: Vec<_> = tree.iter().map(|part| if *part == "as" { " as " } else { part }).collect();
-    let mut leaves = Vec::new();
-    collect_leaves("", &tree.concat(), &mut leaves);
-    let leaves = leaves.iter().map(|leaf| {
-        let (path, alias) =
-            leaf.split_once(" as ").map_or((&**leaf, None), |(path, alias)| (path, Some(alias)));
-        let path: Path = path.trim_end_matches("::self").split("::").map(str::to_owned).collect();
-        let name = alias.map_or_else(|| path[path.len() - 1].clone(), str::to_owned);
-        Use { name, path, visibility: visibility.to_owned() }
-    });
-    leaves.collect()
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<Ident>().is_ok_and(|condition| condition == "test")
+    })
 }
 
-fn collect_leaves(before: &str, tree: &str, leaves: &mut Vec<String>) {
-    let Some((head, group)) = tree.split_once('{') else {
-        return leaves.extend((!tree.is_empty()).then(|| format!("{before}{tree}")));
-    };
-    let mut depth = 0;
-    let parts = group.strip_suffix('}').unwrap_or(group).split(|c| {
-        depth += i32::from(c == '{') - i32::from(c == '}');
-        c == ',' && depth == 0
-    });
-    for part in parts {
-        collect_leaves(&format!("{before}{head}"), part, leaves);
+/// The attributes of an item, and its name where a `use` can name it.
+fn parts(item: &Item) -> (&[Attribute], Option<&Ident>) {
+    match item {
+        Item::Const(item) => (&item.attrs, Some(&item.ident)),
+        Item::Enum(item) => (&item.attrs, Some(&item.ident)),
+        Item::Fn(item) => (&item.attrs, Some(&item.sig.ident)),
+        Item::Impl(item) => (&item.attrs, None),
+        Item::Macro(item) => (&item.attrs, item.ident.as_ref()),
+        Item::Mod(item) => (&item.attrs, None),
+        Item::Static(item) => (&item.attrs, Some(&item.ident)),
+        Item::Struct(item) => (&item.attrs, Some(&item.ident)),
+        Item::Trait(item) => (&item.attrs, Some(&item.ident)),
+        Item::Type(item) => (&item.attrs, Some(&item.ident)),
+        Item::Use(item) => (&item.attrs, None),
+        _ => (&[], None),
     }
 }

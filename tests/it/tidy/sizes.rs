@@ -27,23 +27,3 @@ fn no_file_is_too_long_to_read_in_one_go() {
     }
     assert_none("a file is one idea, and says first which", &faults);
 }
-
-/// What a reader sees without scrolling sideways in a window of 1200 dots.
-const PAGE: usize = 92;
-
-#[test]
-fn no_example_is_wider_than_its_page() {
-    let mut faults = Vec::new();
-    for source in all().into_iter().filter(|source| source.path.starts_with("sdk/")) {
-        let mut fenced = false;
-        for (number, line) in (1..).zip(source.text.lines()) {
-            let comment = line.trim_start().trim_start_matches(['/', '!']);
-            let line = comment.strip_prefix(' ').unwrap_or(comment);
-            fenced ^= line.starts_with("```");
-            if fenced && line.chars().count() > PAGE && !line.starts_with("# ") {
-                faults.push(format!("{}:{number}: {line}", source.path));
-            }
-        }
-    }
-    assert_none("a line of an example has at most 92 characters", &faults);
-}

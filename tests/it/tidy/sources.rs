@@ -1,4 +1,4 @@
-//! The repository's files as the rules read them: whole, or as the tokens of Rust code.
+//! The repository's files as the rules read them.
 
 use std::{fs, path::Path};
 
@@ -76,88 +76,6 @@ pub(super) fn rust_under(folders: &[&str]) -> Vec<Source> {
     found
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    Comment,
-    /// A string or a character.
-    Text,
-    /// A name, a keyword, a number or a lifetime.
-    Word,
-    Sign,
-}
-
-/// The tokens of Rust code with their places; `::` is one sign, every other sign one character.
-pub(super) fn tokens(code: &str) -> Vec<(usize, Kind, &str)> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    while let Some(first) = code[at..].chars().next() {
-        let (kind, length) = token(&code[at..], first);
-        if !first.is_whitespace() {
-            found.push((at, kind, &code[at..at + length]));
-        }
-        at += length;
-    }
-    found
-}
-
-fn token(rest: &str, first: char) -> (Kind, usize) {
-    let to = |end: &str| rest[1..].find(end).map_or(rest.len(), |at| 1 + at + end.len());
-    let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-    let after = &rest[word..];
-    match first {
-        '/' if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
-        '/' if rest.starts_with("/*") => (Kind::Comment, to("*/")),
-        '"' => (Kind::Text, quoted(rest, '"')),
-        '\'' => match rest[1..].chars().nth(1) {
-            Some(second) if second != '\'' && !rest.starts_with("'\\") => (Kind::Word, 1),
-            _ => (Kind::Text, quoted(rest, '\'')),
-        },
-        'r' | 'b' | 'c'
-            if rest[..word].ends_with('r') && word < 3 && after.starts_with(['"', '#']) =>
-        {
-            let end = after.trim_start_matches('#');
-            if !end.starts_with('"') {
-                return (Kind::Sign, word + 1);
-            }
-            let close = format!("\"{}", "#".repeat(after.len() - end.len()));
-            let open = word + close.len();
-            (Kind::Text, open + rest[open..].find(&close).map_or(0, |at| at + close.len()))
-        }
-        'b' | 'c' if word == 1 && after.starts_with(['"', '\'']) => {
-            (Kind::Text, 1 + quoted(after, after.chars().next().unwrap()))
-        }
-        _ if word > 0 => (Kind::Word, word),
-        _ if rest.starts_with("::") => (Kind::Sign, 2),
-        _ => (Kind::Sign, first.len_utf8()),
-    }
-}
-
-/// The length of what starts with a quote, with the closing quote that no backslash escapes.
-fn quoted(rest: &str, quote: char) -> usize {
-    let mut escaped = false;
-    let end = rest[1..].find(|c| {
-        let ends = c == quote && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    });
-    end.map_or(rest.len(), |at| at + 2)
-}
-
 pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
-}
-
-#[test]
-fn comments_and_texts_are_told_from_code() {
-    let table = [
-        ("a // b {\n/* \" */ c", "a c"),
-        (r#"f("{ \" }", '{', '\'', "\\") + c"#, "f ( , , , ) + c"),
-        (r##"f(r#"{ " }"#, br"{", b'"', c"x") d"##, "f ( , , , ) d"),
-        ("fn f<'a>(b: &'a str) 'ñ'", "fn f < ' a > ( b : & ' a str )"),
-        ("bar::r_x(1.5)", "bar :: r_x ( 1 . 5 )"),
-    ];
-    for (code, wanted) in table {
-        let signs =
-            tokens(code).into_iter().filter(|(_, kind, _)| matches!(kind, Kind::Word | Kind::Sign));
-        assert_eq!(signs.map(|(_, _, text)| text).collect::<Vec<_>>().join(" "), wanted, "{code}");
-    }
 }

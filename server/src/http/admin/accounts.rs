@@ -1,41 +1,25 @@
 //! Accounts: made and listed.
 
-use axum::{
-    Extension,
-    extract::{Request, State},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{extract::Request, http::StatusCode, response::Response};
 
-use super::invalid;
+use super::{AdminRequest, invalid};
 use crate::{
     domain::admin::AccountView,
-    http::{
-        Api, Refused,
-        answer::{self, RequestId},
-        body,
-    },
+    http::{Refused, body},
 };
 
 /// An account that exists already is answered as it is.
-pub(super) async fn create(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    request: Request,
-) -> Result<Response, Refused> {
+pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let asked = parcelo::admin::check_account(&body).map_err(invalid)?;
-    let (account, is_new) = api.service.issuer().account(asked.name, api.service.now()).await?;
+    let (account, is_new) = call.service().issuer().account(asked.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::enveloped_with_status(status, AccountView::from(&account), id))
+    Ok(call.answer_with(status, AccountView::from(&account)))
 }
 
-pub(super) async fn list(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-) -> Result<Response, Refused> {
-    let accounts = api.service.store().accounts().await?;
-    Ok(answer::enveloped(accounts.iter().map(AccountView::from).collect::<Vec<_>>(), id))
+pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
+    let accounts = call.service().store().accounts().await?;
+    Ok(call.answer(accounts.iter().map(AccountView::from).collect::<Vec<_>>()))
 }
 
 /// For the OpenAPI document.

@@ -1,76 +1,46 @@
 //! Carrier keys, and what carriers reported that could not be true.
 
-use axum::{
-    Extension,
-    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{extract::Request, response::Response};
 use parcelo::{Environment, ErrorCode};
 
-use super::{account_named, environment, invalid, tenant};
+use super::{AdminRequest, environment, invalid};
 use crate::{
     domain::{
-        CarrierKeyRecord,
-        admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+        Tenant, admin::ExceptionView, credential_views::ShownScope, credentials::CarrierScope,
     },
-    http::{
-        Api, Refused,
-        answer::{self, RequestId},
-        body,
-    },
+    http::{Refused, body},
 };
 
 /// The most exceptions of one answer.
 const MAX_EXCEPTIONS: u32 = 1_000;
 
-pub(super) async fn create(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    request: Request,
-) -> Result<Response, Refused> {
+pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
-    let (issuer, now) = (api.service.issuer(), api.service.now());
-    let (key, record) = issuer.issue_carrier_key(asked.environment, asked.name, now).await?;
-    Ok(answer::enveloped_with_status(
-        StatusCode::CREATED,
-        NewCarrierKeyView::new(&key, &record),
-        id,
-    ))
+    let issuer = call.service().issuer();
+    let (key, record) = issuer.issue(asked.name, asked.environment, call.now()).await?;
+    Ok(call.created(CarrierScope::created(&key, &record)))
 }
 
-pub(super) async fn list(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-) -> Result<Response, Refused> {
-    let keys: Vec<CarrierKeyRecord> = api.service.store().credentials().await?;
-    Ok(answer::enveloped(keys.iter().map(CarrierKeyView::from).collect::<Vec<_>>(), id))
+pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
+    let (keys, now) = (call.service().store().credentials().await?, call.now());
+    Ok(call.answer(keys.iter().map(|key| CarrierScope::view(key, now)).collect::<Vec<_>>()))
 }
 
-pub(super) async fn revoke(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refused> {
-    let (store, now) = (api.service.store(), api.service.now());
-    let revoked: Option<CarrierKeyRecord> =
-        store.revoke_credential(&body::parameter(path), now).await?;
+pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
+    let (store, now) = (call.service().store(), call.now());
+    let revoked = store.revoke_credential(&call.parameter, now).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::enveloped(CarrierKeyView::from(&record), id))
+    Ok(call.answer(CarrierScope::view(&record, now)))
 }
 
 /// The latest of one environment: `?environment=`, else production.
-pub(super) async fn exceptions(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let word = body::query(query.as_deref(), "environment");
+pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, Refused> {
+    let word = call.query("environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
-    let tenant = tenant(&api, &account_named(query.as_deref())?, environment).await?;
-    let exceptions = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
-    Ok(answer::enveloped(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>(), id))
+    let tenant = Tenant { account: call.account(&call.account_name()?).await?, environment };
+    let exceptions = call.service().carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
+    Ok(call.answer(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))
 }
 
 /// For the OpenAPI document.
@@ -85,7 +55,10 @@ pub(super) mod description {
     use utoipa::openapi::HttpMethod;
 
     use crate::{
-        domain::admin::{CarrierKeyView, ExceptionView, NewCarrierKeyView},
+        domain::{
+            admin::ExceptionView,
+            credential_views::{CarrierKeyView, NewCarrierKeyView},
+        },
         http::{
             admin::document::{ACCOUNT, AdminCall},
             openapi::{

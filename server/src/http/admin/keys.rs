@@ -1,102 +1,68 @@
 //! API keys: made, listed, given a new secret, revoked.
 
-use axum::{
-    Extension,
-    extract::{Path, RawQuery, Request, State, rejection::PathRejection},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{extract::Request, response::Response};
 use parcelo::{ErrorCode, admin::KeyRequest};
 
-use super::invalid;
+use super::{AdminRequest, invalid};
 use crate::{
     domain::{
         AccountRowId, ApiKeyRecord, Refusal, access,
-        admin::{ApiKeyView, NewApiKey, RotatedApiKey},
-        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credential_views::{RotatedApiKey, ShownScope},
+        credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
-    http::{
-        Api, Refused,
-        answer::{self, RequestId},
-        body,
-    },
+    http::{Refused, body},
     service::{NewKeyRequest, Rotation},
 };
 
-pub(super) async fn create(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    request: Request,
-) -> Result<Response, Refused> {
+pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
-    let asked =
-        parcelo::admin::check_key(&body, &api.service.settings().destinations).map_err(invalid)?;
-    let (key, record) =
-        api.service.issuer().issue_api_key(wanted(asked)?, api.service.now()).await?;
-    Ok(answer::enveloped_with_status(StatusCode::CREATED, NewApiKey::new(&key, &record), id))
+    let destinations = &call.service().settings().destinations;
+    let asked = parcelo::admin::check_key(&body, destinations).map_err(invalid)?;
+    let (key, record) = call.service().issuer().issue_api_key(wanted(asked)?, call.now()).await?;
+    Ok(call.created(ApiKeyScope::created(&key, &record)))
 }
 
 /// All keys, or those of `?account=`.
-pub(super) async fn list(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let account = asked_account(&api, query.as_deref()).await?;
-    let (mut keys, now): (Vec<ApiKeyRecord>, _) =
-        (api.service.store().credentials().await?, api.service.now());
+pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
+    let account = asked_account(&call).await?;
+    let (mut keys, now) = (call.service().store().credentials().await?, call.now());
     keys.retain(|key| is_of(key, account));
-    Ok(answer::enveloped(keys.iter().map(|key| ApiKeyView::new(key, now)).collect::<Vec<_>>(), id))
+    Ok(call.answer(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
 }
 
 /// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
-pub(super) async fn rotate(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    path: Result<Path<String>, PathRejection>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let query = query.as_deref();
-    let overlap = super::number(query, "overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
-    let key = known(&api, query, path).await?;
-    match api.service.rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
+pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
+    let overlap = call.number("overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
+    let key = known(&call).await?;
+    match call.service().rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
         Rotation::Done(key, record) => {
-            Ok(answer::enveloped(RotatedApiKey::new(&key, &record, api.service.now()), id))
+            let rotated = RotatedApiKey::new(&key, &record, call.now());
+            Ok(call.answer(rotated))
         }
         Rotation::Revoked => Err(ErrorCode::KeyRevoked.into()),
         Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
     }
 }
 
-pub(super) async fn revoke(
-    State(api): State<Api>,
-    Extension(id): Extension<RequestId>,
-    path: Result<Path<String>, PathRejection>,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let key = known(&api, query.as_deref(), path).await?;
-    let record = api.service.revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer::enveloped(ApiKeyView::new(&record, api.service.now()), id))
+pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
+    let key = known(&call).await?;
+    let record = call.service().revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
+    let view = ApiKeyScope::view(&record, call.now());
+    Ok(call.answer(view))
 }
 
 /// The id of a key that is there, and that of the account that is named.
-async fn known(
-    api: &Api,
-    query: Option<&str>,
-    path: Result<Path<String>, PathRejection>,
-) -> Result<String, Refusal> {
-    let account = asked_account(api, query).await?;
-    let found: Option<ApiKeyRecord> =
-        api.service.store().credential(&body::parameter(path)).await?;
+async fn known(call: &AdminRequest) -> Result<String, Refusal> {
+    let account = asked_account(call).await?;
+    let found = call.service().store().credential(&call.parameter).await?;
     let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
     Ok(found.id)
 }
 
 /// The account that is named, when one is: without it the operator means all.
-async fn asked_account(api: &Api, query: Option<&str>) -> Result<Option<AccountRowId>, Refusal> {
-    let Some(name) = body::query(query, "account") else { return Ok(None) };
-    let account = api.service.store().account_named(&name).await?;
-    account.map(Some).ok_or_else(|| ErrorCode::AccountNotFound.into())
+async fn asked_account(call: &AdminRequest) -> Result<Option<AccountRowId>, Refusal> {
+    let Some(name) = call.query("account") else { return Ok(None) };
+    call.account(&name).await.map(Some)
 }
 
 fn is_of(key: &ApiKeyRecord, account: Option<AccountRowId>) -> bool {
@@ -132,7 +98,7 @@ pub(super) mod description {
 
     use crate::{
         domain::{
-            admin::{ApiKeyView, NewApiKey, RotatedApiKey},
+            credential_views::{ApiKeyView, NewApiKey, RotatedApiKey},
             credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         },
         http::{

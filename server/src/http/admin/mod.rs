@@ -11,9 +11,9 @@ mod webhooks;
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
 use axum::{
-    Router,
-    extract::{Request, State},
-    http::header,
+    Extension, Router,
+    extract::{FromRequestParts, Path, Request, State},
+    http::{StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{delete, get, post},
@@ -24,15 +24,18 @@ use parcelo::{
     model::{FaultCode, FieldFault},
     rules::Rejected,
 };
+use serde::Serialize;
 
 use super::{
     Api, Refused,
+    answer::{self, RequestId},
     area::{AddressLimit, Area, Policy},
     body,
 };
 use crate::{
-    domain::{Refusal, Tenant},
-    service::EndpointError,
+    clock::Millis,
+    domain::{AccountRowId, Refusal},
+    service::{EndpointError, Service},
 };
 
 /// Where the admin API is.
@@ -72,17 +75,80 @@ async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> 
     }
 }
 
-/// The name of the account that is meant: `?account=`, else the default one.
-fn account_named(query: Option<&str>) -> Result<String, Refusal> {
-    let Some(name) = body::query(query, "account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
-    parcelo::admin::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
+/// What a handler is given of a request, beside its body.
+pub(super) struct AdminRequest {
+    api: Api,
+    id: RequestId,
+    /// The parameter of its path; empty if it has none.
+    parameter: String,
+    query: Option<String>,
 }
 
-/// The tenant of an account that must be there.
-async fn tenant(api: &Api, account: &str, environment: Environment) -> Result<Tenant, Refusal> {
-    let account =
-        api.service.store().account_named(account).await?.ok_or(ErrorCode::AccountNotFound)?;
-    Ok(Tenant { account, environment })
+impl FromRequestParts<Api> for AdminRequest {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Refused> {
+        let id = Extension::<RequestId>::from_request_parts(parts, api).await;
+        let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
+        let parameter = body::parameter(Path::from_request_parts(parts, api).await);
+        Ok(Self { api: api.clone(), id, parameter, query: parts.uri.query().map(str::to_owned) })
+    }
+}
+
+impl AdminRequest {
+    fn service(&self) -> &Service {
+        &self.api.service
+    }
+
+    fn now(&self) -> Millis {
+        self.service().now()
+    }
+
+    /// A parameter of the query.
+    fn query(&self, name: &str) -> Option<String> {
+        body::query(self.query.as_deref(), name)
+    }
+
+    /// A parameter of the query that is a whole number within `range`.
+    fn number<N: FromStr + PartialOrd + Display>(
+        &self,
+        name: &str,
+        range: RangeInclusive<N>,
+    ) -> Result<Option<N>, Refusal> {
+        let Some(text) = self.query(name) else { return Ok(None) };
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let (least, most) = range.into_inner();
+        let texts = || {
+            let en = format!("{name} is a whole number from {least} to {most}.");
+            (en, format!("{name} es un número entero de {least} a {most}."))
+        };
+        let fault = || FieldFault::new(name, FaultCode::OutOfRange, texts());
+        number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
+    }
+
+    /// The name of the account that is meant: `?account=`, else the default one.
+    fn account_name(&self) -> Result<String, Refusal> {
+        let Some(name) = self.query("account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
+        parcelo::admin::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
+    }
+
+    /// An account that must be there.
+    async fn account(&self, name: &str) -> Result<AccountRowId, Refusal> {
+        let account = self.service().store().account_named(name).await?;
+        Ok(account.ok_or(ErrorCode::AccountNotFound)?)
+    }
+
+    fn answer(self, data: impl Serialize) -> Response {
+        self.answer_with(StatusCode::OK, data)
+    }
+
+    fn created(self, data: impl Serialize) -> Response {
+        self.answer_with(StatusCode::CREATED, data)
+    }
+
+    fn answer_with(self, status: StatusCode, data: impl Serialize) -> Response {
+        answer::enveloped_with_status(status, data, self.id)
+    }
 }
 
 /// The environment that a path or a query names; a path with another word leads nowhere.
@@ -107,21 +173,4 @@ impl From<EndpointError> for Refused {
             EndpointError::Unreadable => ErrorCode::WebhookUnreadable.into(),
         }
     }
-}
-
-/// A query parameter that is a whole number within `range`.
-pub(super) fn number<N: FromStr + PartialOrd + Display>(
-    query: Option<&str>,
-    name: &str,
-    range: RangeInclusive<N>,
-) -> Result<Option<N>, Refusal> {
-    let Some(text) = body::query(query, name) else { return Ok(None) };
-    let number = text.parse().ok().filter(|number| range.contains(number));
-    let (least, most) = range.into_inner();
-    let texts = || {
-        let en = format!("{name} is a whole number from {least} to {most}.");
-        (en, format!("{name} es un número entero de {least} a {most}."))
-    };
-    let fault = || FieldFault::new(name, FaultCode::OutOfRange, texts());
-    number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
 }

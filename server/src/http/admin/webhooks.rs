@@ -1,15 +1,14 @@
 //! Webhooks: one for each account and environment. `?account=` names the account.
 
 use axum::{
-    Extension,
-    extract::{FromRequestParts, Path, RawQuery, Request, State},
-    http::{StatusCode, request::Parts},
+    extract::{FromRequestParts, Request},
+    http::request::Parts,
     response::Response,
 };
 use parcelo::{Environment, admin::ReplayRequest, model::EventKind};
 use ulid::Ulid;
 
-use super::{account_named, environment, invalid, tenant};
+use super::{AdminRequest, environment, invalid};
 use crate::{
     clock::Millis,
     domain::{
@@ -17,12 +16,8 @@ use crate::{
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         webhooks::{Endpoint, Kinds, OLD_SECRET},
     },
-    http::{
-        Api, Refused,
-        answer::{self, RequestId},
-        body,
-    },
-    service::EndpointRequest,
+    http::{Api, Refused, body},
+    service::{EndpointRequest, Endpoints},
     store::EventsToReplay,
 };
 
@@ -31,49 +26,48 @@ const MAX_DELIVERIES: u16 = 1_000;
 /// How many there are when the query does not say.
 const USUAL: u16 = 100;
 
-/// Which webhook is meant, and who asks.
+/// A call about a webhook, and which one.
 pub(super) struct Which {
+    call: AdminRequest,
     account: String,
     environment: Environment,
-    id: RequestId,
 }
 
 impl FromRequestParts<Api> for Which {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Refused> {
-        let word = Path::<String>::from_request_parts(parts, api).await;
-        let id = Extension::<RequestId>::from_request_parts(parts, api).await;
-        let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
-        let account = account_named(parts.uri.query())?;
-        Ok(Self { account, environment: environment(&body::parameter(word))?, id })
+        let call = AdminRequest::from_request_parts(parts, api).await?;
+        let account = call.account_name()?;
+        Ok(Self { account, environment: environment(&call.parameter)?, call })
     }
 }
 
 impl Which {
-    async fn tenant(&self, api: &Api) -> Result<Tenant, Refusal> {
-        tenant(api, &self.account, self.environment).await
+    async fn tenant(&self) -> Result<Tenant, Refusal> {
+        let account = self.call.account(&self.account).await?;
+        Ok(Tenant { account, environment: self.environment })
     }
 
-    fn shown(self, endpoint: &Endpoint) -> Response {
-        answer::enveloped(WebhookView::new(&self.account, endpoint), self.id)
+    fn endpoints(&self) -> Endpoints<'_> {
+        self.call.service().endpoints()
+    }
+
+    fn show(self, endpoint: &Endpoint) -> Response {
+        self.call.answer(WebhookView::new(&self.account, endpoint))
     }
 }
 
-pub(super) async fn show(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().find(which.tenant(&api).await?).await?;
-    Ok(which.shown(&endpoint))
+pub(super) async fn show(which: Which) -> Result<Response, Refused> {
+    let endpoint = which.endpoints().find(which.tenant().await?).await?;
+    Ok(which.show(&endpoint))
 }
 
 /// The account is made when it does not exist, as it is for a key.
-pub(super) async fn set(
-    State(api): State<Api>,
-    which: Which,
-    request: Request,
-) -> Result<Response, Refused> {
+pub(super) async fn set(which: Which, request: Request) -> Result<Response, Refused> {
     let asked =
         parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(invalid)?;
-    let (service, now) = (&api.service, api.service.now());
+    let (service, now) = (which.call.service(), which.call.now());
     let (account, _) = service.issuer().account(which.account.clone(), now).await?;
     let tenant = Tenant { account: account.key, environment: which.environment };
     let kinds = Kinds::named(asked.events.iter().map(EventKind::code));
@@ -84,67 +78,54 @@ pub(super) async fn set(
         kinds: kinds.unwrap_or_default(),
         reach: service.settings().reach(which.environment),
     };
-    let (endpoint, is_new) = service.endpoints().set_up(request, now).await?;
+    let (endpoint, is_new) = which.endpoints().set_up(request, now).await?;
     if is_new {
-        let view = WebhookView::with_secret(&which.account, &endpoint);
-        return Ok(answer::enveloped_with_status(StatusCode::CREATED, view, which.id));
+        return Ok(which.call.created(WebhookView::with_secret(&which.account, &endpoint)));
     }
-    Ok(which.shown(&endpoint))
+    Ok(which.show(&endpoint))
 }
 
-pub(super) async fn remove(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().remove(which.tenant(&api).await?).await?;
-    Ok(which.shown(&endpoint))
+pub(super) async fn remove(which: Which) -> Result<Response, Refused> {
+    let endpoint = which.endpoints().remove(which.tenant().await?).await?;
+    Ok(which.show(&endpoint))
 }
 
-pub(super) async fn rotate_secret(
-    State(api): State<Api>,
-    which: Which,
-) -> Result<Response, Refused> {
-    let now = api.service.now();
-    let secret = api.service.endpoints().rotate_secret(which.tenant(&api).await?, now).await?;
-    Ok(answer::enveloped(NewSecret::new(&secret, now.plus(OLD_SECRET)), which.id))
+pub(super) async fn rotate_secret(which: Which) -> Result<Response, Refused> {
+    let now = which.call.now();
+    let secret = which.endpoints().rotate_secret(which.tenant().await?, now).await?;
+    Ok(which.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET))))
 }
 
-pub(super) async fn test(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let event = api.service.endpoints().test(which.tenant(&api).await?, api.service.now()).await?;
-    Ok(answer::enveloped(TestedView::from(event), which.id))
+pub(super) async fn test(which: Which) -> Result<Response, Refused> {
+    let event = which.endpoints().test(which.tenant().await?, which.call.now()).await?;
+    Ok(which.call.answer(TestedView::from(event)))
 }
 
-pub(super) async fn enable(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().enable(which.tenant(&api).await?).await?;
-    Ok(which.shown(&endpoint))
+pub(super) async fn enable(which: Which) -> Result<Response, Refused> {
+    let endpoint = which.endpoints().enable(which.tenant().await?).await?;
+    Ok(which.show(&endpoint))
 }
 
-pub(super) async fn disable(State(api): State<Api>, which: Which) -> Result<Response, Refused> {
-    let endpoint = api.service.endpoints().disable(which.tenant(&api).await?).await?;
-    Ok(which.shown(&endpoint))
+pub(super) async fn disable(which: Which) -> Result<Response, Refused> {
+    let endpoint = which.endpoints().disable(which.tenant().await?).await?;
+    Ok(which.show(&endpoint))
 }
 
 /// The latest events; `?limit=` says how many, at most 1,000.
-pub(super) async fn deliveries(
-    State(api): State<Api>,
-    which: Which,
-    RawQuery(query): RawQuery,
-) -> Result<Response, Refused> {
-    let most = super::number(query.as_deref(), "limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
-    let tenant = which.tenant(&api).await?;
-    let logged = api.service.deliveries_of(tenant, 0, most.into()).await?;
-    Ok(answer::enveloped(logged.iter().map(DeliveryView::from).collect::<Vec<_>>(), which.id))
+pub(super) async fn deliveries(which: Which) -> Result<Response, Refused> {
+    let most = which.call.number("limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
+    let tenant = which.tenant().await?;
+    let logged = which.call.service().deliveries_of(tenant, 0, most.into()).await?;
+    Ok(which.call.answer(logged.iter().map(DeliveryView::from).collect::<Vec<_>>()))
 }
 
 /// With an empty object, all that failed or was held is sent again.
-pub(super) async fn replay(
-    State(api): State<Api>,
-    which: Which,
-    request: Request,
-) -> Result<Response, Refused> {
-    let tenant = which.tenant(&api).await?;
+pub(super) async fn replay(which: Which, request: Request) -> Result<Response, Refused> {
+    let tenant = which.tenant().await?;
     let asked =
         parcelo::admin::check_replay(&body::json_object(request).await?).map_err(invalid)?;
-    let replayed =
-        api.service.endpoints().replay(tenant, wanted(&asked), api.service.now()).await?;
-    Ok(answer::enveloped(ReplayedView { replayed }, which.id))
+    let replayed = which.endpoints().replay(tenant, wanted(&asked), which.call.now()).await?;
+    Ok(which.call.answer(ReplayedView { replayed }))
 }
 
 fn wanted(asked: &ReplayRequest) -> EventsToReplay {

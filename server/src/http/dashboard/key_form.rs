@@ -1,13 +1,13 @@
 //! The form from which a key is made: all that is wrong with it at once.
 
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, Language, model::FaultCode, rules::Destinations};
+use parcelo::{
+    CountryCode, Environment, Language, admin::MAX_IP_ADDRESSES, model::FaultCode,
+    rules::Destinations,
+};
 
 use super::auth::Fields;
 use crate::domain::{Countries, access};
-
-/// The most addresses and networks that a key may be tied to.
-const MAX_ADDRESSES: usize = 50;
 
 /// The form as it was filled in.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl KeyForm {
 
     fn addresses(&self) -> Option<Vec<IpNet>> {
         let all: Vec<_> = words(&self.addresses).map(access::network).collect::<Option<_>>()?;
-        (all.len() <= MAX_ADDRESSES).then_some(all)
+        (all.len() <= MAX_IP_ADDRESSES).then_some(all)
     }
 }
 

@@ -78,7 +78,7 @@ fn flat(response: Response) -> Response {
 
 fn with_end(api: &Api, mut response: Response) -> Response {
     let era = api.service.settings().legacy;
-    let base = &api.service.settings().site(api.environment).base_url;
+    let base = api.service.settings().site(api.environment).base_url();
     let successor = Operation::CreateOrder.path();
     let link = format!(
         "<{base}{MIGRATION}>; rel=\"deprecation\", <{base}{successor}>; rel=\"successor-version\""

@@ -9,7 +9,7 @@ use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        RefOr,
+        RefOr, Required,
         schema::{
             AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat,
             SchemaType, Type,
@@ -20,49 +20,57 @@ use utoipa::{
 use super::described::{Answer, FILE, JSON, Query, REPLAYED, Schemas, TAG, add, name, reference};
 
 /// A call: `Target` says which.
-pub(in crate::http) struct Call<Target> {
-    pub(in crate::http) target: Target,
-    pub(in crate::http) summary: &'static str,
-    pub(in crate::http) query: &'static [Query],
+pub(crate) struct Call<Target> {
+    pub(crate) target: Target,
+    pub(crate) summary: &'static str,
+    pub(crate) query: &'static [Query],
     /// The name of the body's schema, and an example.
-    pub(in crate::http) request: Option<(String, Value)>,
-    pub(in crate::http) answers: Vec<Answer>,
-    pub(in crate::http) refusals: &'static [ErrorCode],
+    pub(crate) request: Option<(String, Value)>,
+    /// Whether there must be a body.
+    pub(crate) required: Required,
+    pub(crate) answers: Vec<Answer>,
+    pub(crate) refusals: &'static [ErrorCode],
     schemas: Schemas,
 }
 
 impl<Target> Call<Target> {
-    pub(in crate::http) fn new(target: Target, summary: &'static str) -> Self {
-        let (query, request, answers) = (&[], None, Vec::new());
-        Self { target, summary, query, request, answers, refusals: &[], schemas: Vec::new() }
+    pub(crate) fn new(target: Target, summary: &'static str) -> Self {
+        let (query, request, required, answers) = (&[], None, Required::True, Vec::new());
+        let (refusals, schemas) = (&[], Vec::new());
+        Self { target, summary, query, request, required, answers, refusals, schemas }
     }
 
-    pub(in crate::http) fn query(self, query: &'static [Query]) -> Self {
+    pub(crate) fn query(self, query: &'static [Query]) -> Self {
         Self { query, ..self }
     }
 
-    pub(in crate::http) fn takes<T: ToSchema>(mut self, example: Value) -> Self {
+    pub(crate) fn takes<T: ToSchema>(mut self, example: Value) -> Self {
         add::<T>(&mut self.schemas);
         self.takes_named(name::<T>(), example)
     }
 
+    /// A call whose body may be left out.
+    pub(crate) fn or_nothing(self) -> Self {
+        Self { required: Required::False, ..self }
+    }
+
     /// A body whose schema is not a type's.
-    pub(in crate::http) fn takes_named(self, schema: String, example: Value) -> Self {
+    pub(crate) fn takes_named(self, schema: String, example: Value) -> Self {
         Self { request: Some((schema, example)), ..self }
     }
 
-    pub(in crate::http) fn answers(mut self, answer: Answer) -> Self {
+    pub(crate) fn answers(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
         self
     }
 
     /// What it refuses beside what every call with its authentication and body may refuse.
-    pub(in crate::http) fn refuses(self, refusals: &'static [ErrorCode]) -> Self {
+    pub(crate) fn refuses(self, refusals: &'static [ErrorCode]) -> Self {
         Self { refusals, ..self }
     }
 
     /// The schemas that it refers to.
-    pub(in crate::http) fn schemas(&self) -> Schemas {
+    pub(crate) fn schemas(&self) -> Schemas {
         let answers = self.answers.iter().flat_map(|answer| answer.schemas.clone());
         self.schemas.iter().cloned().chain(answers).collect()
     }
@@ -70,14 +78,14 @@ impl<Target> Call<Target> {
 
 impl Answer {
     /// A type of the vocabulary itself.
-    pub(in crate::http) fn bare<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
+    pub(crate) fn bare<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         let mut answer = Self::named(status, about, name::<T>());
         add::<T>(&mut answer.schemas);
         answer
     }
 
     /// A schema that is not a type's.
-    pub(in crate::http) fn named(
+    pub(crate) fn named(
         status: &'static str,
         about: &'static str,
         schema: impl Into<String>,
@@ -87,17 +95,17 @@ impl Answer {
     }
 
     /// A type in the envelope.
-    pub(in crate::http) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
+    pub(crate) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         Self::enveloped::<T>((status, about), &name::<T>(), (reference::<T>(), reference::<Meta>()))
     }
 
     /// All things of a type, in the envelope.
-    pub(in crate::http) fn list<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
+    pub(crate) fn list<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         Self::list_with::<T>((status, about), reference::<Meta>())
     }
 
     /// A page of things of a type, in the envelope: paging stands beside the request's id.
-    pub(in crate::http) fn page<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
+    pub(crate) fn page<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
         let named = Ref::from_schema_name(&meta).into();
@@ -134,7 +142,7 @@ impl Answer {
     }
 
     /// The bytes of a label.
-    pub(in crate::http) fn file(status: &'static str, about: &'static str) -> Self {
+    pub(crate) fn file(status: &'static str, about: &'static str) -> Self {
         let bytes = SchemaFormat::KnownFormat(KnownFormat::Binary);
         let file = ObjectBuilder::new()
             .schema_type(SchemaType::from(Type::String))
@@ -148,18 +156,18 @@ impl Answer {
     }
 
     /// For a caller that has the file already.
-    pub(in crate::http) fn unchanged() -> Self {
+    pub(crate) fn unchanged() -> Self {
         let about = "The file is one of those that `If-None-Match` names.";
         Self { status: "304", about, headers: TAG, ..Self::default() }
     }
 
     /// To a write that says when it was carried out before.
-    pub(in crate::http) fn repeatable(self) -> Self {
+    pub(crate) fn repeatable(self) -> Self {
         Self { headers: REPLAYED, ..self }
     }
 
     /// For browsers, as a page.
-    pub(in crate::http) fn or_page(mut self) -> Self {
+    pub(crate) fn or_page(mut self) -> Self {
         self.contents.push(("text/html", <String as PartialSchema>::schema()));
         self
     }

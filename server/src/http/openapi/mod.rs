@@ -2,7 +2,7 @@
 //! (`PARCELO_BLESS=1`) and fails when they differ, so no build but the tests' needs what writes them.
 
 #[cfg(test)]
-pub(super) mod call;
+pub(crate) mod call;
 #[cfg(test)]
 pub(crate) mod described;
 #[cfg(test)]
@@ -100,7 +100,7 @@ pub(super) fn route() -> MethodRouter<Api> {
         |State(api): State<Api>, other: Option<Extension<Document>>, headers: HeaderMap| async move {
             let document = other.map_or(Document::Service, |Extension(document)| document);
             let site = api.service.settings().site(api.environment);
-            served.answer(&headers, || document.under(&path_of(&site.base_url)))
+            served.answer(&headers, || document.under(&path_of(site.base_url())))
         },
     )
 }

@@ -4,11 +4,7 @@ use parcelo::ErrorCode;
 use serde_json::{Value, json};
 use utoipa::{
     ToSchema,
-    openapi::{
-        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, RefOr,
-        Required,
-        schema::{Ref, Schema},
-    },
+    openapi::{ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder},
 };
 
 use super::{
@@ -19,12 +15,12 @@ use super::{
     },
     schemas::{operation_names, text},
 };
-use crate::http::described::{self, Answer, Described, JSON, Query};
+use crate::http::{
+    Call,
+    described::{self, Answer, Described, Query, Schemas},
+};
 
 const TAG: &str = "mock";
-
-/// A type in the document: its name, its schema, and those that it refers to.
-type Schemas = Vec<(String, RefOr<Schema>)>;
 
 /// Of the list of requests.
 const OPERATION: Query = Query {
@@ -40,203 +36,141 @@ const ORDER: Query = Query {
     schema: || text().into(),
 };
 
-/// A control: how it is called, what it does, takes and answers.
-struct Control {
-    call: (HttpMethod, &'static str),
-    id: &'static str,
-    summary: &'static str,
-    takes: Option<(Schemas, Value, Required)>,
-    answers: Schemas,
-    refusals: &'static [ErrorCode],
-    query: &'static [Query],
-}
+/// A control: its method, its path below [`PREFIX`](super::PREFIX), and its id.
+struct Control(HttpMethod, &'static str, &'static str);
 
 /// The controls, to be joined to the service's document.
 pub(crate) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
-    for control in controls() {
-        let (method, path) = control.call.clone();
-        schemas.extend(control.takes.iter().flat_map(|(takes, ..)| takes.clone()));
-        schemas.extend(control.answers.clone());
-        let operation = describe(control).into_operation();
-        paths = paths.path(format!("{}{path}", super::PREFIX), PathItem::new(method, operation));
+    for call in [clock(), faults(), requests(), data(), webhooks()].into_iter().flatten() {
+        let Control(method, path, _) = &call.target;
+        let (method, path) = (method.clone(), format!("{}{path}", super::PREFIX));
+        schemas.extend(call.schemas());
+        paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
     let tags = described::tags(&[(TAG, "Controls of the mock server.")]);
     OpenApiBuilder::new().tags(Some(tags)).paths(paths).components(Some(components)).build()
 }
 
-fn controls() -> Vec<Control> {
-    [clock(), faults(), requests(), data(), webhooks()].into_iter().flatten().collect()
-}
-
 /// What a control with a body about a parcel refuses.
 const ABOUT_A_PARCEL: &[ErrorCode] =
     &[ErrorCode::ValidationFailed, ErrorCode::ParcelNotFound, ErrorCode::PayloadTooLarge];
+const ABOUT_A_KEY: &[ErrorCode] =
+    &[ErrorCode::ValidationFailed, ErrorCode::KeyNotFound, ErrorCode::PayloadTooLarge];
 
-fn clock() -> Vec<Control> {
-    let moves = takes(
-        "/clock",
-        "MockMoveClock",
-        "Move the clock; everything that falls due on the way is executed",
-    )
-    .with::<ClockMove>(json!({ "advance": "PT25M" }), schemas_of::<ClockShown>());
+fn clock() -> Vec<Call<Control>> {
+    let move_it = post("/clock", "MockMoveClock");
+    let moves = "Move the clock; everything that falls due on the way is executed";
     vec![
-        reads("/clock", "MockReadClock", "Read the clock", schemas_of::<ClockShown>()),
-        Control { refusals: ABOUT_A_PARCEL, ..moves },
+        reads::<ClockShown>(get("/clock", "MockReadClock"), "Read the clock"),
+        takes::<ClockMove, ClockShown>(move_it, moves, json!({ "advance": "PT25M" }))
+            .refuses(ABOUT_A_PARCEL),
     ]
 }
 
-fn faults() -> Vec<Control> {
-    let forget = reads(
-        "/faults",
-        "MockForgetFaults",
-        "Delete all faults; returns those that have hit no request",
-        schemas_of::<UnusedFaults>(),
-    );
+fn faults() -> Vec<Call<Control>> {
+    let forget = Control(HttpMethod::Delete, "/faults", "MockForgetFaults");
+    let example =
+        json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "reset" });
     vec![
-        reads(
-            "/faults",
-            "MockReadFaults",
+        reads::<UnusedFaults>(
+            get("/faults", "MockReadFaults"),
             "List the faults that have hit no request",
-            schemas_of::<UnusedFaults>(),
         ),
-        takes("/faults", "MockPlanFault", "FaultPlan a fault").with::<PlannedFault>(
-            json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "reset" }),
-            schemas_of::<UnusedFaults>(),
+        takes::<PlannedFault, UnusedFaults>(
+            post("/faults", "MockPlanFault"),
+            "Plan a fault",
+            example,
         ),
-        Control { call: (HttpMethod::Delete, "/faults"), ..forget },
+        reads::<UnusedFaults>(forget, "Delete all faults; returns those that have hit no request"),
     ]
 }
 
-fn requests() -> Vec<Control> {
-    let list = reads(
-        "/requests",
-        "MockListRequests",
-        "List the requests so far",
-        schemas_of::<RequestLog>(),
-    );
-    vec![Control { refusals: &[ErrorCode::ValidationFailed], query: &[OPERATION, ORDER], ..list }]
+fn requests() -> Vec<Call<Control>> {
+    let list = get("/requests", "MockListRequests");
+    let list = reads::<RequestLog>(list, "List the requests so far");
+    vec![list.query(&[OPERATION, ORDER]).refuses(&[ErrorCode::ValidationFailed])]
 }
 
-fn data() -> Vec<Control> {
-    let put =
-        takes("/parcels/{trackingNumber}/status", "MockPutStatus", "Change a parcel's status")
-            .with::<WantedStatus>(json!({ "status": "DELIVERED" }), schemas_of::<StatusPut>());
-    let rotate = takes("/keys/rotate", "MockRotateKey", "Give an API key a new secret")
-        .with::<KeyToRotate>(
-            json!({ "key": "pk_test_…", "overlap": "PT1H" }),
-            schemas_of::<IssuedKey>(),
-        );
-    let sample = reads(
-        "/orders/{trackingNumber}",
-        "MockSampleOrder",
-        "Get a valid sample order with a tracking number",
-        schemas_of::<SampleOrder>(),
-    );
-    let verify = reads(
-        "/verify",
-        "MockVerify",
-        "List what was done twice, unmet expectations, and faults that have hit no request",
-        schemas_of::<Offences>(),
-    );
-    let reset = reads(
-        "/reset",
-        "MockReset",
-        "Delete all data and faults; keys and clock stay",
-        schemas_of::<ResetDone>(),
-    );
+fn data() -> Vec<Call<Control>> {
+    let countries = json!({ "allowedCountries": ["EC", "CO"] });
+    let rotation = json!({ "key": "pk_test_…", "overlap": "PT1H" });
+    let put = post("/parcels/{trackingNumber}/status", "MockPutStatus");
+    let sample = get("/orders/{trackingNumber}", "MockSampleOrder");
     vec![
-        takes("/keys", "MockMakeKey", "Create an API key")
-            .with::<WantedKey>(
-                json!({ "allowedCountries": ["EC", "CO"] }),
-                schemas_of::<IssuedKey>(),
-            )
+        takes::<WantedKey, IssuedKey>(post("/keys", "MockMakeKey"), "Create an API key", countries)
             .or_nothing(),
-        Control {
-            refusals: &[
-                ErrorCode::ValidationFailed,
-                ErrorCode::KeyNotFound,
-                ErrorCode::PayloadTooLarge,
-            ],
-            ..rotate
-        },
-        Control { refusals: ABOUT_A_PARCEL, ..put },
-        Control { call: (HttpMethod::Post, "/reset"), ..reset },
-        Control { refusals: &[ErrorCode::ParcelNotFound], ..sample },
-        verify,
-    ]
-}
-
-fn webhooks() -> Vec<Control> {
-    vec![
-        reads(
-            "/webhooks",
-            "MockReadInbox",
-            "List what the inbox has received",
-            schemas_of::<InboxShown>(),
-        ),
-        takes(
-            "/webhooks",
-            "MockStartInbox",
-            "Start an inbox for webhooks; it replaces an inbox started before",
+        takes::<KeyToRotate, IssuedKey>(
+            post("/keys/rotate", "MockRotateKey"),
+            "Give an API key a new secret",
+            rotation,
         )
-        .with::<WantedInbox>(json!({ "reply": [503, 200] }), schemas_of::<InboxStarted>())
-        .or_nothing(),
+        .refuses(ABOUT_A_KEY),
+        takes::<WantedStatus, StatusPut>(
+            put,
+            "Change a parcel's status",
+            json!({ "status": "DELIVERED" }),
+        )
+        .refuses(ABOUT_A_PARCEL),
+        reads::<ResetDone>(
+            post("/reset", "MockReset"),
+            "Delete all data and faults; keys and clock stay",
+        ),
+        reads::<SampleOrder>(sample, "Get a valid sample order with a tracking number")
+            .refuses(&[ErrorCode::ParcelNotFound]),
+        reads::<Offences>(
+            get("/verify", "MockVerify"),
+            "List what was done twice, unmet expectations, and faults that have hit no request",
+        ),
     ]
 }
 
-fn schemas_of<T: ToSchema>() -> Schemas {
-    let mut schemas = vec![(T::name().into_owned(), T::schema())];
-    T::schemas(&mut schemas);
-    schemas
+fn webhooks() -> Vec<Call<Control>> {
+    let inbox = post("/webhooks", "MockStartInbox");
+    let starts = "Start an inbox for webhooks; it replaces an inbox started before";
+    vec![
+        reads::<InboxShown>(get("/webhooks", "MockReadInbox"), "List what the inbox has received"),
+        takes::<WantedInbox, InboxStarted>(inbox, starts, json!({ "reply": [503, 200] }))
+            .or_nothing(),
+    ]
+}
+
+fn get(path: &'static str, id: &'static str) -> Control {
+    Control(HttpMethod::Get, path, id)
+}
+
+fn post(path: &'static str, id: &'static str) -> Control {
+    Control(HttpMethod::Post, path, id)
 }
 
 /// A control without a body.
-fn reads(path: &'static str, id: &'static str, summary: &'static str, answers: Schemas) -> Control {
-    let call = (HttpMethod::Get, path);
-    Control { call, id, summary, takes: None, answers, refusals: &[], query: &[] }
+fn reads<A: ToSchema>(control: Control, summary: &'static str) -> Call<Control> {
+    Call::new(control, summary).answers(Answer::bare::<A>("200", "Done."))
 }
 
-/// A control with a body, which [`Control::with`] names.
-fn takes(path: &'static str, id: &'static str, summary: &'static str) -> Control {
+/// A control with a body.
+fn takes<T: ToSchema, A: ToSchema>(
+    control: Control,
+    summary: &'static str,
+    example: Value,
+) -> Call<Control> {
     let refusals = &[ErrorCode::ValidationFailed, ErrorCode::PayloadTooLarge];
-    let call = (HttpMethod::Post, path);
-    Control { call, id, summary, takes: None, answers: Schemas::new(), refusals, query: &[] }
+    reads::<A>(control, summary).takes::<T>(example).refuses(refusals)
 }
 
-impl Control {
-    fn with<T: ToSchema>(self, example: Value, answers: Schemas) -> Self {
-        Self { takes: Some((schemas_of::<T>(), example, Required::True)), answers, ..self }
-    }
-
-    /// Whose body may be left out.
-    fn or_nothing(self) -> Self {
-        let takes = self.takes.map(|(schemas, example, _)| (schemas, example, Required::False));
-        Self { takes, ..self }
-    }
-}
-
-fn describe(control: Control) -> Described {
-    let (_, path) = control.call;
-    let answer = control.answers.first().map(|(name, _)| Ref::from_schema_name(name).into());
+fn describe(call: Call<Control>) -> Described {
+    let (Control(_, path, id), required) = (call.target, call.required);
     Described {
-        id: control.id,
+        id,
         tag: TAG,
-        summary: control.summary,
+        summary: call.summary,
         about: "A control of the mock server; it needs no key.".to_owned(),
         deprecated: false,
-        parameters: described::parameters(path, control.query),
-        request: control.takes.and_then(|(schemas, example, required)| {
-            schemas.into_iter().next().map(|(name, _)| (name, example, required))
-        }),
-        answers: vec![Answer {
-            status: "200",
-            about: "Done.",
-            contents: answer.map(|schema| (JSON, schema)).into_iter().collect(),
-            ..Answer::default()
-        }],
-        refusals: control.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
+        parameters: described::parameters(path, call.query),
+        request: call.request.map(|(body, example)| (body, example, required)),
+        answers: call.answers,
+        refusals: call.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
         envelope: described::envelope(),
         security: None,
         is_counted: false,

@@ -1,5 +1,5 @@
 //! A tenant's parcels as a list: one page, and how many there are in all, found by the counts of days as in
-//! the other engine ([`Stretch`]).
+//! the other engine ([`parts`]).
 
 use parcelo::{Awb, rules::ListQuery};
 use tokio_postgres::{Row, types::ToSql};
@@ -20,7 +20,7 @@ use crate::{
     },
     store::{
         StoreError,
-        sqlite::lists::{Span, Stretch},
+        sqlite::lists::{Part, Span, parts},
     },
 };
 
@@ -81,11 +81,11 @@ async fn list(
 ) -> DbResult<(Vec<DbResult<ParcelListRow>>, u64)> {
     let spans = spans(db, filter).await?;
     let total = spans.iter().map(|span| span.parcels).sum();
-    let offset = u64::from(query.page - 1) * u64::from(query.limit);
-    let Some(stretch) = Stretch::covering(&spans, offset, query.limit.into()) else {
-        return Ok((Vec::new(), total));
-    };
-    let rows = page(db, filter, &stretch).await?;
+    let limit = u64::from(query.limit);
+    let mut rows = Vec::new();
+    for part in parts(&spans, u64::from(query.page - 1) * limit, limit) {
+        rows.extend(page(db, filter, &part).await?);
+    }
     let listed = rows.iter().map(|row| read(row).map_err(|failure| parcels::named(row, failure)));
     Ok((listed.collect(), total))
 }
@@ -117,7 +117,7 @@ async fn counted(db: &Connection, filter: &Filter, (from, to): (i64, i64)) -> Db
     Ok(Span { from, to, parcels })
 }
 
-async fn page(db: &Connection, filter: &Filter, stretch: &Stretch) -> DbResult<Vec<Row>> {
+async fn page(db: &Connection, filter: &Filter, part: &Part) -> DbResult<Vec<Row>> {
     let sql = [
         "WITH ids AS (SELECT id FROM living_parcels ",
         filter.condition(),
@@ -126,8 +126,8 @@ async fn page(db: &Connection, filter: &Filter, stretch: &Stretch) -> DbResult<V
     ]
     .concat();
     let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let (limit, offset) = (signed(stretch.parcels), signed(stretch.skipped));
-    let [tenant, from, to, state, country, order_id] = filter.given(&stretch.from, &stretch.to);
+    let (limit, offset) = (signed(part.parcels), signed(part.skipped));
+    let [tenant, from, to, state, country, order_id] = filter.given(&part.from, &part.to);
     db.all(&sql, &[tenant, from, to, state, country, order_id, &limit, &offset]).await
 }
 

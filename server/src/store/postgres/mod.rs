@@ -62,7 +62,7 @@ use self::{
     readers::Readers,
     writer::{Health, NotTaken, Writer},
 };
-use super::{CommitOutcome, Lost, Stats, StoreError};
+use super::{CommitOutcome, Lost, Pause, Stats, StoreError};
 use crate::domain::Changes;
 
 /// How long a caller waits for a write; it may still be done.
@@ -174,6 +174,26 @@ impl Store {
             Ok(answer) => answer.unwrap_or(CommitOutcome::Broken),
             Err(_elapsed) => CommitOutcome::Busy,
         }
+    }
+
+    pub(crate) async fn pause_writes(&self) -> Option<Pause> {
+        let (pause, ended) = Pause::new();
+        let (began, has_begun) = oneshot::channel();
+        let waits = Mutex::new((Some(began), ended));
+        let store = self.clone();
+        tokio::spawn(async move {
+            let wait = async move |_: &Connection| {
+                let mut waits = waits.lock().unwrap_or_else(PoisonError::into_inner);
+                // None when the group is repeated; no one hears it when the caller has gone.
+                let _heard = waits.0.take().map(|began| began.send(()));
+                // The writer's thread has nothing else to do meanwhile.
+                let _dropped = waits.1.recv();
+                Ok(())
+            };
+            store.call_within(None, wait).await
+        });
+        has_begun.await.ok()?;
+        Some(pause)
     }
 
     /// There is no log of ours to truncate: see the manual for what PostgreSQL keeps of erased rows.

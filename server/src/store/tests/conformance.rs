@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ use crate::{
 
 pub(in crate::store) const NOW: Millis = Millis(1_768_057_500_000);
 pub(in crate::store) const SECRET: [u8; 32] = [9; 32];
-const PANIC: Millis = Millis(i64::MIN);
+pub(in crate::store) const PANIC: Millis = Millis(i64::MIN);
 
 /// The hook by which a test makes `apply` panic.
 pub(in crate::store) fn panic_if_asked(changes: &Changes) {
@@ -88,6 +88,7 @@ promises!(
     no_history_crosses_tenants,
     an_order_comes_back_as_it_was_accepted,
     steps_come_when_they_are_due,
+    what_is_committed_during_a_pause_makes_one_group,
     a_history_is_told_by_time_then_sequence,
     a_row_and_its_history_are_of_one_moment,
     an_impossible_operation_changes_nothing,
@@ -497,6 +498,25 @@ async fn a_refusal_may_point_at_a_row_of_its_own_group() {
     assert_eq!(answers, [CommitOutcome::Committed, taken, CommitOutcome::DuplicateTracking]);
 }
 
+async fn what_is_committed_during_a_pause_makes_one_group(store: Store) {
+    let before = store.stats();
+    let pause = store.pause_writes().await;
+    // The pause's own is the other one. In memory no write waits.
+    let expected = if pause.is_some() { 2 } else { 12 };
+    let changes = (0..12).map(|n| create(sandbox(1), &format!("SB-PAUSE-{n:06}"), n));
+    let mut commits = Box::pin(join_all(changes.map(|changes| store.commit(changes))));
+    // Polled once, each is in the queue.
+    let done = (&mut commits).now_or_never();
+    drop(pause);
+    let outcomes = match done {
+        Some(outcomes) => outcomes,
+        None => commits.await,
+    };
+    assert!(outcomes.iter().all(|outcome| *outcome == CommitOutcome::Committed));
+    let after = store.stats();
+    assert_eq!((after.commits - before.commits, after.orders - before.orders), (expected, 12));
+}
+
 #[test]
 fn memory_needs_no_runtime() {
     let store = Store::memory(SECRET).unwrap();
@@ -567,7 +587,7 @@ pub(in crate::store) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
     Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
 }
 
-fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
+pub(in crate::store) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
     let mut key = [0; 16];
     key[..4].copy_from_slice(&number.to_be_bytes());
     IdempotencyRecord {

@@ -4,6 +4,7 @@ pub(in crate::store) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
+mod groups;
 #[cfg(feature = "server")]
 mod pages;
 pub(crate) mod reads;
@@ -16,14 +17,14 @@ use crate::{domain::Tenant, store::Store};
 
 /// What the tests of this engine reach into.
 impl Store {
-    fn read<T>(
+    pub(in crate::store) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         self.sqlite()?.read(read)
     }
 
-    async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -31,7 +32,11 @@ impl Store {
         self.sqlite()?.call(run).await
     }
 
-    async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn scan<T, F>(
+        &self,
+        tenant: Option<Tenant>,
+        read: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&super::Store) -> Result<T, StoreError> + Send + 'static,

@@ -68,6 +68,13 @@ fn assert_counts_are_true(store: &Store, after: &str) {
          state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4",
     );
     assert_eq!(kept, true_ones, "after {after}");
+    let totals = |table: &str| {
+        let sql = format!(
+            "SELECT tenant, 0, state, country, sum(total) FROM {table} GROUP BY 1, 3, 4 HAVING sum(total) > 0"
+        );
+        counts(store, &sql)
+    };
+    assert_eq!(totals("parcel_totals"), totals("parcel_counts"), "after {after}");
 }
 
 /// Around which moments parcels are created: days that differ, midnight, and before 1970.
@@ -313,6 +320,23 @@ async fn a_tenant_rests_as_long_as_its_last_read_took_and_others_do_not() {
     assert_eq!(start.elapsed().as_millis(), 160, "its own rests");
     drop(release);
     second.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_short_read_a_tenant_does_not_rest() {
+    let (_folder, store) = on_disk();
+    let (begun, mut starts) = mpsc::unbounded_channel();
+    let scans: Vec<_> = (0..4).map(|_| scan(&store, sandbox(1), &begun)).collect();
+    let start = runtime_time();
+    for done in 0..4 {
+        let (_, release) = starts.recv().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::from_millis(4 * done), "the next one begins at once");
+        tokio::time::advance(Duration::from_millis(4)).await;
+        drop(release);
+    }
+    for scan in scans {
+        scan.await.unwrap().unwrap();
+    }
 }
 
 #[test]

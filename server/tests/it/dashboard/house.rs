@@ -35,7 +35,7 @@ impl House {
     pub(super) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let site = |environment: Environment| Site {
             environment,
-            base_url: format!("https://{}.parcelo.example", environment.code()),
+            base_url: Some(format!("https://{}.parcelo.example", environment.code())),
             labels_base_url: format!("https://{}.parcelo.example/files", environment.code()),
         };
         let mut settings = Settings {

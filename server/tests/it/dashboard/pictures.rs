@@ -5,8 +5,8 @@ use std::{fs, path::PathBuf};
 
 use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::internals::{
-    AllowedHosts, ApiKeyScope, AttemptResult, DeliveryError, EndpointAnswer, EndpointRequest,
-    IN_FLIGHT, Millis, Places, Tenant,
+    AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, EndpointAnswer,
+    EndpointRequest, IN_FLIGHT, Millis, Places, Tenant,
 };
 use serde_json::json;
 
@@ -59,7 +59,7 @@ async fn furnished() -> House {
     let carrier = house
         .service
         .issuer()
-        .issue_carrier_key(Environment::Production, "Andes Cargo".to_owned(), NOW)
+        .issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Production, NOW)
         .await
         .unwrap();
     for day in 0..30_u32 {

@@ -2,8 +2,9 @@
 //! without a sign-in there is nothing to see.
 
 use parcelo::Environment;
-use parcelo_server::internals::{ApiKeyScope, Caller, EndpointRequest};
-use parcelo_server::internals::{Kinds, Tenant};
+use parcelo_server::internals::{
+    ApiKeyScope, Caller, CarrierScope, EndpointRequest, Kinds, Tenant,
+};
 
 use super::house::{House, NOW, marked};
 
@@ -25,7 +26,7 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
     let issued = house
         .service
         .issuer()
-        .issue_carrier_key(Environment::Sandbox, "CanaryCarrier".to_owned(), NOW)
+        .issue::<CarrierScope>("CanaryCarrier".to_owned(), Environment::Sandbox, NOW)
         .await
         .unwrap();
     let carrier = house

@@ -1,0 +1,62 @@
+//! The table of bounds: read, compared with, and written anew on demand.
+
+use std::{collections::BTreeMap, fmt::Write as _, fs};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/costs/bounds.tsv");
+/// What a bound lies above the figure that it was made of: the compiler divides the code of each build
+/// differently, and that alone moves a figure by some hundredths.
+const SLACK: f64 = 1.1;
+
+/// The bounds, and what was compared with them.
+pub(crate) struct Bounds {
+    known: BTreeMap<String, f64>,
+    counted: Vec<(String, f64)>,
+    is_blessing: bool,
+    above: Vec<String>,
+}
+
+impl Bounds {
+    pub(crate) fn read() -> Self {
+        let known = fs::read_to_string(FILE).unwrap_or_default();
+        let known = known.lines().filter(|line| !line.starts_with('#')).map(|line| {
+            let columns: Vec<_> = line.split('\t').collect();
+            (columns[0].to_owned(), columns[2].parse().unwrap())
+        });
+        let is_blessing = std::env::var_os("PARCELO_BLESS").is_some();
+        Self { known: known.collect(), counted: Vec::new(), is_blessing, above: Vec::new() }
+    }
+
+    /// Prints a figure beside its bound.
+    pub(crate) fn compare(&mut self, what: &str, counted: f64) {
+        let bound =
+            if self.is_blessing { Some(counted * SLACK) } else { self.known.get(what).copied() };
+        let shown = bound.map_or("no bound".to_owned(), written);
+        println!("| {what} | {} | {shown} |", written(counted));
+        if bound.is_none_or(|bound| counted > bound) {
+            self.above.push(what.to_owned());
+        }
+        self.counted.push((what.to_owned(), counted));
+    }
+
+    /// Whether all were within their bounds; the new table is written if one is wanted.
+    pub(crate) fn finish(self) -> bool {
+        if self.is_blessing {
+            let mut table =
+                String::from("# what\tcounted\tat most; made by PARCELO_BLESS=1, see main.rs\n");
+            for (what, counted) in self.counted {
+                let (counted, bound) = (written(counted), written(counted * SLACK));
+                writeln!(table, "{what}\t{counted}\t{bound}").unwrap();
+            }
+            fs::write(FILE, table).unwrap();
+        }
+        for what in &self.above {
+            eprintln!("above its bound in {FILE}: {what}");
+        }
+        self.above.is_empty()
+    }
+}
+
+/// Whole instructions, hundredths of a page.
+fn written(figure: f64) -> String {
+    if figure < 1000.0 { format!("{figure:.2}") } else { format!("{figure:.0}") }
+}

@@ -1,0 +1,327 @@
+//! The server that is counted: one thread, a clock that stands still, ids from a seed; and who asks it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, StatusCode, header::CONTENT_TYPE},
+    routing::post,
+};
+use bytes::Bytes;
+use fastrand::Rng;
+use futures_util::future::join_all;
+use http_body_util::BodyExt as _;
+use parcelo::{Environment, rules::Destinations};
+use parcelo_server::internals::{
+    Allowance, AllowedHosts, Api, Countries, Dispatcher, EndpointRequest, Era, IN_FLIGHT, Ids,
+    Kinds, Limits, Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site,
+    Stop, Store, Tenant, router,
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    runtime::Runtime,
+};
+use tower::ServiceExt as _;
+
+const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
+const CREATE: &str = "/api/v1/orders/create";
+const SECRET: [u8; 32] = [1; 32];
+/// The first parcels are from then on, one a second.
+const BEGIN: i64 = 1_790_000_000_000;
+/// When the counted work is done: their keys still live.
+const NOW: i64 = BEGIN + 20 * 3_600_000;
+/// How many are created in one commit before the counted work begins.
+const FILLED_TOGETHER: usize = 250;
+/// How many of the parcels are known, to be asked for.
+const KNOWN: usize = 1_000;
+
+/// A server on a database, and a connection to it.
+pub(crate) struct Subject {
+    runtime: Runtime,
+    service: Arc<Service>,
+    clock: Arc<ManualClock>,
+    tenant: Tenant,
+    routes: Router,
+    key: String,
+    rng: Rng,
+    connection: Connection,
+    /// Keys and numbers of orders that are there.
+    known: Vec<(String, String)>,
+}
+
+/// Makes a database with so many parcels, and a list of some of them beside it.
+pub(crate) fn prepare(database: &Path, parcels: usize) {
+    let mut subject = Subject::over(Store::open(database, SECRET).unwrap(), 0, None);
+    let every = (parcels / KNOWN).max(1);
+    let mut known = format!("{}\n", subject.key);
+    for first in (0..parcels).step_by(FILLED_TOGETHER) {
+        subject.clock.set(Millis(BEGIN + first as i64));
+        let orders = subject.create_together(FILLED_TOGETHER.min(parcels - first));
+        for (key, number) in orders.iter().skip(first % every).step_by(every) {
+            known += &format!("{key} {number}\n");
+        }
+    }
+    fs::write(known_of(database), known).unwrap();
+    subject.finish();
+}
+
+fn known_of(database: &Path) -> PathBuf {
+    database.with_extension("known")
+}
+
+/// A copy of a prepared database, for one run that writes to it.
+pub(crate) fn copy(database: &Path) -> (PathBuf, TempDir) {
+    let folder = tempfile::tempdir_in(database.parent().unwrap()).unwrap();
+    let copy = folder.path().join(database.file_name().unwrap());
+    fs::copy(database, &copy).unwrap();
+    fs::copy(known_of(database), known_of(&copy)).unwrap();
+    (copy, folder)
+}
+
+impl Subject {
+    /// The server as shipped, on a prepared database.
+    pub(crate) fn start(database: &Path) -> Self {
+        Self::over(Store::open(database, SECRET).unwrap(), 1, Some(database))
+    }
+
+    /// The server over a store in memory that holds what a prepared database does.
+    pub(crate) fn start_in_memory(database: &Path) -> Self {
+        let file = Store::open(database, SECRET).unwrap();
+        Self::over(file.copy().unwrap(), 1, Some(database))
+    }
+
+    fn over(store: Store, seed: u64, prepared: Option<&Path>) -> Self {
+        // Lines are written as JSON, as they are shipped, and then dropped.
+        let _ = tracing_subscriber::fmt().json().with_writer(std::io::sink).try_init();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (clock, ids) = (Arc::new(ManualClock::at(Millis(NOW))), Arc::new(Ids::seeded(seed)));
+        let service = Arc::new(Service::new(store, Arc::clone(&clock) as _, ids, settings()));
+        let ready = Arc::new(AtomicBool::new(true));
+        let api = Api { service: Arc::clone(&service), environment: Environment::Sandbox, ready };
+        let routes = router(api);
+        let (key, known) = match prepared {
+            Some(database) => read_known(database),
+            None => (runtime.block_on(issue_key(&service)), Vec::new()),
+        };
+        let (tenant, connection) = runtime.block_on(async {
+            let caller = service.authenticate(Environment::Sandbox, Some(&key)).await.unwrap();
+            let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = socket.local_addr().unwrap();
+            // It ends with the runtime.
+            drop(Listener::start(socket, routes.clone(), Stop::default()));
+            let stream = TcpStream::connect(address).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            (caller.tenant(), Connection { stream, answer: Vec::new() })
+        });
+        let rng = Rng::with_seed(seed);
+        Self { runtime, service, clock, tenant, routes, key, rng, connection, known }
+    }
+
+    pub(crate) fn create(&mut self) {
+        let order = self.order();
+        self.post(&order.1, "201");
+    }
+
+    pub(crate) fn repeat(&mut self, nth: usize) {
+        let order = ORDER.replace("KEY", &self.known[nth % self.known.len()].0);
+        self.post(&order, "200");
+    }
+
+    pub(crate) fn get(&mut self, path: &str) {
+        let head = format!(
+            "GET /api/v1/{path} HTTP/1.1\r\nhost: costs\r\nx-api-key: {}\r\n\r\n",
+            self.key
+        );
+        self.runtime.block_on(self.connection.ask(&head, "200"));
+    }
+
+    /// The number of one of the known parcels.
+    pub(crate) fn number(&self, nth: usize) -> &str {
+        &self.known[nth % self.known.len()].1
+    }
+
+    /// Creates so many orders in one commit.
+    pub(crate) fn group(&mut self, orders: usize) {
+        let before = self.service.store().stats();
+        self.create_together(orders);
+        let after = self.service.store().stats();
+        let made = (after.commits - before.commits, after.orders - before.orders);
+        // The pause is the other commit.
+        assert_eq!(made, (2, orders as u64), "a group was divided");
+    }
+
+    pub(crate) fn create_without_socket(&mut self) {
+        let (_, order) = self.order();
+        let answer = self.runtime.block_on(create(self.routes.clone(), &self.key, order));
+        std::hint::black_box(answer);
+    }
+
+    /// Creates so many orders one after the other, and has their events delivered.
+    pub(crate) fn deliver(&mut self, orders: usize) {
+        let received = Arc::new(AtomicUsize::new(0));
+        let dispatcher = Dispatcher::new(Arc::clone(&self.service), IN_FLIGHT);
+        self.runtime.block_on(async {
+            let url = receive(Arc::clone(&received)).await;
+            // One event for each order: that it has its label.
+            let kinds = Kinds::default();
+            let request =
+                EndpointRequest { tenant: self.tenant, url, kinds, reach: AllowedHosts::Here };
+            self.service.endpoints().set(request, self.service.now()).await.unwrap();
+        });
+        for _ in 0..orders {
+            self.create();
+        }
+        self.runtime.block_on(dispatcher.deliver_due()).unwrap();
+        assert_eq!(received.load(Ordering::Relaxed), orders, "webhooks are missing");
+    }
+
+    pub(crate) fn finish(self) {
+        self.runtime.block_on(self.service.store().clone().close());
+    }
+
+    /// An idempotency key, and the order under it.
+    fn order(&mut self) -> (String, String) {
+        let key: String = (0..22).map(|_| self.rng.alphanumeric()).collect();
+        let order = ORDER.replace("KEY", &key);
+        (key, order)
+    }
+
+    fn post(&mut self, order: &str, status: &str) {
+        let head = format!(
+            "POST {CREATE} HTTP/1.1\r\nhost: costs\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{order}",
+            self.key,
+            order.len()
+        );
+        self.runtime.block_on(self.connection.ask(&head, status));
+    }
+
+    /// Creates orders while the writer pauses, so that they make one group; their keys and numbers.
+    fn create_together(&mut self, orders: usize) -> Vec<(String, String)> {
+        let orders: Vec<_> = (0..orders).map(|_| self.order()).collect();
+        self.runtime.block_on(async {
+            let pause = self.service.store().pause_writes().await;
+            let creates = orders
+                .iter()
+                .map(|(_, order)| create(self.routes.clone(), &self.key, order.clone()));
+            let mut creates = std::pin::pin!(join_all(creates));
+            // After so many turns each has come as far as the writer's queue.
+            for _ in 0..orders.len() {
+                let _ = futures_util::future::select(
+                    &mut creates,
+                    std::pin::pin!(tokio::task::yield_now()),
+                )
+                .await;
+            }
+            drop(pause);
+            let numbers = creates.await;
+            orders.iter().map(|(key, _)| key.clone()).zip(numbers).collect()
+        })
+    }
+}
+
+/// The API key under which the parcels were made, and keys and numbers of some of them.
+fn read_known(database: &Path) -> (String, Vec<(String, String)>) {
+    let text = fs::read_to_string(known_of(database)).unwrap();
+    let (key, known) = text.split_once('\n').unwrap();
+    let pairs = known.lines().filter_map(|line| line.split_once(' '));
+    (key.to_owned(), pairs.map(|(key, number)| (key.to_owned(), number.to_owned())).collect())
+}
+
+async fn issue_key(service: &Service) -> String {
+    let request = NewKeyRequest {
+        account: "default".to_owned(),
+        environment: Environment::Sandbox,
+        name: "Counted".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+    };
+    let (key, _) = service.issuer().issue_api_key(request, service.now()).await.unwrap();
+    key.secret().to_owned()
+}
+
+/// Creates an order without a socket; its tracking number.
+async fn create(routes: Router, key: &str, order: String) -> String {
+    const FIELD: &str = r#""trackingNumber":""#;
+    let request = Request::post(CREATE).header("x-api-key", key);
+    let request = request.header(CONTENT_TYPE, "application/json").body(Body::from(order)).unwrap();
+    let answer = routes.oneshot(request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::CREATED);
+    let body: Bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let (_, number) = std::str::from_utf8(&body).unwrap().split_once(FIELD).unwrap();
+    number.split('"').next().unwrap().to_owned()
+}
+
+/// Receives webhooks on this machine; its address.
+async fn receive(received: Arc<AtomicUsize>) -> String {
+    let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", socket.local_addr().unwrap());
+    let receipt = async move || {
+        received.fetch_add(1, Ordering::Relaxed);
+        StatusCode::NO_CONTENT
+    };
+    drop(Listener::start(socket, Router::new().route("/", post(receipt)), Stop::default()));
+    url
+}
+
+/// A connection whose own cost is small: a client would cost as much as a tracking record.
+struct Connection {
+    stream: TcpStream,
+    answer: Vec<u8>,
+}
+
+impl Connection {
+    async fn ask(&mut self, request: &str, status: &str) {
+        const LENGTH: &str = "content-length: ";
+        self.stream.write_all(request.as_bytes()).await.unwrap();
+        self.answer.clear();
+        let end = loop {
+            assert!(
+                self.stream.read_buf(&mut self.answer).await.unwrap() > 0,
+                "the server went away"
+            );
+            if let Some(head) = self.answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break head;
+            }
+        };
+        let head = std::str::from_utf8(&self.answer[..end]).unwrap();
+        assert_eq!(&head[9..12], status, "{head}");
+        let (_, length) = head.split_once(LENGTH).unwrap();
+        let length: usize = length.lines().next().unwrap().parse().unwrap();
+        while self.answer.len() < end + 4 + length {
+            assert!(
+                self.stream.read_buf(&mut self.answer).await.unwrap() > 0,
+                "the server went away"
+            );
+        }
+    }
+}
+
+fn settings() -> Settings {
+    let site = |environment| Site {
+        environment,
+        base_url: Some("http://127.0.0.1".to_owned()),
+        labels_base_url: "http://127.0.0.1/files".to_owned(),
+    };
+    Settings {
+        production: site(Environment::Production),
+        sandbox: site(Environment::Sandbox),
+        destinations: Destinations::All,
+        limits: Limits { enforced: false, ..Limits::default() },
+        secrets: Secrets::derive(&SECRET),
+        webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+        trusted_proxies: Vec::new(),
+        legacy: Era::default(),
+    }
+}

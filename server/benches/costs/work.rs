@@ -1,0 +1,160 @@
+//! What is done to be counted.
+
+use std::{
+    fmt::{self, Display},
+    path::Path,
+    str::FromStr,
+};
+
+use crate::subject::Subject;
+
+/// What is done so and so often.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// An order under a random key; each is a commit of its own.
+    Create,
+    /// An order that is there, sent again.
+    Repeat,
+    Tracking,
+    List,
+    ListByStatus,
+    LabelPdf,
+    LabelPng,
+    LabelZpl,
+    /// The event of an order, from its commit to the receipt.
+    Webhook,
+    /// So many orders in one commit, without HTTP.
+    Group(usize),
+    /// An order in a store in memory that holds the same.
+    InMemory,
+}
+
+impl Work {
+    const ALL: [Self; 13] = [
+        Self::Create,
+        Self::Repeat,
+        Self::Tracking,
+        Self::List,
+        Self::ListByStatus,
+        Self::LabelPdf,
+        Self::LabelPng,
+        Self::LabelZpl,
+        Self::Webhook,
+        Self::Group(1),
+        Self::Group(12),
+        Self::Group(64),
+        Self::InMemory,
+    ];
+    /// Those that are asked for over HTTP, and the webhook.
+    pub(crate) const ANSWERS: [Self; 9] = [
+        Self::Create,
+        Self::Repeat,
+        Self::Tracking,
+        Self::List,
+        Self::ListByStatus,
+        Self::LabelPdf,
+        Self::LabelPng,
+        Self::LabelZpl,
+        Self::Webhook,
+    ];
+
+    /// How often it is done, for a figure that is steady and a run that is short.
+    pub(crate) const fn times(self) -> usize {
+        match self {
+            Self::Create | Self::Repeat | Self::Tracking | Self::Group(1) | Self::InMemory => 200,
+            Self::List | Self::ListByStatus | Self::Webhook => 50,
+            Self::LabelPdf | Self::LabelPng | Self::LabelZpl | Self::Group(_) => 10,
+        }
+    }
+
+    /// How many orders it makes each time.
+    pub(crate) const fn orders(self) -> usize {
+        match self {
+            Self::Group(orders) => orders,
+            _ => 1,
+        }
+    }
+}
+
+impl Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create => f.write_str("a create"),
+            Self::Repeat => f.write_str("a repeat"),
+            Self::Tracking => f.write_str("a tracking record"),
+            Self::List => f.write_str("a list, page 1"),
+            Self::ListByStatus => f.write_str("a list by status, page 1"),
+            Self::LabelPdf => f.write_str("a label, PDF"),
+            Self::LabelPng => f.write_str("a label, PNG"),
+            Self::LabelZpl => f.write_str("a label, ZPL"),
+            Self::Webhook => f.write_str("a webhook, from commit to receipt"),
+            Self::Group(orders) => write!(f, "an order, groups of {orders}"),
+            Self::InMemory => f.write_str("an order in memory"),
+        }
+    }
+}
+
+impl FromStr for Work {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|work| work.to_string() == text);
+        found.ok_or_else(|| format!("{text} is not counted"))
+    }
+}
+
+/// Works with the database, and ends.
+pub(crate) fn run(work: Work, times: usize, database: &Path) {
+    let subject = match work {
+        Work::InMemory => Subject::start_in_memory(database),
+        _ => Subject::start(database),
+    };
+    let mut worker = Worker::new(subject);
+    worker.work(work, times);
+    worker.finish();
+}
+
+/// Asks a server for the work.
+pub(crate) struct Worker {
+    subject: Subject,
+    /// The next of the known parcels.
+    next: usize,
+}
+
+impl Worker {
+    pub(crate) const fn new(subject: Subject) -> Self {
+        Self { subject, next: 0 }
+    }
+
+    pub(crate) fn work(&mut self, work: Work, times: usize) {
+        match work {
+            Work::Webhook => return self.subject.deliver(times),
+            Work::Group(orders) => return (0..times).for_each(|_| self.subject.group(orders)),
+            Work::InMemory => return (0..times).for_each(|_| self.subject.create_without_socket()),
+            _ => {}
+        }
+        for _ in 0..times {
+            self.next += 1;
+            match work {
+                Work::Create => self.subject.create(),
+                Work::Repeat => self.subject.repeat(self.next),
+                Work::List => self.subject.get("parcels"),
+                Work::ListByStatus => self.subject.get("parcels?status=LABEL_GENERATED"),
+                Work::Tracking => self.get("tracking/NUMBER"),
+                Work::LabelPdf => self.get("labels/NUMBER/download?format=pdf"),
+                Work::LabelPng => self.get("labels/NUMBER/download?format=png"),
+                Work::LabelZpl => self.get("labels/NUMBER/download?format=zpl"),
+                Work::Webhook | Work::Group(_) | Work::InMemory => {}
+            }
+        }
+    }
+
+    fn get(&mut self, path: &str) {
+        let path = path.replace("NUMBER", self.subject.number(self.next));
+        self.subject.get(&path);
+    }
+
+    pub(crate) fn finish(self) {
+        self.subject.finish();
+    }
+}

@@ -1,0 +1,211 @@
+//! What operators are shown of credentials, by the admin API and by the admin commands: records without
+//! their secrets, and secrets that are shown once.
+
+use parcelo::{
+    ApiKey, Environment,
+    admin::{AdminToken, CarrierKey},
+};
+use serde::Serialize;
+
+use super::{
+    AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord,
+    admin::wire,
+    credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, Scope},
+};
+use crate::clock::Millis;
+
+/// A kind of credential that operators are shown.
+pub(crate) trait ShownScope: Scope {
+    /// It without its secret.
+    type View: Serialize;
+    /// It with its secret, when it was just made.
+    type Created: Serialize;
+
+    /// The credential as it is at a moment.
+    fn view(record: &Credential<Self>, now: Millis) -> Self::View;
+    /// The credential that was just made.
+    fn created(secret: &Self::Secret, record: &Credential<Self>) -> Self::Created;
+}
+
+impl ShownScope for ApiKeyScope {
+    type View = ApiKeyView;
+    type Created = NewApiKey;
+
+    fn view(record: &ApiKeyRecord, now: Millis) -> ApiKeyView {
+        ApiKeyView {
+            key_id: record.id.clone(),
+            last4: record.last4.clone(),
+            account: record.scope.account.clone(),
+            environment: record.scope.tenant.environment,
+            name: record.name.clone(),
+            allowed_countries: record.scope.countries.to_wire(),
+            ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
+            created_at: wire(record.created_at),
+            revoked_at: record.revoked_at.map(wire),
+            old_secret_until: record.old_secret_until(now).map(wire),
+        }
+    }
+
+    fn created(key: &ApiKey, record: &ApiKeyRecord) -> NewApiKey {
+        NewApiKey {
+            key_id: record.id.clone(),
+            key: key.secret().to_owned(),
+            environment: record.scope.tenant.environment,
+            name: record.name.clone(),
+            allowed_countries: record.scope.countries.to_wire(),
+            ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl ShownScope for CarrierScope {
+    type View = CarrierKeyView;
+    type Created = NewCarrierKeyView;
+
+    fn view(record: &CarrierKeyRecord, _: Millis) -> CarrierKeyView {
+        CarrierKeyView {
+            key_id: record.id.clone(),
+            last4: record.last4.clone(),
+            environment: record.scope.environment,
+            name: record.name.clone(),
+            created_at: wire(record.created_at),
+            revoked_at: record.revoked_at.map(wire),
+        }
+    }
+
+    fn created(key: &CarrierKey, record: &CarrierKeyRecord) -> NewCarrierKeyView {
+        NewCarrierKeyView {
+            key_id: record.id.clone(),
+            key: key.secret().to_owned(),
+            environment: record.scope.environment,
+            name: record.name.clone(),
+        }
+    }
+}
+
+impl ShownScope for AdminScope {
+    type View = TokenView;
+    type Created = NewTokenView;
+
+    fn view(record: &AdminTokenRecord, _: Millis) -> TokenView {
+        TokenView {
+            token_id: record.id.clone(),
+            last4: record.last4.clone(),
+            name: record.name.clone(),
+            created_at: wire(record.created_at),
+            revoked_at: record.revoked_at.map(wire),
+        }
+    }
+
+    fn created(token: &AdminToken, record: &AdminTokenRecord) -> NewTokenView {
+        let (token_id, name) = (record.id.clone(), record.name.clone());
+        NewTokenView { token_id, token: token.secret().to_owned(), name }
+    }
+}
+
+/// An API key that was just made: the only answer with the whole key.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NewApiKey {
+    key_id: String,
+    /// The whole key, shown this once.
+    key: String,
+    environment: Environment,
+    name: String,
+    /// Country codes, or `*` alone for all.
+    allowed_countries: Vec<&'static str>,
+    ip_whitelist: Vec<String>,
+}
+
+/// An API key that was given a new secret: the only answer with it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RotatedApiKey {
+    key_id: String,
+    /// The whole key with its new secret, shown this once.
+    key: String,
+    /// Until when the old secret still works; null when it has ended.
+    old_secret_until: Option<String>,
+}
+
+impl RotatedApiKey {
+    /// The key with what is kept of it.
+    pub(crate) fn new(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> Self {
+        Self {
+            key_id: record.id.clone(),
+            key: key.secret().to_owned(),
+            old_secret_until: record.old_secret_until(now).map(wire),
+        }
+    }
+}
+
+/// An API key.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ApiKeyView {
+    key_id: String,
+    /// The key's last four characters.
+    last4: String,
+    account: String,
+    environment: Environment,
+    name: String,
+    /// Country codes, or `*` alone for all.
+    allowed_countries: Vec<&'static str>,
+    /// Empty when the key works from anywhere.
+    ip_whitelist: Vec<String>,
+    created_at: String,
+    revoked_at: Option<String>,
+    /// Until when an old secret still works; null when none does.
+    old_secret_until: Option<String>,
+}
+
+/// A carrier key that was just made: the only answer with the whole key.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NewCarrierKeyView {
+    key_id: String,
+    /// The whole key, shown this once.
+    key: String,
+    environment: Environment,
+    name: String,
+}
+
+/// A carrier key.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CarrierKeyView {
+    key_id: String,
+    /// The key's last four characters.
+    last4: String,
+    environment: Environment,
+    /// The carrier's name.
+    name: String,
+    created_at: String,
+    revoked_at: Option<String>,
+}
+
+/// An admin token that was just made: the only place with the whole token.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NewTokenView {
+    token_id: String,
+    token: String,
+    name: String,
+}
+
+/// An admin token.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TokenView {
+    token_id: String,
+    /// The token's last four characters.
+    last4: String,
+    name: String,
+    created_at: String,
+    revoked_at: Option<String>,
+}

@@ -1,0 +1,373 @@
+//! Checkpoints: the write-ahead log's pages are moved into the database file by a thread of their own, so that
+//! no commit waits while thousands of pages are written and synced.
+//!
+//! After each commit the writer knows how many pages the log has, and beyond a threshold it asks the thread to
+//! move them (`PASSIVE`: writers and readers go on). Meanwhile commits have made the log longer; the thread repeats
+//! until what is left is short. That rest the writer moves itself, between two commits: only while all of the log is in
+//! the file can the next commit start the log from its beginning, and while commits follow one another, another
+//! thread never sees such a moment. So the log's file stays at about the threshold.
+//!
+//! Who waits for what: the thread syncs the log (its commits have synced it already) and then the file, as large as
+//! it is, and nobody waits for it. The writer syncs both again for its rest, of which all else is on the disk by then.
+//! `SQLite` syncs the file only when all of the log is moved, so the thread's sync is by our own descriptor.
+//!
+//! A read holds the log from the page on which it began. A log that cannot be moved for that grows, up to the
+//! ceiling; from there on the writer waits a moment for reads to end, once for each further threshold of pages. It does
+//! not wait for good: one stuck reader, of another process perhaps, must not stop all orders.
+
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+use super::{
+    StoreError, connection,
+    error::is_fatal,
+    health::{Health, Lost},
+    hold::{Held, Hold},
+};
+
+/// When the log is moved, in pages of 4 KiB, and what is done about one that cannot be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// From here on it is moved. A page that many commits write is moved once, so a long log is the cheaper one.
+    threshold: usize,
+    /// What the writer moves itself: about as much as a large commit.
+    rest: usize,
+    /// From here on the writer waits for readers.
+    ceiling: usize,
+    /// For so long. An order waits for 5 s.
+    wait: Duration,
+}
+
+/// 40 MB, 1 MB and 160 MB.
+pub(super) const LIMITS: Limits =
+    Limits { threshold: 10_000, rest: 250, ceiling: 40_000, wait: Duration::from_secs(1) };
+
+/// The thread moves the log so often in a row. A writer that is still ahead of it then waits for the disk: it moves the
+/// rest itself, however long that is.
+const MAX_PASSES: usize = 4;
+
+/// What came of moving the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    /// As good as all of it.
+    All,
+    /// As much as a reader, or another process, allowed.
+    Part,
+}
+
+/// The writer's part of it.
+pub(super) struct Checkpoints {
+    limits: Limits,
+    log: Arc<Log>,
+    /// None when the thread is to end.
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+    answers: Receiver<Moved>,
+    is_asked: bool,
+    /// The pages at which the thread is asked next.
+    due: usize,
+    /// The pages at which the writer waits next.
+    ceiling: usize,
+}
+
+#[derive(Default)]
+struct Log {
+    /// After the last commit.
+    pages: AtomicUsize,
+    /// Held while the thread moves pages: two checkpoints at once are one too many for `SQLite`.
+    turn: Mutex<()>,
+}
+
+impl Log {
+    fn pages(&self) -> usize {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Checkpoints {
+    /// Starts the thread, and takes checkpoints out of the writer's commits.
+    pub(super) fn start(
+        writer: &mut Connection,
+        (file, hold): (&Path, &Hold),
+        health: &Arc<Health>,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
+        let failed = |error| StoreError::from_sqlite(file, error);
+        let db = connection::checkpoints(file).map_err(failed)?;
+        let log = Arc::new(Log::default());
+        let of_writer = Arc::clone(&log);
+        // SQLite has one hook of this kind: its own, which would move the log inside a commit, goes.
+        writer
+            .wal_hook(Some(move |_: &mut _, pages: i32| {
+                of_writer.pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+                Ok(())
+            }))
+            .map_err(failed)?;
+        let (ask, asked) = channel();
+        let (answer, answers) = channel();
+        let mover = Mover { db, file: hold.file(), log: Arc::clone(&log), limits };
+        let health = Arc::clone(health);
+        let serve = move || {
+            while asked.recv().is_ok() {
+                // A writer that has gone needs no answer.
+                let _gone = answer.send(mover.run(&health));
+            }
+        };
+        let thread = thread::Builder::new().name("store-checkpoints".to_owned()).spawn(serve);
+        let thread = Some((ask, thread.map_err(|error| StoreError::open(file, error))?));
+        let (due, ceiling) = (limits.threshold, limits.ceiling);
+        Ok(Self { limits, log, thread, answers, is_asked: false, due, ceiling })
+    }
+
+    /// To be called after each commit; does what of a checkpoint is the writer's part.
+    pub(super) fn after_commit(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        let pages = self.log.pages();
+        let answer = self.answers.try_recv().ok();
+        self.is_asked &= answer.is_none();
+        if pages < self.limits.threshold {
+            // The log began again.
+            (self.due, self.ceiling) = (self.limits.threshold, self.limits.ceiling);
+        } else if answer == Some(Moved::All) {
+            checkpoint(db, "PASSIVE")?;
+        } else if pages >= self.ceiling {
+            self.ceiling = pages + self.limits.threshold;
+            self.wait_for_readers(db, pages)?;
+        } else if pages >= self.due && !self.is_asked {
+            // Should a reader be in the way, not at every commit again.
+            self.due = pages + self.limits.threshold / 4;
+            self.is_asked = true;
+            // A thread that has ended by a panic leaves it to the ceiling.
+            let _ended = self.thread.as_ref().map(|(ask, _)| ask.send(()));
+        }
+        Ok(())
+    }
+
+    /// Moves all of the log and truncates its file; false when a reader still reads from it.
+    pub(super) fn truncate_log(&self, db: &Connection) -> rusqlite::Result<bool> {
+        let _turn = self.log.turn();
+        connection::truncate_log(db)
+    }
+
+    fn wait_for_readers(&self, db: &Connection, pages: usize) -> rusqlite::Result<()> {
+        let _turn = self.log.turn();
+        db.busy_timeout(self.limits.wait)?;
+        let moved = checkpoint(db, "RESTART");
+        db.busy_timeout(connection::BUSY_TIMEOUT)?;
+        if moved?.0 == Moved::Part {
+            tracing::warn!(
+                pages,
+                "a reader keeps the write-ahead log from beginning again: it grows"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Checkpoints {
+    /// Waits for the thread.
+    fn drop(&mut self) {
+        if let Some((ask, thread)) = self.thread.take() {
+            drop(ask);
+            // One that has panicked leaves nothing to wait for.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// The thread's part of it.
+struct Mover {
+    db: Connection,
+    file: Held,
+    log: Arc<Log>,
+    limits: Limits,
+}
+
+impl Mover {
+    fn run(&self, health: &Health) -> Moved {
+        let _turn = self.log.turn();
+        self.passes().unwrap_or_else(|error| {
+            // As with a commit: an fsync that failed cannot be tried again.
+            if error.is_fatal() {
+                health.end(Lost::Disk);
+            }
+            tracing::error!(%error, "the write-ahead log could not be moved into the database");
+            Moved::Part
+        })
+    }
+
+    fn passes(&self) -> Result<Moved, Failed> {
+        for _ in 0..MAX_PASSES {
+            let (moved, pages) = checkpoint(&self.db, "PASSIVE")?;
+            self.file.sync()?;
+            if moved == Moved::Part {
+                return Ok(Moved::Part);
+            }
+            if self.log.pages().saturating_sub(pages) <= self.limits.rest {
+                break;
+            }
+        }
+        Ok(Moved::All)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Engine(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Sync(#[from] io::Error),
+}
+
+impl Failed {
+    fn is_fatal(&self) -> bool {
+        match self {
+            Self::Engine(error) => is_fatal(error),
+            Self::Sync(_) => true,
+        }
+    }
+}
+
+/// Moves pages of the log; answers whether that was all it had, and how many of them are in the file now.
+fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<(Moved, usize)> {
+    let sql = format!("PRAGMA wal_checkpoint({mode})");
+    db.prepare_cached(&sql)?.query_row([], |row| {
+        let (is_busy, pages, moved): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let is_all = !is_busy && pages == moved;
+        let moved = usize::try_from(moved).unwrap_or(0);
+        Ok((if is_all { Moved::All } else { Moved::Part }, moved))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::{
+        CommitOutcome,
+        sqlite::{
+            hold,
+            identity::IfEmpty,
+            tests::conformance::{SECRET, commit_as_group, create, sandbox},
+        },
+    };
+
+    /// A writer whose log is moved from 20 pages on.
+    struct Place {
+        checkpoints: Checkpoints,
+        db: Connection,
+        hold: Hold,
+        made: u32,
+        folder: TempDir,
+    }
+
+    const SMALL: Limits =
+        Limits { threshold: 20, rest: 1_000, ceiling: 80, wait: Duration::from_secs(5) };
+
+    impl Place {
+        fn new(limits: Limits) -> Self {
+            let folder = TempDir::new().unwrap();
+            let file = folder.path().join("parcelo.db");
+            let hold = hold::hold(&file).unwrap();
+            let (mut db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
+            let health = Arc::default();
+            let checkpoints = Checkpoints::start(&mut db, (&file, &hold), &health, limits).unwrap();
+            Self { checkpoints, db, hold, made: 0, folder }
+        }
+
+        /// Commits an order, and answers how many pages the log has then.
+        fn commit(&mut self) -> usize {
+            self.made += 1;
+            let order = create(sandbox(1), &format!("SB-NUMBER-{:04}", self.made), self.made);
+            assert_eq!(commit_as_group(&self.db, vec![order]), [CommitOutcome::Committed]);
+            let pages = self.checkpoints.log.pages();
+            self.checkpoints.after_commit(&self.db).unwrap();
+            pages
+        }
+
+        fn commit_until(&mut self, is_enough: impl Fn(usize) -> bool) {
+            while !is_enough(self.commit()) {}
+        }
+
+        fn reader(&self) -> Connection {
+            let db = connection::reader(&self.folder.path().join("parcelo.db")).unwrap();
+            db.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();
+            db
+        }
+    }
+
+    #[test]
+    fn under_steady_load_the_log_begins_again_and_again() {
+        let mut place = Place::new(SMALL);
+        let most = (0..600).map(|_| place.commit()).max().unwrap();
+        // However slow the thread is, at the ceiling the writer does it; and a commit has some pages.
+        assert!((20..=80 + 20).contains(&most), "{most}");
+        let log = connection::log_of(&place.folder.path().join("parcelo.db"));
+        assert!(std::fs::metadata(log).unwrap().len() < 110 * 4_200);
+    }
+
+    #[test]
+    fn the_thread_moves_a_long_log_and_the_next_commit_begins_it_again() {
+        let mut place = Place::new(Limits { ceiling: usize::MAX, ..SMALL });
+        place.commit_until(|pages| pages >= 20);
+        assert_eq!(place.checkpoints.answers.recv(), Ok(Moved::All));
+        assert!(place.commit() < 20);
+    }
+
+    #[test]
+    fn the_writer_moves_the_rest_that_the_thread_left() {
+        let mut place = Place::new(Limits { ceiling: usize::MAX, ..SMALL });
+        place.checkpoints.is_asked = true;
+        let (answer, answers) = channel();
+        place.checkpoints.answers = answers;
+        place.commit_until(|pages| pages >= 40);
+        answer.send(Moved::All).unwrap();
+        assert!(place.commit() > 40, "what is moved after it begins the next");
+        assert!(place.commit() < 20);
+    }
+
+    #[test]
+    fn a_reader_that_is_stuck_stops_no_order_and_the_log_begins_again_after_it() {
+        let mut place = Place::new(Limits { wait: Duration::ZERO, ..SMALL });
+        let stuck = place.reader();
+        place.commit_until(|pages| pages > 300);
+        drop(stuck);
+        place.commit_until(|pages| pages < 20);
+    }
+
+    #[test]
+    fn at_the_ceiling_the_writer_waits_for_reads_to_end() {
+        let mut place = Place::new(SMALL);
+        place.checkpoints.is_asked = true;
+        let read = place.reader();
+        let ended = thread::spawn(move || drop(read));
+        place.commit_until(|pages| pages >= 80);
+        assert!(place.commit() < 20);
+        ended.join().unwrap();
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_moved_ends_the_store_as_a_failed_commit_does() {
+        let mut place = Place::new(Limits { threshold: usize::MAX, ceiling: usize::MAX, ..SMALL });
+        place.commit();
+        let db = connection::reader(&place.folder.path().join("parcelo.db")).unwrap();
+        let (file, log) = (place.hold.file(), Arc::default());
+        let health = Health::default();
+        assert_eq!(Mover { db, file, log, limits: SMALL }.run(&health), Moved::Part);
+        assert_eq!(health.lost(), Some(Lost::Disk));
+    }
+}

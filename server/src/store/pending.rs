@@ -1,0 +1,41 @@
+//! What the writes of one transaction keep in memory until it ends, so that it costs once a commit and not once an
+//! order: the counts of parcels, and which tenants have an endpoint. It ends with its transaction: of one that is
+//! rolled back nothing is left.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use super::{
+    counts::PendingCounts,
+    outbox::{self, Subscription},
+};
+use crate::domain::Tenant;
+
+#[derive(Default)]
+pub(super) struct Pending {
+    pub(super) counts: PendingCounts,
+    subscriptions: HashMap<i64, Option<Subscription>>,
+}
+
+impl Pending {
+    /// The tenant's subscription, looked up once; none without an endpoint.
+    pub(super) fn subscription(
+        &mut self,
+        db: &Connection,
+        tenant: Tenant,
+    ) -> rusqlite::Result<Option<Subscription>> {
+        if let Some(known) = self.subscriptions.get(&tenant.number()) {
+            return Ok(*known);
+        }
+        let found = outbox::subscription(db, tenant)?;
+        self.subscriptions.insert(tenant.number(), found);
+        Ok(found)
+    }
+
+    /// Writes what is still to be written: before the commit, and before a write that may read or change by itself
+    /// what is kept here.
+    pub(super) fn write(self, db: &Connection) -> rusqlite::Result<()> {
+        self.counts.write(db)
+    }
+}

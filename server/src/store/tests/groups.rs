@@ -1,0 +1,210 @@
+//! What one write of a group does to the others: nothing. And what a group of many writes costs once.
+
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::conformance::{
+    NOW, PANIC, SECRET, commit_as_group, create, moved, nothing, on, record, sandbox,
+};
+use crate::{
+    domain::{Changes, State},
+    store::{
+        CommitOutcome,
+        sqlite::{
+            apply::Ready, connection, counts, group, health::Health, identity::IfEmpty, parcels,
+            resets,
+        },
+    },
+};
+
+fn memory() -> Connection {
+    connection::memory_with_schema().unwrap()
+}
+
+fn number(n: u32) -> String {
+    format!("SB-NUMBER-{n:04}")
+}
+
+fn order(n: u32) -> Changes {
+    create(sandbox(1), &number(n), n)
+}
+
+fn one(db: &Connection, sql: &str) -> i64 {
+    db.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// All that is kept of orders: their numbers, how many records there are, and how many parcels are counted.
+fn kept(db: &Connection) -> (Vec<String>, i64, i64) {
+    let mut find = db.prepare("SELECT number FROM parcels ORDER BY number").unwrap();
+    let numbers = find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let records = one(db, "SELECT count(*) FROM idempotency");
+    (numbers, records, one(db, "SELECT coalesce(sum(total), 0) FROM parcel_counts"))
+}
+
+/// Twelve creates, of which the sixth comes to grief: it is undone, and the others are there.
+fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
+    let group = (0..12).map(|n| if n == 5 { sixth.clone() } else { order(n) });
+    let answers = commit_as_group(db, group.collect());
+    let all_but = (0..12).filter(|n| *n != 5);
+    for (n, answer) in (0..).zip(answers) {
+        let expected = if n == 5 { CommitOutcome::Broken } else { CommitOutcome::Committed };
+        assert_eq!(answer, expected, "{n}");
+    }
+    assert_eq!(kept(db), (all_but.map(number).collect(), 11, 11));
+}
+
+#[test]
+fn a_panic_in_the_middle_of_a_group_undoes_only_itself() {
+    let panics = Changes { now: PANIC, ..order(5) };
+    assert_only_the_sixth_is_undone(&memory(), &panics);
+}
+
+#[test]
+fn an_error_of_a_statement_undoes_only_its_write() {
+    let db = memory();
+    // After its parcel was written.
+    db.execute_batch(&format!(
+        "CREATE TEMP TRIGGER fails BEFORE INSERT ON main.idempotency WHEN EXISTS \
+         (SELECT 1 FROM main.parcels WHERE number = '{}') AND NEW.key = x'00000005{}' \
+         BEGIN SELECT RAISE(ABORT, 'a test asked for it'); END",
+        number(5),
+        "00".repeat(12),
+    ))
+    .unwrap();
+    assert_only_the_sixth_is_undone(&db, &order(5));
+}
+
+#[test]
+fn a_refused_order_has_written_nothing_and_costs_its_group_nothing() {
+    let db = memory();
+    let rows_of = |group| {
+        let before = db.total_changes();
+        (commit_as_group(&db, group), db.total_changes() - before)
+    };
+    let (_, of_one) = rows_of(vec![order(1)]);
+    let taken_number = create(sandbox(1), &number(1), 2);
+    let taken_key = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
+    let refused = || vec![order(1), taken_number.clone()];
+    let refusals = || vec![taken_key.clone(), CommitOutcome::DuplicateTracking];
+    assert_eq!(rows_of(refused()), (refusals(), 0));
+    let (answers, rows) = rows_of([refused(), vec![order(3)], refused()].concat());
+    assert_eq!(answers, [refusals(), vec![CommitOutcome::Committed], refusals()].concat());
+    assert_eq!(rows, of_one, "nothing was done twice");
+    assert_eq!(kept(&db), (vec![number(1), number(3)], 2, 2));
+}
+
+#[test]
+fn what_is_refused_half_way_is_undone_and_its_group_stands() {
+    let db = memory();
+    commit_as_group(&db, vec![order(1)]);
+    let found = parcels::find(
+        &db,
+        parcelo::Environment::Sandbox,
+        &parcelo::TrackingNumber::parse(&number(1)).unwrap(),
+    );
+    let first = found.unwrap().unwrap();
+    let mut late = order(2);
+    late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
+    let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
+    let [stands, refused] = [CommitOutcome::Committed, CommitOutcome::VersionConflict];
+    assert_eq!(answers, [stands.clone(), refused, stands]);
+    assert_eq!(kept(&db), ([1, 3, 4].map(number).to_vec(), 3, 3));
+    assert_eq!(one(&db, "SELECT count(*) FROM events"), 0);
+    let moves = on(&first, vec![moved(&first, State::InTransit, 1)]);
+    assert_eq!(commit_as_group(&db, vec![moves]), [CommitOutcome::Committed]);
+}
+
+#[test]
+fn a_commit_writes_each_count_once() {
+    let db = memory();
+    db.execute_batch(
+        "CREATE TEMP TABLE writes (n); \
+         CREATE TEMP TRIGGER added AFTER INSERT ON main.parcel_counts BEGIN INSERT INTO writes VALUES (1); END; \
+         CREATE TEMP TRIGGER changed AFTER UPDATE ON main.parcel_counts BEGIN INSERT INTO writes VALUES (1); END;",
+    )
+    .unwrap();
+    for group in 0..2 {
+        let orders = (0..12).map(|n| order(100 * group + n));
+        commit_as_group(&db, orders.collect());
+    }
+    assert_eq!(one(&db, "SELECT count(*) FROM writes"), 2);
+    assert_eq!(one(&db, "SELECT sum(total) FROM parcel_counts"), 24);
+}
+
+/// A group of an order, a plain call, and another order; answers what the call found.
+fn around(
+    db: &Connection,
+    call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
+) -> i64 {
+    let (call, mut found) = group::PlainWrite::new(call);
+    let [before, after] = [1, 2].map(|n| {
+        let (job, _) = group::Mutation::new(Ready::new(order(n)).unwrap(), Arc::default());
+        job as Box<dyn group::WriteJob>
+    });
+    group::commit(db, &Health::default(), vec![before, call, after]);
+    match found.try_recv().unwrap() {
+        group::PlainWriteOutcome::Done(found) => found.unwrap(),
+        group::PlainWriteOutcome::Busy | group::PlainWriteOutcome::Broken => panic!("not done"),
+    }
+}
+
+#[test]
+fn a_plain_call_finds_what_its_group_has_counted_before() {
+    let db = memory();
+    let counted = |db: &Connection| {
+        db.query_row("SELECT sum(total) FROM parcel_counts", [], |row| row.get(0))
+    };
+    assert_eq!(around(&db, counted), 1);
+    assert_eq!(kept(&db).2, 2);
+}
+
+#[test]
+fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
+    let db = memory();
+    let tenant = sandbox(1).number();
+    around(&db, move |db| resets::begin(db, tenant).map(|()| 0));
+    assert_eq!(kept(&db).2, 1);
+    let days = counts::activity(&db, sandbox(1), 0).unwrap();
+    assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
+}
+
+#[test]
+fn damaged_counts_fail_orders_and_nothing_else() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("parcelo.db");
+    let open = || connection::writer(&file, IfEmpty::Create, SECRET).unwrap().0;
+    let db = open();
+    commit_as_group(&db, vec![order(9)]);
+    let page = one(&db, "SELECT rootpage FROM sqlite_schema WHERE name = 'parcel_counts'");
+    drop(db);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let start = usize::try_from(page - 1).unwrap() * 4_096;
+    bytes[start..start + 4_096].fill(0xA5);
+    std::fs::write(&file, bytes).unwrap();
+    let db = open();
+    let health = Health::default();
+    let (call, mut found) = group::PlainWrite::new(|db| {
+        db.execute("INSERT INTO accounts VALUES (1, 'acc_1', 'default', ?1)", [NOW.0])
+    });
+    let (record, mut kept) = group::Mutation::new(
+        Ready::new(Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() })
+            .unwrap(),
+        Arc::default(),
+    );
+    let mut jobs: Vec<Box<dyn group::WriteJob>> = vec![record, call];
+    let mut orders = Vec::new();
+    for n in 0..3 {
+        let (job, answer) = group::Mutation::new(Ready::new(order(n)).unwrap(), Arc::default());
+        jobs.push(job);
+        orders.push(answer);
+    }
+    group::commit(&db, &health, jobs);
+    for mut answer in orders {
+        assert_eq!(answer.try_recv(), Ok(CommitOutcome::Broken));
+    }
+    assert_eq!(kept.try_recv(), Ok(CommitOutcome::Committed));
+    assert!(matches!(found.try_recv(), Ok(group::PlainWriteOutcome::Done(Ok(1)))));
+    assert_eq!(health.lost(), None, "a bad page does not end the process");
+}
