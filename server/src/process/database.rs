@@ -24,13 +24,16 @@ pub(super) enum Database {
     Memory,
     File(PathBuf),
     #[cfg(feature = "postgres")]
-    Postgres(Address),
+    Postgres(Box<Address>),
 }
 
 pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     #[cfg(feature = "postgres")]
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return Address::parse(text).map(Database::Postgres).map_err(|error| error.to_string());
+        return Address::parse(text)
+            .map(Box::new)
+            .map(Database::Postgres)
+            .map_err(|error| error.to_string());
     }
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),
@@ -51,7 +54,7 @@ pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Fai
         Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
-            Ok(Store::connect_for_admin(address.clone(), ids.array()).await?)
+            Ok(Store::connect_for_admin(*address.clone(), ids.array()).await?)
         }
     }
 }

@@ -86,7 +86,7 @@ impl Failure {
     /// Whether the connection is of no use any more. An error in a statement leaves it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
-            Self::Driver(error) => error.as_db_error().map_or(true, |error| {
+            Self::Driver(error) => error.as_db_error().is_none_or(|error| {
                 matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
             }),
             Self::Unreachable | Self::Unanswered => true,

@@ -372,7 +372,8 @@ fn panicked(at: usize, run: impl FnOnce()) -> Result<(), Stopped> {
 }
 
 /// Where a test makes a write panic.
-fn check(_changes: &Changes) {
+#[cfg_attr(not(test), expect(unused_variables, reason = "a test's hook"))]
+fn check(changes: &Changes) {
     #[cfg(test)]
-    crate::store::sqlite::tests::conformance::panic_if_asked(_changes);
+    crate::store::sqlite::tests::conformance::panic_if_asked(changes);
 }

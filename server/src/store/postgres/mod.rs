@@ -197,6 +197,7 @@ impl Store {
     }
 
     /// There is no log of ours to truncate: see the manual for what PostgreSQL keeps of erased rows.
+    #[expect(clippy::unused_async, reason = "a file's log is waited for")]
     pub(crate) async fn truncate_log(&self) {}
 
     /// Finishes the writes that wait, as far as PostgreSQL can be reached.

@@ -223,7 +223,7 @@ impl Session {
                 }
                 Stopped::Failed(failure) => {
                     tracing::error!(error = %failure, "a write failed and was undone");
-                    writes.drain(..).for_each(|write| write.fail());
+                    writes.drain(..).for_each(Write::fail);
                 }
             }
             if writes.is_empty()
@@ -386,7 +386,7 @@ async fn settle(db: &Connection, lost: &Live) -> DbResult<bool> {
          AND application_name = current_setting('application_name')";
     db.execute(end, &[&lost.db.pid()]).await?;
     // The old transaction has updated the row: this waits until it has ended, one way or the other.
-    let last = "SELECT batch FROM writers WHERE writer = $1 FOR UPDATE";
-    let last: i64 = db.value(last, &[&lost.writer]).await?;
-    Ok(last > lost.batch)
+    let find = "SELECT batch FROM writers WHERE writer = $1 FOR UPDATE";
+    let batch: i64 = db.value(find, &[&lost.writer]).await?;
+    Ok(batch > lost.batch)
 }

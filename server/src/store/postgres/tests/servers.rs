@@ -129,16 +129,16 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
         let first = lease(&stores[0], tenant, 1, NOW).await.remove(0);
         let (barrier, change) =
             (Arc::new(Barrier::new(2)), on(&parcel, vec![moved(&parcel, State::InTransit, 5)]));
-        let (enqueues, settles) = (stores[0].clone(), stores[1].clone());
+        let (store, settles) = (stores[0].clone(), stores[1].clone());
         let other = Arc::clone(&barrier);
-        let enqueued = tokio::spawn(async move {
+        let commit = tokio::spawn(async move {
             other.wait().await;
-            enqueues.commit(change).await
+            store.commit(change).await
         });
         barrier.wait().await;
         let delivered = RetryDecision::Delivered;
         settles.settle(first, outcome(NOW.plus(1), 200), delivered).await.unwrap();
-        assert_eq!(enqueued.await.unwrap(), CommitOutcome::Committed);
+        assert_eq!(commit.await.unwrap(), CommitOutcome::Committed);
         let next = lease(&stores[1], tenant, 9, NOW.plus(9)).await;
         assert_eq!(next.len(), 1, "{number}: it waits for an event that is delivered");
         for one in next {
