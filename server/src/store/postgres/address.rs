@@ -83,7 +83,7 @@ impl Address {
             config.password(password);
         }
         let tls = match (tls.unwrap_or(Tls::Prefer), &root) {
-            // What `libpq` does: whoever names authorities wants them to be asked.
+            // What `libpq` does: a named authority is to be asked.
             (Tls::Require, Some(_)) => Tls::VerifyCa,
             (tls, _) => tls,
         };

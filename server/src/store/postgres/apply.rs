@@ -9,7 +9,7 @@ use super::{
     carriers,
     connection::{Connection, get},
     counts::Counts,
-    creates, erase,
+    erase,
     error::DbResult,
     group::Mutation,
     ids::ParcelIds,
@@ -144,7 +144,7 @@ impl<'a> Application<'a> {
             epoch = insert_parcel(self.db, id, parcel, order).await?;
         }
         let Some(epoch) = epoch else { return Ok(false) };
-        self.counts.add(&creates::counted(parcel, epoch), 1);
+        self.counts.add(&Locked::new_parcel(parcel, epoch), 1);
         self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
         let Some(subscription) = self.subscriptions.of_tenant(parcel.tenant) else {
             return Ok(true);

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    apply::Application,
     connection::{Connection, get},
+    counts::Counts,
     error::DbResult,
     locks::Locked,
-    outbox, parcels,
+    outbox::{self, Subscriptions},
+    parcels,
 };
 use crate::{
     clock::Millis,
     domain::{
-        NewParcel, State, Version, activity,
+        NewParcel, State,
         webhooks::{self, OutboxEvent},
     },
 };
@@ -60,20 +61,19 @@ impl<'w> Batch<'w> {
     pub(super) async fn insert(
         self,
         db: &Connection,
-        application: &mut Application<'_>,
+        (subscriptions, counts): (&mut Subscriptions, &mut Counts),
     ) -> DbResult<Vec<(usize, bool)>> {
         let tenants = self.0.values().map(|new| new.parcel.tenant);
         let (_known, epochs) = futures_util::future::try_join(
-            application.subscriptions.load(db, tenants.collect()),
+            subscriptions.load(db, tenants.collect()),
             self.insert_parcels(db),
         )
         .await?;
         let (mut events, mut inserted) = (Vec::new(), Vec::new());
         for new in self.0.values() {
             let Some(epoch) = epochs.get(&new.id) else { continue };
-            application.counts.add(&new.counted(*epoch), 1);
-            let created =
-                new.events(application.subscriptions.of_tenant(new.parcel.tenant), *epoch);
+            counts.add(&Locked::new_parcel(new.parcel, *epoch), 1);
+            let created = new.events(subscriptions.of_tenant(new.parcel.tenant), *epoch);
             inserted.push((new.at, !created.is_empty()));
             events.extend(created);
         }
@@ -141,10 +141,6 @@ impl<'w> Batch<'w> {
 }
 
 impl NewRow<'_> {
-    fn counted(&self, epoch: i64) -> Locked {
-        counted(self.parcel, epoch)
-    }
-
     /// The events of its creation: the first goes out at once, the next waits for it.
     fn events(
         &self,
@@ -169,18 +165,5 @@ impl NewRow<'_> {
             }
         });
         new.collect()
-    }
-}
-
-/// A new parcel in the place where it is counted.
-pub(super) fn counted(parcel: &NewParcel, epoch: i64) -> Locked {
-    Locked {
-        version: Version(1),
-        tenant: parcel.tenant,
-        epoch,
-        day: activity::day_of(parcel.created_at),
-        state: State::LabelGenerated,
-        country: parcel.country.as_str().to_owned(),
-        id: parcel.id,
     }
 }

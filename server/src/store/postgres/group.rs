@@ -285,7 +285,8 @@ impl<'a> Group<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        for (at, has_enqueued) in batch.insert(self.db, &mut self.application).await? {
+        let known = (&mut self.application.subscriptions, &mut self.application.counts);
+        for (at, has_enqueued) in batch.insert(self.db, known).await? {
             self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
         }
         Ok(())

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, Op, ParcelRowId, State, Tenant, Version, activity},
+    domain::{Changes, NewParcel, Op, ParcelRowId, State, Tenant, Version, activity},
 };
 
 /// A parcel as it is in this transaction.
@@ -28,6 +28,21 @@ pub(super) struct Locked {
     pub(super) state: State,
     pub(super) country: String,
     pub(super) id: Ulid,
+}
+
+impl Locked {
+    /// A parcel that this transaction has inserted.
+    pub(super) fn new_parcel(parcel: &NewParcel, epoch: i64) -> Self {
+        Self {
+            version: Version(1),
+            tenant: parcel.tenant,
+            epoch,
+            day: activity::day_of(parcel.created_at),
+            state: State::LabelGenerated,
+            country: parcel.country.as_str().to_owned(),
+            id: parcel.id,
+        }
+    }
 }
 
 /// The parcels that changes are about, sorted, each once.

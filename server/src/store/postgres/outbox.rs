@@ -2,7 +2,7 @@
 //!
 //! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
 //! no due time. Settling the earlier one calls [`release`] in the same commit, which makes the next one
-//! `READY`. Whoever does the one or the other has locked the parcel's row before: if two servers did both
+//! `READY`. Each of the two locks the parcel's row first: if two servers did both
 //! at once, the new event would wait for one that is settled already, and no one would release it.
 
 use std::collections::HashMap;

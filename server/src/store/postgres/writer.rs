@@ -34,6 +34,8 @@ const MAX_QUEUED_WRITES: usize = 4_096;
 const MAX_WRITES_PER_COMMIT: usize = 256;
 /// How often a group that met another server's locks is tried again.
 const MAX_CONFLICTS: u32 = 20;
+/// How often the connection is looked at while no write comes.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Between two tries to connect.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Rows of `writers` that no server has written to for so long are deleted.
@@ -140,9 +142,11 @@ impl Session {
         loop {
             let next = tokio::select! {
                 next = waiting.recv() => next,
-                // Without a connection the server is not ready, and gets no requests that would make one.
-                () = sleep(RECONNECT_PAUSE), if self.is_prepared && !self.is_connected() => {
-                    self.try_to_connect().await;
+                // Also while no write comes: without a connection the server is not ready, and gets none.
+                () = sleep(LOOK_INTERVAL) => {
+                    if self.is_prepared && !self.is_connected() {
+                        self.try_to_connect().await;
+                    }
                     continue;
                 }
             };

@@ -68,7 +68,7 @@ fn start(programs: PathBuf) -> Cluster {
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let mut command = Command::new(if is_root { "runuser" } else { "sh" });
     if is_root {
-        command.args(["-u", "nobody", "--", "sh"]);
+        command.args(["-u", "postgres", "--", "sh"]);
     }
     command.args(["-c", SCRIPT, "sh"]).arg(&programs).current_dir("/");
     let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -83,25 +83,37 @@ fn start(programs: PathBuf) -> Cluster {
 pub(in crate::store) fn database() -> Option<Address> {
     let cluster = CLUSTER.as_ref()?;
     let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-    let made = Command::new(cluster.programs.join("psql"))
-        .args(["-q", "-h", &cluster.folder, "-U", "parcelo", "-d", "postgres"])
-        .args(["-c", &format!("CREATE DATABASE {name}")])
-        .status();
-    assert!(made.unwrap().success());
+    psql("postgres", &["-c", &format!("CREATE DATABASE {name}")]);
     let folder = &cluster.folder;
     let url = format!("postgres://parcelo@/{name}?host={folder}&unsafe_settings=allow");
     Some(Address::parse(&url).unwrap())
 }
 
-/// What an operator does to a database, by `psql`.
+/// What an operator does in a database, by `psql`; an error of it is the test's.
 pub(in crate::store) fn run_sql(address: &Address, sql: &str) {
-    let Some(cluster) = CLUSTER.as_ref() else { return };
+    psql(address.config.get_dbname().unwrap(), &["-c", sql]);
+}
+
+/// Lets connections into a database, or none, ending those that there are.
+pub(in crate::store) fn admit(address: &Address, anyone: bool) {
     let name = address.config.get_dbname().unwrap();
+    let allow = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}");
+    let end =
+        format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+    psql("postgres", &["-c", &allow]);
+    if !anyone {
+        psql("postgres", &["-c", &end]);
+    }
+}
+
+fn psql(database: &str, commands: &[&str]) {
+    let cluster = CLUSTER.as_ref().unwrap();
     let done = Command::new(cluster.programs.join("psql"))
-        .args(["-q", "-t", "-h", &cluster.folder, "-U", "parcelo", "-d", name, "-c", sql])
+        .args(["-q", "-t", "-h", &cluster.folder, "-U", "parcelo", "-d", database])
+        .args(commands)
         .stdout(Stdio::null())
         .status();
-    assert!(done.unwrap().success());
+    assert!(done.unwrap().success(), "{commands:?}");
 }
 
 /// An empty store; none where PostgreSQL is not installed.

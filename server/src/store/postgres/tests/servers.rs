@@ -1,18 +1,20 @@
 //! Several servers on one database: whatever one server promises, two together keep.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
-use tokio::sync::Barrier;
+use futures_util::{FutureExt as _, future::join_all};
+use parcelo::rules::ListQuery;
+use tokio::{sync::Barrier, time::timeout};
 
-use super::cluster::{database, run_sql};
+use super::cluster::{admit, database, run_sql};
 use crate::{
     domain::{
         State,
         webhooks::{LEASE, RetryDecision},
     },
     store::{
-        CommitOutcome, Store,
+        CommitOutcome, Store, StoreError,
+        postgres::Address,
         sqlite::tests::conformance::{
             NOW, SECRET, create, made, moved, on, row, sandbox,
             webhooks::{endpoint, enqueue, lease, outcome},
@@ -205,4 +207,59 @@ async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_t
     let activity = store.activity(sandbox(1), 0).await.unwrap();
     assert_eq!(activity.iter().map(|day| day.parcels).sum::<u64>(), 480, "counted once each");
     assert!(store.is_writable() && store.is_readable());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_its_database_is_not_ready_and_is_again_by_itself() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let becomes = async |wanted: bool| {
+        let minute = Duration::from_secs(60);
+        let look = async {
+            while store.is_readable() != wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(minute, look).await.unwrap();
+    };
+    becomes(true).await;
+    admit(&address, false);
+    becomes(false).await;
+    let refused = store.account("default", "acc_1".to_owned(), NOW).await;
+    assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
+    assert!(store.lost().is_none(), "it is waited for");
+    admit(&address, true);
+    becomes(true).await;
+    store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    assert!(!store.is_new().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_that_go_away_leave_every_connection_idle() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    for number in 0..300_u32 {
+        let change = create(sandbox(1), &format!("SB-GONE-{number:06}"), number);
+        let mut write = Box::pin(store.commit(change));
+        let _polled_once = (&mut write).now_or_never();
+        let mut read = Box::pin(store.accounts());
+        let _polled_once = (&mut read).now_or_never();
+    }
+    // What waits is done in its order, so this is the last of all.
+    let last = create(sandbox(1), "SB-GONE-LAST", 1_000);
+    assert_eq!(store.commit(last).await, CommitOutcome::Committed);
+    let (_, made) = store.list(sandbox(1), ListQuery::default()).await.unwrap();
+    assert_eq!(made, 301, "what was handed over is done");
+    // Fails with a division by zero if any is in a transaction.
+    let all_idle = "SELECT 1 / (count(*) = 0)::integer FROM pg_stat_activity \
+         WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+    run_sql(&address, all_idle);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_lose_orders_are_refused() {
+    let Some(address) = database() else { return };
+    let strict = Address { may_lose_data: false, ..address };
+    let refused = Store::connect(strict, SECRET).await.unwrap_err().to_string();
+    assert!(refused.contains("fsync") && refused.contains("turn it on"), "{refused}");
 }
