@@ -11,7 +11,6 @@ use super::{
     counts::Counts,
     erase,
     error::DbResult,
-    group::Mutation,
     ids::ParcelIds,
     locks::Locked,
     manifests,
@@ -21,7 +20,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        Event, NewManifest, NewParcel, Op, ParcelRowId, State, Step, Version,
+        Changes, Event, NewManifest, NewParcel, Op, ParcelRowId, State, Step, Version,
         webhooks::{self, OutboxEvent},
     },
     store::CommitOutcome,
@@ -58,13 +57,12 @@ impl<'a> Application<'a> {
 
     pub(super) async fn apply(
         &mut self,
-        mutation: &Mutation,
+        (changes, orders): (&Changes, &[String]),
         ids: &mut ParcelIds,
     ) -> DbResult<Applied> {
-        let changes = &mutation.changes;
         let mut work = Progress {
             now: changes.now,
-            orders: mutation.orders.iter(),
+            orders: orders.iter(),
             has_enqueued: false,
             has_written: false,
         };

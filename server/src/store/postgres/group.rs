@@ -297,7 +297,7 @@ impl<'a> Group<'a> {
         for (at, write) in writes.iter().enumerate() {
             let Some(mutation) = changes(write).filter(|_| self.is_open(at)) else { continue };
             panicked(at, || check(&mutation.changes))?;
-            let applied = self.application.apply(mutation, self.ids);
+            let applied = self.application.apply((&mutation.changes, &mutation.orders), self.ids);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
             match applied? {
