@@ -3,7 +3,10 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{CommitOutcome, carriers, counts, erase, manifests, outbox, parcels, records};
+use super::{
+    CommitOutcome, carriers, counts, erase, living_keys::LivingKeys, manifests, outbox, parcels,
+    records,
+};
 use crate::{
     clock::Millis,
     domain::{
@@ -35,6 +38,11 @@ impl Ready {
         Ok(Self { changes, orders })
     }
 
+    /// Whether an idempotency record is among them.
+    pub(super) const fn keeps_record(&self) -> bool {
+        self.changes.idempotency_record.is_some()
+    }
+
     /// How many orders are among them.
     pub(super) fn orders(&self) -> usize {
         self.orders.len()
@@ -42,12 +50,16 @@ impl Ready {
 }
 
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
-pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(CommitOutcome, bool)> {
+pub(super) fn apply(
+    db: &Connection,
+    keys: &LivingKeys,
+    ready: &Ready,
+) -> rusqlite::Result<(CommitOutcome, bool)> {
     let changes = &ready.changes;
     #[cfg(test)]
     super::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.idempotency_record
-        && let Some(taken) = keep_record(db, record, changes.now)?
+        && let Some(taken) = keep_record((db, keys), record, changes.now)?
     {
         return Ok((CommitOutcome::IdempotencyTaken(taken), false));
     }
@@ -68,20 +80,20 @@ pub(super) fn apply(db: &Connection, ready: &Ready) -> rusqlite::Result<(CommitO
 
 /// Keeps the record, or answers the living one that is in its place.
 fn keep_record(
-    db: &Connection,
+    (db, keys): (&Connection, &LivingKeys),
     record: &IdempotencyRecord,
     now: Millis,
 ) -> rusqlite::Result<Option<IdempotencyRecord>> {
-    if records::insert(db, record)? {
-        return Ok(None);
+    // Another process may have kept one since the last write.
+    keys.catch_up(db)?;
+    if let Some((id, found)) = records::find(db, &keys.rows(&record.key), &record.key)? {
+        if is_alive(found.first_seen, now) {
+            return Ok(Some(found));
+        }
+        records::delete(db, id)?;
     }
-    if let Some(found) = records::find(db, &record.key)?
-        && is_alive(found.first_seen, now)
-    {
-        return Ok(Some(found));
-    }
-    records::delete(db, &record.key)?;
-    records::insert(db, record)?;
+    records::insert(db, keys, record)?;
+    keys.write_chunks(db)?;
     Ok(None)
 }
 

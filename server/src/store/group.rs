@@ -18,6 +18,7 @@ use super::{
     CommitOutcome, apply,
     error::{is_busy, is_constraint, is_corrupt, is_fatal},
     health::{Health, Lost},
+    living_keys::LivingKeys,
 };
 
 /// One write: what it does to the database, and how its caller is answered.
@@ -58,6 +59,9 @@ pub(super) struct Mutation {
     ready: apply::Ready,
     outcome: CommitOutcome,
     has_enqueued: bool,
+    keys: Arc<LivingKeys>,
+    /// The row of its idempotency record.
+    record: Option<i64>,
     /// Notified when an event was enqueued.
     dispatcher: Arc<Notify>,
     caller: oneshot::Sender<CommitOutcome>,
@@ -66,24 +70,33 @@ pub(super) struct Mutation {
 impl Mutation {
     pub(super) fn new(
         ready: apply::Ready,
+        keys: Arc<LivingKeys>,
         dispatcher: Arc<Notify>,
     ) -> (Box<Self>, oneshot::Receiver<CommitOutcome>) {
         let (caller, answer) = oneshot::channel();
         let outcome = CommitOutcome::Broken;
-        (Box::new(Self { ready, outcome, has_enqueued: false, dispatcher, caller }), answer)
+        let (has_enqueued, record) = (false, None);
+        let job = Self { ready, outcome, has_enqueued, keys, record, dispatcher, caller };
+        (Box::new(job), answer)
     }
 }
 
 impl WriteJob for Mutation {
     fn apply(&mut self, db: &Connection) -> rusqlite::Result<SavepointAction> {
-        (self.outcome, self.has_enqueued) = apply::apply(db, &self.ready)?;
+        (self.outcome, self.has_enqueued) = apply::apply(db, &self.keys, &self.ready)?;
+        self.record = self.ready.keeps_record().then(|| self.keys.last_added());
         let done = matches!(self.outcome, CommitOutcome::Committed);
         Ok(if done { SavepointAction::Release } else { SavepointAction::RollBack })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == JobResult::Settled(SavepointAction::Release) && self.has_enqueued {
-            self.dispatcher.notify_one();
+        if result == JobResult::Settled(SavepointAction::Release) {
+            if let Some(row) = self.record {
+                self.keys.committed(row);
+            }
+            if self.has_enqueued {
+                self.dispatcher.notify_one();
+            }
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {

@@ -4,6 +4,7 @@ pub(super) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
+mod living_keys;
 #[cfg(feature = "server")]
 mod pages;
 pub(crate) mod reads;
