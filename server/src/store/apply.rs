@@ -86,7 +86,7 @@ fn keep_record(
 ) -> rusqlite::Result<Option<IdempotencyRecord>> {
     // Another process may have kept one since the last write.
     keys.catch_up(db)?;
-    if let Some((id, found)) = records::find(db, &keys.rows(&record.key), &record.key)? {
+    if let Some((id, found)) = records::find(db, keys, &record.key)? {
         if is_alive(found.first_seen, now) {
             return Ok(Some(found));
         }

@@ -27,7 +27,7 @@ impl Store {
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| StoreError::from_sqlite(&self.0.file, error);
         let last = outbox::last_lease(&db).map_err(failed)?;
-        // Nobody reads them again before the lock on the database is free.
+        // They are read again when the lock on the database is free, not before.
         self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
         // What is on its way is of the state that goes.

@@ -20,18 +20,41 @@ pub(super) fn read(
     after: i64,
     mut each: impl FnMut(KeyPart, i64),
 ) -> rusqlite::Result<i64> {
+    let chunked_to = chunks_after((db, after), i64::MAX, &mut each)?;
+    rows_after((db, chunked_to), i64::MAX, each)?;
+    Ok(chunked_to)
+}
+
+/// The rows of so many chunks after `after`, and where they end.
+pub(super) fn some(
+    db: &Connection,
+    after: i64,
+    most: i64,
+) -> rusqlite::Result<(i64, Vec<(KeyPart, i64)>)> {
+    let mut rows = Vec::new();
+    let up_to = chunks_after((db, after), most, |key, id| rows.push((key, id)))?;
+    Ok((up_to, rows))
+}
+
+fn chunks_after(
+    (db, after): (&Connection, i64),
+    most: i64,
+    mut each: impl FnMut(KeyPart, i64),
+) -> rusqlite::Result<i64> {
     let mut chunked_to = after;
-    let mut find =
-        db.prepare_cached("SELECT up_to, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to")?;
-    let mut chunks = find.query([after])?;
+    let mut find = db.prepare_cached(
+        "SELECT up_to, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to LIMIT ?2",
+    )?;
+    let mut chunks = find.query([after, most])?;
     while let Some(chunk) = chunks.next()? {
         chunked_to = chunk.get(0)?;
         for row in chunk.get_ref(1)?.as_blob()?.as_chunks::<ROW_BYTES>().0 {
-            let [a, b, c, d, e, id @ ..] = *row;
-            each(KeyPart([a, b, c, d, e]), i64::from_be_bytes(id));
+            // Both are there, always: the row is as long as the two.
+            if let (Some(key), Some(id)) = (row.first_chunk(), row.last_chunk()) {
+                each(KeyPart(*key), i64::from_be_bytes(*id));
+            }
         }
     }
-    rows_after((db, chunked_to), i64::MAX, each)?;
     Ok(chunked_to)
 }
 

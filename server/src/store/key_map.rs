@@ -1,13 +1,13 @@
 //! Which rows an idempotency key may have: a map in memory from part of the key to row ids. It only ever says
-//! "perhaps this row" or "no row"; whoever asks compares the key on the row.
+//! "perhaps this row" or "no row"; the caller compares the key on the row.
 //!
 //! Of a key's 128 bits it holds 40: eight choose the table, 32 are the tag. Another key's row is therefore possible
 //! and harmless (with 8 million keys, one look-up in 140,000 reads a row for nothing), and an entry has 12 bytes, 15
 //! to 30 with the free places of its table, where the whole key would take twice that.
 //!
 //! Keys are hashes without a secret, so a caller can find, by trying, keys whose low bits agree. Places therefore
-//! follow from a hash of the tag that is keyed anew in each process, and nobody can fill one place. Whoever wants
-//! many keys with one tag tries a million million times for each, and gains a read of one row by its id.
+//! follow from a hash of the tag whose secret is drawn in each process, and no caller can fill one place. For many
+//! keys with one tag it takes a million million tries each, and each of them gains a read of one row by its id.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -31,13 +31,13 @@ pub(super) struct KeyMap {
 }
 
 /// What the map holds of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyPart(pub(super) [u8; 5]);
 
 impl From<&RecordKey> for KeyPart {
     fn from(key: &RecordKey) -> Self {
-        let RecordKey([a, b, c, d, e, ..]) = *key;
-        Self([a, b, c, d, e])
+        // The first five, which 16 bytes always have.
+        Self(key.0.first_chunk().copied().unwrap_or_default())
     }
 }
 
@@ -99,7 +99,6 @@ impl KeyMap {
     }
 
     /// How many rows it knows.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.tables.iter().map(|table| lock(table).len()).sum()
     }

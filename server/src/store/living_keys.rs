@@ -15,7 +15,7 @@
 //!   of their ids, so only those of a reset wait for that, a day at most.
 
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Mutex, MutexGuard, PoisonError, RwLock,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -24,12 +24,15 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{
     Mode, Store, StoreError, key_chunks,
     key_map::{KeyMap, KeyPart},
+    key_runs,
 };
 use crate::domain::RecordKey;
 
 /// See the head of the file.
 pub(super) struct LivingKeys {
     map: KeyMap,
+    /// The runs on the disk, oldest first: nearly always none.
+    runs: RwLock<Vec<i64>>,
     is_filled: AtomicBool,
     progress: Mutex<Progress>,
 }
@@ -50,12 +53,12 @@ struct Progress {
 
 impl LivingKeys {
     pub(super) fn new() -> Self {
-        let (map, progress) = (KeyMap::new(), Mutex::default());
-        Self { map, is_filled: AtomicBool::new(false), progress }
+        let (map, runs) = (KeyMap::new(), RwLock::default());
+        Self { map, runs, is_filled: AtomicBool::new(false), progress: Mutex::default() }
     }
 
     /// Those of a server's file, of which it reads no record that an earlier start has seen.
-    pub(super) fn of(db: &mut Connection) -> rusqlite::Result<Self> {
+    pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         keys.catch_up(&moment)?;
@@ -64,18 +67,29 @@ impl LivingKeys {
         Ok(keys)
     }
 
-    /// Whether it was filled, from when on [`LivingKeys::rows`] may be asked.
+    /// Whether it was filled, from when on [`LivingKeys::has_none`] may be asked.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Ordering::Acquire)
     }
 
+    /// Whether no row holds the key.
+    pub(super) fn has_none(&self, key: &RecordKey) -> bool {
+        // In this order: what leaves the map was added to the runs before.
+        self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
+    }
+
     /// The rows that may hold the key, newest first.
-    pub(super) fn rows(&self, key: &RecordKey) -> Vec<i64> {
-        self.map.rows(KeyPart::from(key))
+    pub(super) fn rows(&self, db: &Connection, key: &RecordKey) -> rusqlite::Result<Vec<i64>> {
+        let mut rows = self.map.rows(KeyPart::from(key));
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        if !runs.is_empty() {
+            rows.extend(key_runs::rows(db, &runs, KeyPart::from(key))?);
+        }
+        Ok(rows)
     }
 
     /// Reads what others have written since the last time, or everything at first. A writer does so in its
-    /// transaction: from then on nobody else writes.
+    /// transaction: from then on no other process writes.
     pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut progress = self.progress();
         // Before the rows: what is written between the two is then read twice, not never.
@@ -84,7 +98,9 @@ impl LivingKeys {
         if progress.data_version == version {
             return Ok(());
         }
-        let mut known_to = progress.known_to;
+        let runs = key_runs::finished(db)?;
+        let mut known_to = progress.known_to.max(runs.last().copied().unwrap_or(0));
+        self.set_runs(|known| *known = runs);
         let chunked_to = key_chunks::read(db, known_to, |key, id| {
             self.map.insert(key, id);
             known_to = id;
@@ -132,10 +148,31 @@ impl LivingKeys {
         self.is_filled.store(false, Ordering::Release);
         *progress = Progress::default();
         self.map.clear();
+        self.set_runs(Vec::clear);
     }
 
-    /// How many rows it knows.
-    #[cfg(test)]
+    /// The last row that is in a run; 0 without one.
+    pub(super) fn last_run(&self) -> i64 {
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        runs.last().copied().unwrap_or(0)
+    }
+
+    /// These runs are on the disk, with all rows up to the last's.
+    pub(super) fn spilled(&self, runs: Vec<i64>) {
+        self.set_runs(|known| *known = runs);
+        self.map.forget_before(self.last_run() + 1);
+    }
+
+    fn forget_before(&self, oldest: i64) {
+        self.map.forget_before(oldest);
+        self.set_runs(|runs| runs.retain(|up_to| *up_to >= oldest));
+    }
+
+    fn set_runs(&self, set: impl FnOnce(&mut Vec<i64>)) {
+        set(&mut self.runs.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// How many rows are in memory.
     pub(super) fn len(&self) -> usize {
         self.map.len()
     }
@@ -149,9 +186,10 @@ impl Store {
     /// Forgets the keys of rows that are gone.
     pub(super) async fn forget_dead_keys(&self) -> Result<(), StoreError> {
         self.in_pages(key_chunks::delete_dead).await?;
+        self.in_pages(key_runs::delete_dead).await?;
         let store = self.clone();
         let forget = move || {
-            store.0.keys.map.forget_before(store.read(oldest_id)?);
+            store.0.keys.forget_before(store.read(oldest_id)?);
             Ok(())
         };
         match &self.0.mode {

@@ -29,6 +29,7 @@ mod hold;
 mod identity;
 mod key_chunks;
 mod key_map;
+mod key_runs;
 mod leases;
 mod legacy;
 mod lists;
@@ -163,7 +164,8 @@ impl Store {
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         // Before anything is served: no write under a key is decided without knowing all of them.
-        let keys = LivingKeys::of(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
+        let keys =
+            LivingKeys::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, hold, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
         let mode = Mode::File { writer, readers, scans, probe };

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, living_keys::LivingKeys, pages::Budget};
+use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys, pages::Budget};
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
@@ -20,11 +20,10 @@ impl Store {
         if !keys.is_filled() {
             self.read(|db| keys.catch_up(db))?;
         }
-        let rows = keys.rows(key);
-        if rows.is_empty() {
+        if keys.has_none(key) {
             return Ok(None);
         }
-        self.read(|db| find(db, &rows, key)).map(|found| found.map(|(_, record)| record))
+        self.read(|db| find(db, keys, key)).map(|found| found.map(|(_, record)| record))
     }
 
     /// Deletes dead idempotency records, page by page, and answers how many.
@@ -43,11 +42,12 @@ impl Store {
         if all > 0 {
             self.forget_dead_keys().await?;
         }
+        self.spill_keys(MAX_KEYS).await?;
         Ok(all)
     }
 }
 
-/// Keeps the record, whose key nobody else may have.
+/// Keeps the record; no other may have its key.
 pub(super) fn insert(
     db: &Connection,
     keys: &LivingKeys,
@@ -71,17 +71,17 @@ pub(super) fn insert(
 /// The record under a key, dead or alive, in the first of the rows that holds one; and its row.
 pub(super) fn find(
     db: &Connection,
-    rows: &[i64],
+    keys: &LivingKeys,
     key: &RecordKey,
 ) -> rusqlite::Result<Option<(i64, IdempotencyRecord)>> {
-    for id in rows {
+    for id in keys.rows(db, key)? {
         let mut find = db.prepare_cached(
             "SELECT tenant, first_seen, fingerprint, body FROM living_idempotency \
              WHERE id = ?1 AND key = ?2",
         )?;
         let found = find.query_row(params![id, key.0], |row| read(row, *key)).optional()?;
         if let Some(record) = found {
-            return Ok(Some((*id, record)));
+            return Ok(Some((id, record)));
         }
     }
     Ok(None)

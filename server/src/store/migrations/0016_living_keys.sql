@@ -8,6 +8,19 @@ CREATE TABLE key_chunks (
     keys  BLOB NOT NULL
 ) STRICT;
 
+-- The oldest keys, sorted, once there are too many for memory: runs that are whole, each by its last row, and the
+-- rows of all runs.
+CREATE TABLE key_runs (
+    up_to INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TABLE run_keys (
+    run INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    id  INTEGER NOT NULL,
+    PRIMARY KEY (run, key, id)
+) STRICT, WITHOUT ROWID;
+
 -- The highest id of a record that was deleted from the end of the table: none is given twice, lest a row that the
 -- map knows by one key is another's.
 CREATE TABLE last_record (

@@ -88,7 +88,7 @@ fn a_key_is_seen_from_its_commit_on_and_is_free_after_a_rollback() {
     let (reader, keys) = (connection::reader(&file).unwrap(), LivingKeys::new());
     let kept = record(sandbox(1), 1);
     let apply = || apply::apply(&db, &keys, &Ready::new(only(kept.clone())).unwrap()).unwrap().0;
-    let seen = || records::find(&reader, &keys.rows(&kept.key), &kept.key).unwrap();
+    let seen = || records::find(&reader, &keys, &kept.key).unwrap();
     for end in ["ROLLBACK", "ROLLBACK TO one; COMMIT"] {
         db.execute_batch("BEGIN IMMEDIATE; SAVEPOINT one").unwrap();
         assert_eq!(apply(), CommitOutcome::Committed);
@@ -216,6 +216,57 @@ async fn a_purge_leaves_the_keys_of_living_records() {
         assert_eq!(again, CommitOutcome::IdempotencyTaken(late(number)), "{number}");
     }
     keep_all(&store, 0..600).await;
+}
+
+#[tokio::test]
+async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
+    let (store, folder) = file();
+    keep_all(&store, 0..1_000).await;
+    store.spill_keys(1_000).await.unwrap();
+    assert_eq!((store.0.keys.len(), store.0.keys.last_run()), (1_000, 0), "not yet too many");
+    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    keep_all(&beside, 1_000..1_010).await;
+    store.spill_keys(999).await.unwrap();
+    keep_all(&store, 1_010..1_700).await;
+    store.spill_keys(600).await.unwrap();
+    assert_eq!(count(&store, "count(*) FROM key_runs"), 2);
+    assert!(store.0.keys.len() < 600, "{}", store.0.keys.len());
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert!(store.0.keys.len() < 600, "they stay on the disk");
+    for number in 0..1_700 {
+        let known = store.record(&record(sandbox(1), number).key).await.unwrap();
+        assert_eq!(known, Some(record(sandbox(1), number)));
+        for one in [&store, &beside] {
+            assert_eq!(keep(one, number).await, taken(number), "{number}");
+        }
+    }
+    keep_all(&store, 1_700..1_710).await;
+
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 1_710);
+    assert_eq!(
+        count(&store, "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)"),
+        0
+    );
+    assert_eq!((store.0.keys.len(), store.0.keys.last_run()), (0, 0));
+    keep_all(&store, 0..10).await;
+    assert_eq!(keep(&beside, 9).await, taken(9));
+}
+
+#[tokio::test]
+async fn a_run_that_was_never_finished_is_written_again_and_looked_up_in_only_then() {
+    let (store, folder) = file();
+    keep_all(&store, 0..600).await;
+    store.spill_keys(599).await.unwrap();
+    let unfinished = "DELETE FROM key_runs; DELETE FROM run_keys WHERE key >= x'0000000100'";
+    store.call(move |db| db.execute_batch(unfinished)).await.unwrap();
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert_eq!((store.0.keys.len(), store.0.keys.last_run()), (600, 0));
+    store.spill_keys(599).await.unwrap();
+    for number in 0..600 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
 }
 
 #[tokio::test]
