@@ -5,7 +5,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    CommitOutcome, carriers, counts, erase, manifests, outbox, parcels, pending::Pending, records,
+    CommitOutcome, carriers, counts, erase, living_keys::LivingKeys, manifests, outbox, parcels,
+    pending::Pending, records,
 };
 use crate::{
     clock::Millis,
@@ -38,6 +39,11 @@ impl Ready {
         Ok(Self { changes, orders })
     }
 
+    /// Whether an idempotency record is among them.
+    pub(super) const fn keeps_record(&self) -> bool {
+        self.changes.idempotency_record.is_some()
+    }
+
     /// How many orders are among them.
     pub(super) fn orders(&self) -> usize {
         self.orders.len()
@@ -47,14 +53,21 @@ impl Ready {
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
 pub(super) fn apply(
     db: &Connection,
+    keys: &LivingKeys,
     ready: &Ready,
     pending: &mut Pending,
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
     let changes = &ready.changes;
-    if let Some(record) = &changes.idempotency_record
-        && let Some(taken) = living_record(db, record, changes.now)?
-    {
-        return Ok((CommitOutcome::IdempotencyTaken(taken), false));
+    let mut dead = None;
+    if let Some(record) = &changes.idempotency_record {
+        // Another process may have kept one since the last write.
+        keys.catch_up(db)?;
+        match records::find(db, keys, &record.key)? {
+            Some((_, found)) if is_alive(found.first_seen, changes.now) => {
+                return Ok((CommitOutcome::IdempotencyTaken(found), false));
+            }
+            found => dead = found.map(|(id, _)| id),
+        }
     }
     for (parcel, version) in &changes.expect {
         if version_of(db, *parcel)? != Some(*version) {
@@ -72,28 +85,22 @@ pub(super) fn apply(
     #[cfg(test)]
     super::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.idempotency_record {
-        keep_record(db, record)?;
+        keep_record((db, keys), record, dead)?;
     }
     Ok((CommitOutcome::Committed, enqueued))
 }
 
-/// The record that is alive under the key of a new one.
-fn living_record(
-    db: &Connection,
-    new: &IdempotencyRecord,
-    now: Millis,
-) -> rusqlite::Result<Option<IdempotencyRecord>> {
-    let found = records::find(db, &new.key)?;
-    Ok(found.filter(|found| is_alive(found.first_seen, now)))
-}
-
 /// Keeps the record, in the place of a dead one.
-fn keep_record(db: &Connection, record: &IdempotencyRecord) -> rusqlite::Result<()> {
-    if !records::insert(db, record)? {
-        records::delete(db, &record.key)?;
-        records::insert(db, record)?;
+fn keep_record(
+    (db, keys): (&Connection, &LivingKeys),
+    record: &IdempotencyRecord,
+    dead: Option<i64>,
+) -> rusqlite::Result<()> {
+    if let Some(id) = dead {
+        records::delete(db, id)?;
     }
-    Ok(())
+    records::insert(db, keys, record)?;
+    keys.write_chunks(db)
 }
 
 fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {

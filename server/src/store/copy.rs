@@ -27,6 +27,8 @@ impl Store {
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| StoreError::from_sqlite(&self.0.file, error);
         let last = outbox::last_lease(&db).map_err(failed)?;
+        // They are read again when the lock on the database is free, not before.
+        self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
         // What is on its way is of the state that goes.
         outbox::skip_leases_to(&db, last).map_err(failed)?;

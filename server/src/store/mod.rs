@@ -28,9 +28,13 @@ mod group;
 mod health;
 mod hold;
 mod identity;
+mod key_chunks;
+mod key_map;
+mod key_runs;
 mod leases;
 mod legacy;
 mod lists;
+mod living_keys;
 mod manifests;
 mod migrations;
 mod outbox;
@@ -71,6 +75,17 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 pub use self::pause::Pause;
+use self::{
+    checkpoints::Checkpoints,
+    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
+    health::{Health, Probe},
+    hold::Files,
+    identity::IfEmpty,
+    living_keys::LivingKeys,
+    readers::Readers,
+    scans::Scans,
+    writer::{NotTaken, Writer},
+};
 pub(crate) use self::{
     credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
@@ -79,16 +94,6 @@ pub(crate) use self::{
     health::Lost,
     parcels::CreationRecord,
     vacuum::Vacuumed,
-};
-use self::{
-    checkpoints::Checkpoints,
-    group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
-    health::{Health, Probe},
-    hold::Files,
-    identity::IfEmpty,
-    readers::Readers,
-    scans::Scans,
-    writer::{NotTaken, Writer},
 };
 use crate::domain::{Changes, IdempotencyRecord};
 
@@ -115,6 +120,7 @@ struct Inner {
     reads: AtomicU64,
     /// Unreadable rows of due parcels that are already in the log.
     logged_unreadable: Mutex<HashSet<i64>>,
+    keys: Arc<LivingKeys>,
     mode: Mode,
 }
 
@@ -163,10 +169,13 @@ impl Store {
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         let checkpoints = Checkpoints::start(&mut db, (path, &hold), &health, checkpoints::LIMITS)?;
+        // Before anything is served: no write under a key is decided without knowing all of them.
+        let keys =
+            LivingKeys::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, hold, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
         let mode = Mode::File { writer, readers, scans, probe };
-        Ok(Self::from_parts(path, secret, health, mode))
+        Ok(Self::from_parts((path, secret), health, keys, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
@@ -193,10 +202,16 @@ impl Store {
 
     fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
-        Self::from_parts(file, secret, Arc::default(), mode)
+        // Filled by the first that asks: a command beside the server seldom does.
+        Self::from_parts((file, secret), Arc::default(), LivingKeys::new(), mode)
     }
 
-    fn from_parts(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
+    fn from_parts(
+        (file, secret): (&Path, [u8; 32]),
+        health: Arc<Health>,
+        keys: LivingKeys,
+        mode: Mode,
+    ) -> Self {
         // A server before this one may have ended before it could truncate its log.
         let log_holds_erased = AtomicBool::new(true);
         let file = file.to_owned();
@@ -210,6 +225,7 @@ impl Store {
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
+            keys: Arc::new(keys),
             mode,
         }))
     }
@@ -226,7 +242,8 @@ impl Store {
             tracing::error!("an order could not be written as JSON");
             return CommitOutcome::Broken;
         };
-        let (job, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
+        let (keys, wake) = (Arc::clone(&self.0.keys), Arc::clone(&self.0.wake));
+        let (job, answer) = Mutation::new(ready, keys, wake);
         match self.send(job, answer, Some(WRITE_TIMEOUT)).await {
             Ok(commit) => commit,
             Err(NotDone::Busy) => CommitOutcome::Busy,

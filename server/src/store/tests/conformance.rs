@@ -11,7 +11,7 @@ use ulid::Ulid;
 
 use crate::store::{
     ALL_CREDENTIALS, CommitOutcome, Store, StoreError, apply::Ready, connection, group,
-    health::Health,
+    health::Health, living_keys::LivingKeys,
 };
 use crate::{
     clock::Millis,
@@ -60,7 +60,7 @@ mod carriers;
 mod lists;
 pub(super) mod webhooks;
 
-fn file() -> (Store, TempDir) {
+pub(super) fn file() -> (Store, TempDir) {
     let folder = TempDir::new().unwrap();
     (Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap(), folder)
 }
@@ -550,9 +550,10 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
-    let jobs = all
-        .into_iter()
-        .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
+    let keys = Arc::new(LivingKeys::new());
+    let jobs = all.into_iter().map(|changes| {
+        group::Mutation::new(Ready::new(changes).unwrap(), Arc::clone(&keys), Arc::default())
+    });
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);

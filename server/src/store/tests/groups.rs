@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
 use super::conformance::{
     NOW, PANIC, SECRET, commit_as_group, create, moved, nothing, on, record, sandbox,
@@ -12,7 +13,7 @@ use crate::{
     domain::{Changes, State},
     store::{
         CommitOutcome, apply::Ready, connection, counts, group, health::Health, identity::IfEmpty,
-        parcels, resets,
+        living_keys::LivingKeys, parcels, resets,
     },
 };
 
@@ -130,16 +131,21 @@ fn a_commit_writes_each_count_once() {
     assert_eq!(one(&db, "SELECT sum(total) FROM parcel_counts"), 24);
 }
 
+fn mutation(
+    changes: Changes,
+    keys: &Arc<LivingKeys>,
+) -> (Box<group::Mutation>, oneshot::Receiver<CommitOutcome>) {
+    group::Mutation::new(Ready::new(changes).unwrap(), Arc::clone(keys), Arc::default())
+}
+
 /// A group of an order, a plain call, and another order; answers what the call found.
 fn around(
     db: &Connection,
     call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
 ) -> i64 {
     let (call, mut found) = group::PlainWrite::new(call);
-    let [before, after] = [1, 2].map(|n| {
-        let (job, _) = group::Mutation::new(Ready::new(order(n)).unwrap(), Arc::default());
-        job as Box<dyn group::WriteJob>
-    });
+    let keys = Arc::new(LivingKeys::new());
+    let [before, after] = [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::WriteJob>);
     group::commit(db, &Health::default(), vec![before, call, after]);
     match found.try_recv().unwrap() {
         group::PlainWriteOutcome::Done(found) => found.unwrap(),
@@ -185,15 +191,13 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     let (call, mut found) = group::PlainWrite::new(|db| {
         db.execute("INSERT INTO accounts VALUES (1, 'acc_1', 'default', ?1)", [NOW.0])
     });
-    let (record, mut kept) = group::Mutation::new(
-        Ready::new(Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() })
-            .unwrap(),
-        Arc::default(),
-    );
+    let keys = Arc::new(LivingKeys::new());
+    let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() };
+    let (record, mut kept) = mutation(record, &keys);
     let mut jobs: Vec<Box<dyn group::WriteJob>> = vec![record, call];
     let mut orders = Vec::new();
     for n in 0..3 {
-        let (job, answer) = group::Mutation::new(Ready::new(order(n)).unwrap(), Arc::default());
+        let (job, answer) = mutation(order(n), &keys);
         jobs.push(job);
         orders.push(answer);
     }

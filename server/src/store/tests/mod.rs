@@ -5,6 +5,7 @@ mod deliveries;
 mod durability;
 mod erasure;
 mod groups;
+mod living_keys;
 #[cfg(feature = "server")]
 mod pages;
 pub(crate) mod reads;
