@@ -12,6 +12,7 @@ pub(crate) mod changes;
 pub(crate) mod create;
 pub(crate) mod credentials;
 pub(crate) mod delivery;
+mod ff1;
 pub(crate) mod history;
 pub(crate) mod idempotency;
 pub(crate) mod labels;
@@ -29,6 +30,7 @@ pub(crate) mod session;
 pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod tenant;
+pub(crate) mod tracking_numbers;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
@@ -47,6 +49,7 @@ pub(crate) use secrets::Secrets;
 pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
+pub(crate) use tracking_numbers::NumberKey;
 
 /// An answer's body on the wire.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {

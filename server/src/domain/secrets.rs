@@ -86,6 +86,12 @@ impl Secrets {
     }
 }
 
+/// The key of generated tracking numbers that a database begins with; the database keeps it beside the secret, so that
+/// a new secret leaves every number where it is.
+pub(crate) fn fresh_number_key(secret: &[u8; 32]) -> [u8; 32] {
+    mac(secret, &[b"tracking numbers"])
+}
+
 /// HMAC-SHA256 over parts that cannot run into each other.
 fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     // A key shorter than the hash's block is filled up with zeros: the definition of HMAC.

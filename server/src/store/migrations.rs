@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 14] = [
+pub(super) const MIGRATIONS: [&str; 15] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -19,6 +19,7 @@ pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0012_key_rotation.sql"),
     include_str!("migrations/0013_resets.sql"),
     include_str!("migrations/0014_living_parcels.sql"),
+    include_str!("migrations/0015_numbers.sql"),
 ];
 
 /// Brings the schema up to date.
