@@ -228,12 +228,9 @@ pub(super) fn one<T>(
 ) -> rusqlite::Result<Option<T>> {
     let in_row = |row: i64| {
         let bound = params![row, number.environment, number.number];
-        let found = db.prepare_cached(sql)?.query_row(bound, &read).optional();
-        found.map_err(
-            |error| {
-                if is_of_row(&error) { unreadable("parcels", row, error) } else { error }
-            },
-        )
+        let named =
+            |error| if is_of_row(&error) { unreadable("parcels", row, error) } else { error };
+        db.prepare_cached(sql)?.query_row(bound, &read).optional().map_err(named)
     };
     if let Some(ParcelRowId(row)) = number.carried
         && let Some(found) = in_row(row)?
