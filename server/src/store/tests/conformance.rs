@@ -1,6 +1,13 @@
 //! What the store must do in a file and in memory: each promise takes an empty store, and is made a test of each mode.
 
-use std::{collections::HashSet, future::Future, sync::Arc};
+use std::{
+    collections::HashSet,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
@@ -17,8 +24,8 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
-        NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step, Tenant,
-        Version,
+        NewCredential, NewParcel, NumberKey, Op, ParcelRow, ParcelRowId, RecordKey, State, Step,
+        Tenant, Version,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
     },
@@ -58,6 +65,7 @@ macro_rules! mode {
 mod accounts;
 mod carriers;
 mod lists;
+mod numbers;
 pub(super) mod webhooks;
 
 pub(super) fn file() -> (Store, TempDir) {
@@ -550,9 +558,10 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
-    let keys = Arc::new(LivingKeys::new());
+    let (number_key, keys) = (NumberKey::new(&SECRET), Arc::new(LivingKeys::new()));
     let jobs = all.into_iter().map(|changes| {
-        group::Mutation::new(Ready::new(changes).unwrap(), Arc::clone(&keys), Arc::default())
+        let ready = Ready::new(changes, &number_key).unwrap();
+        group::Mutation::new(ready, Arc::clone(&keys), Arc::default())
     });
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
@@ -560,7 +569,9 @@ pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> V
     answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 
-const UNKNOWN: ParcelRowId = ParcelRowId(4_711);
+const UNKNOWN: ParcelRowId = ParcelRowId(i64::MAX);
+/// The rows of parcels that tests make, in whichever store: none comes twice.
+static LAST_ROW: AtomicI64 = AtomicI64::new(0);
 
 pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
@@ -594,6 +605,7 @@ pub(super) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
 /// The creation of an order under the key that `number` stands for.
 pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
+        row: ParcelRowId(LAST_ROW.fetch_add(1, Ordering::Relaxed) + 1),
         id: ulid(tracking_number),
         tenant,
         tracking_number: TrackingNumber::parse(tracking_number).unwrap(),

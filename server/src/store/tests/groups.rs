@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parcelo::{Environment, TrackingNumber};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -10,10 +11,16 @@ use super::conformance::{
     NOW, PANIC, SECRET, commit_as_group, create, moved, nothing, on, record, sandbox,
 };
 use crate::{
-    domain::{Changes, State},
+    domain::{Changes, NumberKey, State},
     store::{
-        CommitOutcome, apply::Ready, connection, counts, group, health::Health, identity::IfEmpty,
-        living_keys::LivingKeys, parcels, resets,
+        CommitOutcome,
+        apply::Ready,
+        connection, counts, group,
+        health::Health,
+        identity::IfEmpty,
+        living_keys::LivingKeys,
+        parcels::{self, NumberLookup},
+        resets,
     },
 };
 
@@ -97,12 +104,9 @@ fn a_refused_order_has_written_nothing_and_costs_its_group_nothing() {
 fn what_is_refused_half_way_is_undone_and_its_group_stands() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
-    let found = parcels::find(
-        &db,
-        parcelo::Environment::Sandbox,
-        &parcelo::TrackingNumber::parse(&number(1)).unwrap(),
-    );
-    let first = found.unwrap().unwrap();
+    let first = TrackingNumber::parse(&number(1)).unwrap();
+    let first = NumberLookup::new(Environment::Sandbox, &first, None);
+    let first = parcels::find(&db, first).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
@@ -135,7 +139,8 @@ fn mutation(
     changes: Changes,
     keys: &Arc<LivingKeys>,
 ) -> (Box<group::Mutation>, oneshot::Receiver<CommitOutcome>) {
-    group::Mutation::new(Ready::new(changes).unwrap(), Arc::clone(keys), Arc::default())
+    let ready = Ready::new(changes, &NumberKey::new(&SECRET)).unwrap();
+    group::Mutation::new(ready, Arc::clone(keys), Arc::default())
 }
 
 /// A group of an order, a plain call, and another order; answers what the call found.

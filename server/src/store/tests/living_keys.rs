@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandbox};
 use crate::{
-    domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIME},
+    domain::{Changes, IdempotencyRecord, NumberKey, RecordKey, idempotency::LIFETIME},
     store::{
         CommitOutcome, Store,
         apply::{self, Ready},
@@ -89,7 +89,7 @@ fn a_key_is_seen_from_its_commit_on_and_is_free_after_a_rollback() {
     let (reader, keys) = (connection::reader(&file).unwrap(), LivingKeys::new());
     let kept = record(sandbox(1), 1);
     let apply = || {
-        let ready = Ready::new(only(kept.clone())).unwrap();
+        let ready = Ready::new(only(kept.clone()), &NumberKey::new(&SECRET)).unwrap();
         apply::apply(&db, &keys, &ready, &mut Pending::default()).unwrap().0
     };
     let seen = || records::find(&reader, &keys, &kept.key).unwrap();
