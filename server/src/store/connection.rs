@@ -288,6 +288,8 @@ mod tests {
         let counts = "SELECT group_concat(concat_ws(' ', tenant, day, state, country, total), '; ') \
             FROM (SELECT * FROM parcel_counts ORDER BY tenant, day, state, country)";
         assert_eq!(one(counts), "1 -1 1 EC 1; 1 0 1 EC 2; 1 1 1 EC 1");
+        let totals = "SELECT group_concat(concat_ws(' ', tenant, state, country, total), '; ') FROM parcel_totals";
+        assert_eq!(one(totals), "1 1 EC 4", "what lists call the total");
     }
 
     #[tokio::test]
