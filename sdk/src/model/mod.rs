@@ -45,6 +45,8 @@ pub(crate) mod idempotency_key;
 mod ids;
 pub(crate) mod invalid;
 mod item_error;
+#[doc(hidden)]
+pub mod json;
 mod key_state;
 pub(crate) mod label;
 mod label_link;

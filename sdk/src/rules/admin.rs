@@ -17,7 +17,7 @@ use super::{
 };
 use crate::model::{
     AccountRequest, AllowedCountries, CarrierKeyRequest, CountryCode, DEFAULT_ACCOUNT, Environment,
-    EventKind, FieldFault, KeyRequest, ReplayRequest, WebhookRequest,
+    EventKind, FieldFault, KeyRequest, ReplayRequest, WebhookRequest, json::Json,
 };
 
 const COUNTRIES: &str = "allowedCountries";
@@ -124,7 +124,7 @@ fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
 /// the wrong account would see another customer's parcels.
 fn account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
-        None | Some(Value::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
+        None | Some(Json::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
         Some(_) => key.text("account", Text::NAME).required().map(str::to_owned),
     }
 }

@@ -1,19 +1,22 @@
 //! Parses a body as one JSON object, strictly: a repeated member is an error, because two readers of such a body
 //! could see two different orders.
 
-use std::{cell::RefCell, fmt};
+use std::{borrow::Cow, cell::RefCell, collections::btree_map::Entry, fmt};
 
 use serde::{
     Deserialize, Deserializer,
     de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use super::{
     path,
     texts::{FaultText, faults},
 };
-use crate::model::FieldFault;
+use crate::model::{
+    FieldFault,
+    json::{Json, Members},
+};
 
 /// The member as which `serde_json` passes a number when any crate of the build turns on its feature
 /// `arbitrary_precision`.
@@ -30,11 +33,17 @@ const NUMBER_MEMBER: &str = "$serde_json::private::Number";
 /// assert!(parse_body(br#"{"a": 1}"#).is_ok());
 /// ```
 pub fn parse_body(bytes: &[u8]) -> Result<Value, FieldFault> {
+    parse_json(bytes).map(Value::from)
+}
+
+/// The same, borrowed from the bytes.
+#[doc(hidden)]
+pub fn parse_json(bytes: &[u8]) -> Result<Json<'_>, FieldFault> {
     let repeated = RefCell::new(None);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let read = Json { repeated: &repeated }.deserialize(&mut reader);
+    let read = Reader { repeated: &repeated }.deserialize(&mut reader);
     let fault = match read.and_then(|value| reader.end().map(|()| value)) {
-        Ok(value) if value.is_object() => return Ok(value),
+        Ok(json @ Json::Object(_)) => return Ok(json),
         Ok(_) => faults::body_not_object(),
         Err(error) => malformed(&error, repeated.into_inner()),
     };
@@ -50,85 +59,90 @@ fn malformed(error: &serde_json::Error, repeated: Option<String>) -> FaultText {
 
 /// Builds a value and remembers the repeated member, which `serde_json`'s error cannot carry.
 #[derive(Clone, Copy)]
-struct Json<'a> {
-    repeated: &'a RefCell<Option<String>>,
+struct Reader<'r> {
+    repeated: &'r RefCell<Option<String>>,
 }
 
-impl<'de> DeserializeSeed<'de> for Json<'_> {
-    type Value = Value;
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Json<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Json<'_> {
-    type Value = Value;
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Json<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
     }
 
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("no finite number"))
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Json<'de>, E> {
+        Number::from_f64(value).map(Json::Number).ok_or_else(|| E::custom("no finite number"))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Borrowed(value)))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
+    fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
+        Ok(Json::Text(Cow::Owned(value.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
-        Ok(Value::Array(list))
+        Ok(Json::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
+        let mut object = Members::new();
+        while let Some(Name(name)) = members.next_key::<Name<'de>>()? {
             if name == NUMBER_MEMBER && object.is_empty() {
                 return members.next_value::<WrittenNumber>().map(|number| number.0);
             }
-            if object.contains_key(&name) {
-                self.repeated.replace(Some(name));
-                return Err(de::Error::custom("a repeated member"));
-            }
-            let value = members.next_value_seed(self)?;
-            object.insert(name, value);
+            match object.entry(name) {
+                Entry::Vacant(place) => place.insert(members.next_value_seed(self)?),
+                Entry::Occupied(first) => {
+                    self.repeated.replace(Some(first.key().to_string()));
+                    return Err(de::Error::custom("a repeated member"));
+                }
+            };
         }
-        Ok(Value::Object(object))
+        Ok(Json::Object(object))
     }
 }
 
-/// A number that comes as the text it was written with.
-struct WrittenNumber(Value);
+/// The name of a member.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for WrittenNumber {
+/// A number that comes as the text it was written with.
+struct WrittenNumber<'a>(Json<'a>);
+
+impl<'de> Deserialize<'de> for WrittenNumber<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(|number| Self(Value::Number(number))).map_err(de::Error::custom)
+        text.parse().map(|number| Self(Json::Number(number))).map_err(de::Error::custom)
     }
 }
 

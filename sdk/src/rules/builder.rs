@@ -152,7 +152,7 @@ impl OrderBuilder {
         }
         let context =
             OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
-        check_order(&body.into(), &context)
+        check_order(&Value::from(body), &context)
     }
 
     fn with(mut self, name: &str, part: impl Serialize) -> Self {

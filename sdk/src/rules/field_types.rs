@@ -80,6 +80,9 @@ impl Text {
         if given.len() > self.max_chars && given.chars().count() > self.max_chars {
             return Err(faults::too_long(self.max_chars));
         }
+        if text::is_plain(given) {
+            return Ok(given);
+        }
         if self.form == Form::Name && given.chars().any(text::is_hidden) {
             return Err(faults::hidden_character());
         }

@@ -1,13 +1,14 @@
 //! The fields of a request in the order of the spec's tables: finds unknown fields, and sorts faults.
 
-use serde_json::{Map, Value};
-
 use super::{
     path::{self, Path},
     texts::warnings,
     validation::Report,
 };
-use crate::model::WarningCode;
+use crate::model::{
+    WarningCode,
+    json::{Json, Members},
+};
 
 /// The known members of an object.
 pub(crate) struct Fields(pub(crate) &'static [(&'static str, Kind)]);
@@ -64,7 +65,7 @@ const MIN_SIMILARITY: f64 = 0.85;
 
 impl Fields {
     /// Warns of every unknown member of the body.
-    pub(crate) fn warn_unknown(&self, body: &Map<String, Value>, report: &mut Report) {
+    pub(crate) fn warn_unknown(&self, body: &Members<'_>, report: &mut Report) {
         let mut unknown = Unknown::default();
         self.collect(body, &Path::BODY, &mut unknown);
         unknown.listed.sort_unstable();
@@ -106,7 +107,7 @@ impl Fields {
         self.0.get(index).map(|(_, kind)| (index, kind))
     }
 
-    fn collect(&self, members: &Map<String, Value>, path: &Path<'_>, unknown: &mut Unknown) {
+    fn collect(&self, members: &Members<'_>, path: &Path<'_>, unknown: &mut Unknown) {
         for (name, value) in members {
             let here = path.member(name);
             match self.position(name) {
@@ -121,17 +122,17 @@ impl Fields {
         }
     }
 
-    fn collect_nested(&self, value: &Value, path: &Path<'_>, unknown: &mut Unknown) {
+    fn collect_nested(&self, value: &Json<'_>, path: &Path<'_>, unknown: &mut Unknown) {
         match value {
-            Value::Object(members) => self.collect(members, path, unknown),
-            Value::Array(items) => {
+            Json::Object(members) => self.collect(members, path, unknown),
+            Json::List(items) => {
                 for (i, item) in items.iter().enumerate() {
-                    if let Value::Object(members) = item {
+                    if let Json::Object(members) = item {
                         self.collect(members, &path.item(i), unknown);
                     }
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => {}
         }
     }
 

@@ -3,15 +3,16 @@
 
 use std::cell::RefCell;
 
-use serde_json::{Map, Value};
-
 use super::{
     field_types::{Text, is_blank},
     reader::{AlreadyReported, Object},
     texts::{FaultText, faults},
     validation::Report,
 };
-use crate::model::{FieldFault, IdempotencyKey};
+use crate::model::{
+    FieldFault, IdempotencyKey,
+    json::{Body, Members},
+};
 
 /// The idempotency key of a request, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +39,9 @@ pub(crate) const FIELD: &str = "idempotencyKey";
 /// assert_eq!(read_key(&body, None), read_key(&json!({}), Some("order-0001")));
 /// assert!(matches!(read_key(&body, Some("order-0002")), KeyReading::Faulty(_)));
 /// ```
-pub fn read_key(body: &Value, header: Option<&str>) -> KeyReading {
-    let (report, no_members) = (RefCell::<Report>::default(), Map::new());
+pub fn read_key<'a>(body: impl Into<Body<'a>>, header: Option<&str>) -> KeyReading {
+    let (body, no_members) = (body.into(), Members::new());
+    let report = RefCell::<Report>::default();
     let request = Object::from_members(body.as_object().unwrap_or(&no_members), &report);
     let key = optional(&request, header);
     match (key, report.take().faults.pop()) {

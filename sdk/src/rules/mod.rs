@@ -51,6 +51,8 @@ mod validation;
 mod tests;
 
 pub use body::parse_body;
+#[doc(hidden)]
+pub use body::parse_json;
 pub use builder::OrderBuilder;
 pub use destinations::Destinations;
 pub use idempotency_key::{KeyReading, read_key};

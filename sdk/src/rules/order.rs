@@ -1,7 +1,5 @@
 //! The validator of orders (spec: Order request), shared by the server, the client before it sends, and the CLI.
 
-use serde_json::Value;
-
 use super::{
     Accepted, Destinations, Rejected,
     field_types::Text,
@@ -14,7 +12,7 @@ use super::{
     receiver, sender,
     texts::{FaultText, faults},
 };
-use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber};
+use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber, json::Body};
 
 const FIELDS: Fields = Fields(&[
     (idempotency_key::FIELD, Leaf),
@@ -72,8 +70,8 @@ impl<'a> OrderContext<'a> {
 /// let fields: Vec<_> = rejected.faults.iter().map(|fault| fault.field.as_str()).collect();
 /// assert_eq!(fields[..2], ["sender.fullName", "sender.phone"]);
 /// ```
-pub fn check_order(
-    body: &Value,
+pub fn check_order<'a>(
+    body: impl Into<Body<'a>>,
     context: &OrderContext<'_>,
 ) -> Result<Accepted<OrderRequest>, Rejected> {
     validate(body, &FIELDS, |order| {

@@ -8,7 +8,6 @@
 use std::cell::RefCell;
 
 use rust_decimal::{Decimal, prelude::ToPrimitive};
-use serde_json::{Map, Value};
 
 use super::{
     Accepted, Rejected,
@@ -19,16 +18,19 @@ use super::{
     texts::{FaultText, WarningText, faults, warnings},
     validation::Report,
 };
-use crate::model::decimal;
+use crate::model::{
+    decimal,
+    json::{Body, Json, Members},
+};
 
 /// Reads a body; the faults and warnings are returned in the order of `fields`.
-pub(crate) fn validate<T>(
-    body: &Value,
+pub(crate) fn validate<'a, T>(
+    body: impl Into<Body<'a>>,
     fields: &Fields,
     read: impl FnOnce(&Object<'_>) -> Option<T>,
 ) -> Result<Accepted<T>, Rejected> {
-    let report = RefCell::default();
-    let value = Object::from_body(body, &report).and_then(|object| read(&object));
+    let (body, report) = (body.into(), RefCell::default());
+    let value = Object::from_body(&body, &report).and_then(|object| read(&object));
     let mut report = report.into_inner();
     fields.sort(&mut report);
     let Report { faults, warnings } = report;
@@ -150,14 +152,14 @@ impl<'a, T> FieldValue<'a, T> {
 /// A JSON object that is being read.
 #[derive(Clone, Copy)]
 pub(crate) struct Object<'a> {
-    members: &'a Map<String, Value>,
+    members: &'a Members<'a>,
     path: Path<'a>,
     report: &'a RefCell<Report>,
 }
 
 impl<'a> Object<'a> {
     /// The body of a request, which must be an object.
-    pub(crate) fn from_body(body: &'a Value, report: &'a RefCell<Report>) -> Option<Self> {
+    pub(crate) fn from_body(body: &'a Json<'_>, report: &'a RefCell<Report>) -> Option<Self> {
         if let Some(members) = body.as_object() {
             return Some(Self::from_members(members, report));
         }
@@ -166,10 +168,7 @@ impl<'a> Object<'a> {
     }
 
     /// The body's members.
-    pub(crate) fn from_members(
-        members: &'a Map<String, Value>,
-        report: &'a RefCell<Report>,
-    ) -> Self {
+    pub(crate) fn from_members(members: &'a Members<'a>, report: &'a RefCell<Report>) -> Self {
         Self { members, path: Path::BODY, report }
     }
 
@@ -179,7 +178,7 @@ impl<'a> Object<'a> {
     }
 
     /// The members as received.
-    pub(crate) fn members(&self) -> &'a Map<String, Value> {
+    pub(crate) fn members(&self) -> &'a Members<'a> {
         self.members
     }
 
@@ -212,7 +211,7 @@ impl<'a> Object<'a> {
     ) -> FieldValue<'a, &'a str> {
         let field = self.field(name);
         match self.members.get(spelling) {
-            None | Some(Value::Null) => FieldValue { field, state: FieldState::Absent },
+            None | Some(Json::Null) => FieldValue { field, state: FieldState::Absent },
             Some(value) => read_text(field, value, text),
         }
     }
@@ -261,7 +260,7 @@ impl<'a> Object<'a> {
     pub(crate) fn list(&'a self, name: &'a str, max: usize) -> FieldValue<'a, List<'a>> {
         let (path, report) = (self.path.member(name), self.report);
         self.any(name).and_then(|value| {
-            let items = value.as_array().ok_or_else(faults::not_list)?;
+            let items = value.as_list().ok_or_else(faults::not_list)?;
             if items.len() > max {
                 return Err(faults::too_many(max));
             }
@@ -269,9 +268,9 @@ impl<'a> Object<'a> {
         })
     }
 
-    fn any(&'a self, name: &'a str) -> FieldValue<'a, &'a Value> {
+    fn any(&'a self, name: &'a str) -> FieldValue<'a, &'a Json<'a>> {
         let state = match self.members.get(name) {
-            None | Some(Value::Null) => FieldState::Absent,
+            None | Some(Json::Null) => FieldState::Absent,
             Some(value) => FieldState::Valid(value),
         };
         FieldValue { field: self.field(name), state }
@@ -281,7 +280,7 @@ impl<'a> Object<'a> {
 /// A JSON array that is being read.
 #[derive(Clone, Copy)]
 pub(crate) struct List<'a> {
-    items: &'a [Value],
+    items: &'a [Json<'a>],
     path: Path<'a>,
     report: &'a RefCell<Report>,
 }
@@ -312,21 +311,33 @@ impl<'a> List<'a> {
     }
 }
 
-fn read_text<'a>(field: FieldRef<'a>, value: &'a Value, text: Text) -> FieldValue<'a, &'a str> {
-    let Value::String(given) = value else {
-        field.fault(if value.is_number() { faults::number_for_text() } else { faults::not_text() });
+fn read_text<'a>(field: FieldRef<'a>, value: &'a Json<'_>, text: Text) -> FieldValue<'a, &'a str> {
+    let Json::Text(given) = value else {
+        field.fault(if value.as_number().is_some() {
+            faults::number_for_text()
+        } else {
+            faults::not_text()
+        });
         return FieldValue { field, state: FieldState::Invalid };
     };
     if field_types::is_blank(given) {
         return FieldValue { field, state: FieldState::Absent };
     }
-    let value = FieldValue { field, state: FieldState::Valid(given.as_str()) }
-        .and_then(|given| text.read(given));
-    if text.is_on_label() && value.value().is_some_and(|given| !text::is_all_printable(given)) {
-        value.warn(warnings::not_printable());
-    }
-    if text.is_person() && value.value().is_some_and(|given| given.contains(text::is_hidden)) {
-        value.warn(warnings::hidden_character());
+    let value =
+        FieldValue { field, state: FieldState::Valid(&**given) }.and_then(|given| text.read(given));
+    if let Some(given) = value.value()
+        && !text::is_plain(given)
+    {
+        warn_of_characters(&value, given, text);
     }
     value
+}
+
+fn warn_of_characters(value: &FieldValue<'_, &str>, given: &str, text: Text) {
+    if text.is_on_label() && !text::is_all_printable(given) {
+        value.warn(warnings::not_printable());
+    }
+    if text.is_person() && given.contains(text::is_hidden) {
+        value.warn(warnings::hidden_character());
+    }
 }

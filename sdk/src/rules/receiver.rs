@@ -1,7 +1,5 @@
 //! The receiver of an order (spec: Receiver); the rules of single countries are in `countries`.
 
-use serde_json::Value;
-
 use super::{
     Destinations, contact,
     countries::{self, ReceiverFields},
@@ -14,7 +12,10 @@ use super::{
     reader::{FieldValue, Object},
     texts::{FaultText, faults, warnings},
 };
-use crate::model::{CountryCode, IdType, Receiver, ReceiverAddress};
+use crate::model::{
+    CountryCode, IdType, Receiver, ReceiverAddress,
+    json::{Body, Json},
+};
 
 pub(crate) const FIELDS: Fields = Fields(&[
     ("fullName", Leaf),
@@ -48,8 +49,9 @@ pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 /// let body = serde_json::json!({"receiver": {"address": {"country": "EC", "city": 7}}});
 /// assert_eq!(destination(&body), Some(CountryCode::EC));
 /// ```
-pub fn destination(body: &Value) -> Option<CountryCode> {
-    let code = body.get("receiver")?.get("address")?.get("country")?.as_str()?;
+pub fn destination<'a>(body: impl Into<Body<'a>>) -> Option<CountryCode> {
+    let body = body.into();
+    let code = body.member("receiver")?.member("address")?.member("country")?.as_text()?;
     CountryCode::parse(code).ok()
 }
 
@@ -101,8 +103,8 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
 /// field is not part of the API.
 fn read_state<'a>(address: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let members = address.members();
-    let in_mexico = members.get("country").and_then(Value::as_str) == Some("MX");
-    if !in_mexico && members.get("state").is_some_and(|state| !state.is_null()) {
+    let in_mexico = members.get("country").and_then(Json::as_text) == Some("MX");
+    if !in_mexico && members.get("state").is_some_and(|state| !matches!(state, Json::Null)) {
         address.field("state").warn(warnings::unknown_field("state", Some("province")));
     }
     if in_mexico {

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use chrono::NaiveDate;
-use serde_json::Value;
 
 use super::{
     Rejected,
@@ -16,7 +15,9 @@ use super::{
     reader::{Object, validate},
     texts::{FaultText, faults},
 };
-use crate::model::{Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest};
+use crate::model::{
+    Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest, json::Body,
+};
 
 const NUMBERS: &str = "trackingNumbers";
 /// The most numbers of a void and of a tracking batch (docs/api.md; the spec has no limit).
@@ -50,7 +51,10 @@ const MANIFEST: Fields = Fields(&[
 /// let rejected = check_void(&body, Some("void-2026-01-10")).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "trackingNumbers[1]"); // the same number twice
 /// ```
-pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rejected> {
+pub fn check_void<'a>(
+    body: impl Into<Body<'a>>,
+    header: Option<&str>,
+) -> Result<VoidRequest, Rejected> {
     let checked = validate(body, &VOID, |void| {
         let idempotency_key = idempotency_key::required(void, header);
         let tracking_numbers = unique_numbers(void, MAX_TRACKING_NUMBERS);
@@ -74,7 +78,10 @@ pub fn check_void(body: &Value, header: Option<&str>) -> Result<VoidRequest, Rej
 /// let rejected = check_manifest(&body, None).unwrap_err();
 /// assert_eq!(rejected.faults[0].field, "awbNumber"); // its last digit is wrong
 /// ```
-pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequest, Rejected> {
+pub fn check_manifest<'a>(
+    body: impl Into<Body<'a>>,
+    header: Option<&str>,
+) -> Result<ManifestRequest, Rejected> {
     let checked = validate(body, &MANIFEST, |manifest| {
         let idempotency_key = idempotency_key::optional(manifest, header);
         let awb_number = manifest.text("awbNumber", Text::CODE).and_then(awb).required();
@@ -107,7 +114,10 @@ pub fn check_manifest(body: &Value, header: Option<&str>) -> Result<ManifestRequ
 /// assert_eq!(check_reprint(&body, None)?.reason.as_deref(), Some("Label torn"));
 /// # Ok::<(), parcelo::rules::Rejected>(())
 /// ```
-pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintRequest, Rejected> {
+pub fn check_reprint<'a>(
+    body: impl Into<Body<'a>>,
+    header: Option<&str>,
+) -> Result<ReprintRequest, Rejected> {
     let checked = validate(body, &REPRINT, |reprint| {
         let idempotency_key = idempotency_key::required(reprint, header);
         let reason = reprint.text("reason", Text::NOTE).optional().map(str::to_owned);
@@ -124,7 +134,7 @@ pub fn check_reprint(body: &Value, header: Option<&str>) -> Result<ReprintReques
 /// let rejected = check_batch(&serde_json::json!({"trackingNumbers": []})).unwrap_err();
 /// assert_eq!(rejected.to_string(), "the request breaks the rules: trackingNumbers TOO_SHORT");
 /// ```
-pub fn check_batch(body: &Value) -> Result<BatchTrackingRequest, Rejected> {
+pub fn check_batch<'a>(body: impl Into<Body<'a>>) -> Result<BatchTrackingRequest, Rejected> {
     let checked = validate(body, &BATCH, |batch| {
         let tracking_numbers = numbers(batch, MAX_TRACKING_NUMBERS);
         let include_history = batch.boolean("includeHistory").optional().unwrap_or_default();

@@ -130,6 +130,12 @@ const USED_BY_SCRIPTS: &[(Ranges, Ranges)] = &[
     ]),
 ];
 
+/// True for a text of visible ASCII and blanks, as most are: it is printable and hides nothing, so that no other check of
+/// its characters is needed.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 /// True if the label can print every character of a text, once combining accents are joined to their letters.
 pub(crate) fn is_all_printable(text: &str) -> bool {
     let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
@@ -170,6 +176,13 @@ mod tests {
             assert!(is_invisible(c), "{c:?}");
         }
         assert!(!is_invisible('a') && !is_invisible('王') && !is_invisible('\u{202F}'));
+    }
+
+    #[test]
+    fn a_plain_text_is_printable_and_hides_nothing() {
+        let plain = |c: &char| is_plain(&c.to_string());
+        assert_eq!(('\0'..'\u{3000}').filter(plain).count(), 95);
+        assert!(('\0'..'\u{3000}').filter(plain).all(|c| is_printable(c) && !is_hidden(c)));
     }
 
     #[test]

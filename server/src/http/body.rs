@@ -7,7 +7,7 @@ use axum::{
 };
 use parcelo::{
     ErrorCode, Language,
-    model::{FaultCode, FieldFault, header as names},
+    model::{FaultCode, FieldFault, header as names, json::Json},
     rules,
 };
 use serde_json::{Value, json};
@@ -18,11 +18,7 @@ use crate::domain::Refusal;
 
 /// The JSON object in a request's body.
 pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
-    let (parts, body) = request.into_parts();
-    let bytes = read_body(body, MAX_BODY_BYTES).await?;
-    if !is_json(&parts.headers) {
-        return Err(ErrorCode::UnsupportedMediaType.into());
-    }
+    let bytes = json_bytes(request).await?;
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
@@ -33,6 +29,18 @@ pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> 
         return Ok(json!({}));
     }
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
+}
+
+/// The body of a request that says that it is JSON.
+pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = read_body(body, MAX_BODY_BYTES).await?;
+    if is_json(&parts.headers) { Ok(bytes) } else { Err(ErrorCode::UnsupportedMediaType.into()) }
+}
+
+/// The JSON object in such a body; its texts borrow from it.
+pub(super) fn borrowed_object(bytes: &[u8]) -> Result<Json<'_>, Refusal> {
+    rules::parse_json(bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 impl From<BodyError> for Refusal {

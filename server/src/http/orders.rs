@@ -14,7 +14,8 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Answer, Refused> {
     let key = body::idempotency_key(request.headers());
-    let order = body::json_object(request).await?;
+    let body = body::json_bytes(request).await?;
+    let order = body::borrowed_object(&body)?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
 }
 

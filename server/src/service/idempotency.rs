@@ -3,7 +3,7 @@
 
 use parcelo::{
     Operation,
-    model::{Fingerprint, fingerprint},
+    model::{Fingerprint, fingerprint, json::Body},
     rules,
     rules::KeyReading,
 };
@@ -59,15 +59,16 @@ pub(super) enum Written {
 
 impl Service {
     /// Looks a request's key up. Whether it needs one, and what is wrong with it, the rules say later.
-    pub(super) async fn check_replay(
+    pub(super) async fn check_replay<'a>(
         &self,
         caller: &Caller,
         operation: Operation,
-        (body, header_key): (&Value, Option<&str>),
+        (body, header_key): (impl Into<Body<'a>>, Option<&str>),
         subject: &str,
     ) -> Result<ReplayCheck, Refusal> {
-        let fingerprint = fingerprint(body, subject);
-        let KeyReading::Key(key) = rules::read_key(body, header_key) else {
+        let body = body.into();
+        let fingerprint = fingerprint(&*body, subject);
+        let KeyReading::Key(key) = rules::read_key(&*body, header_key) else {
             return Ok(ReplayCheck::New(None, fingerprint));
         };
         let key = RecordKey::new(caller.key.row, operation, &key);

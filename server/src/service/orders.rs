@@ -3,11 +3,10 @@
 
 use parcelo::{
     ErrorCode, Operation, OrderRequest,
-    model::Fingerprint,
+    model::{Fingerprint, json::Body, json::Json},
     rules,
     rules::{Accepted, OrderContext},
 };
-use serde_json::Value;
 
 use super::{
     Answer, Caller, Keyed, Service,
@@ -26,23 +25,23 @@ const MAX_DRAWS: u32 = 3;
 
 impl Service {
     /// Creates the order that a request's body describes. It takes no [`Keyed`]: its answer holds no request id.
-    pub async fn create_order(
+    pub async fn create_order<'a>(
         &self,
         caller: &Caller,
-        body: &Value,
+        body: impl Into<Body<'a>>,
         header_key: Option<&str>,
     ) -> Result<Answer, Refusal> {
-        let now = self.now();
+        let (body, now) = (body.into(), self.now());
         let operation = Operation::CreateOrder;
-        let checked = self.check_replay(caller, operation, (body, header_key), "").await?;
+        let checked = self.check_replay(caller, operation, (&*body, header_key), "").await?;
         let (key, fingerprint) = match checked {
             ReplayCheck::Answered(answer) => return Ok(answer),
             ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
-        self.check_country(caller, body)?;
+        self.check_country(caller, &body)?;
         for _ in 0..MAX_DRAWS {
             // Read again for each draw: a second one is so rare that a copy for it would cost more.
-            let accepted = self.check_order(caller, body, header_key)?;
+            let accepted = self.check_order(caller, &body, header_key)?;
             // The rules let no order pass without a sound key.
             let idempotency = (key.ok_or(ErrorCode::InternalError)?, fingerprint);
             if let Some(answer) = self.commit_order(caller, accepted, idempotency, now).await? {
@@ -84,7 +83,7 @@ impl Service {
     }
 
     /// A supported destination that the key may not use is refused whatever else is wrong.
-    fn check_country(&self, caller: &Caller, body: &Value) -> Result<(), Refusal> {
+    fn check_country(&self, caller: &Caller, body: &Json<'_>) -> Result<(), Refusal> {
         let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
         match rules::destination(body) {
             Some(country)
@@ -99,7 +98,7 @@ impl Service {
     fn check_order(
         &self,
         caller: &Caller,
-        body: &Value,
+        body: &Json<'_>,
         header_key: Option<&str>,
     ) -> Result<Accepted<OrderRequest>, Refusal> {
         let context = OrderContext::new(&self.settings.destinations)
