@@ -52,10 +52,13 @@ async fn measure(parcels: u32) {
     let database = folder.path().join("parcelo.db");
     let [live, test] = ["production", "sandbox"].map(|environment| new_key(&database, environment));
     let server = start(&database, folder.path());
-    let [production, sandbox] =
-        ["production", "sandbox"].map(|name| server.1[name].as_str().unwrap().to_owned());
-    create(&reqwest::Client::new(), &sandbox, &test, "template").await;
+    let address = |server: &Server, name: &str| server.1[name].as_str().unwrap().to_owned();
+    create(&reqwest::Client::new(), &address(&server, "sandbox"), &test, "template").await;
+    // A server draws the rows of its parcels from memory: no one may add others beside it.
+    drop(server);
     multiply(&database, parcels);
+    let server = start(&database, folder.path());
+    let [production, sandbox] = ["production", "sandbox"].map(|name| address(&server, name));
 
     let stop = Arc::new(AtomicBool::new(false));
     let load = tokio::spawn(load((production, live), Arc::clone(&stop)));
@@ -132,6 +135,7 @@ fn start(database: &Path, folder: &Path) -> Server {
     for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
         command.args([listener, "127.0.0.1:0"]);
     }
+    let _old = std::fs::remove_file(&ready);
     let child = command.env("PARCELO_LOG", "warn").stdout(Stdio::null()).spawn().unwrap();
     while !ready.exists() {
         std::thread::yield_now();

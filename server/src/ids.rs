@@ -8,7 +8,8 @@ use ulid::Ulid;
 
 use crate::clock::Millis;
 
-const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Crockford's alphabet of base 32.
+pub(crate) const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Bytes drawn at a time: a call of the operating system for each id would dominate its cost.
 const BUFFER_BYTES: usize = 4096;
 
@@ -67,6 +68,7 @@ impl Ids {
     }
 
     /// 13 random Crockford base32 characters: 65 bits.
+    #[cfg(any(test, feature = "server"))]
     pub fn random_suffix(&self) -> String {
         self.array::<13>().iter().map(|byte| letter(CROCKFORD, *byte)).collect()
     }

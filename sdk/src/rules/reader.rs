@@ -325,9 +325,10 @@ fn read_text<'a>(field: FieldRef<'a>, value: &'a Json<'_>, text: Text) -> FieldV
     }
     let value =
         FieldValue { field, state: FieldState::Valid(&**given) }.and_then(|given| text.read(given));
-    match value.value() {
-        Some(given) if !text::is_plain(given) => warn_of_characters(&value, given, text),
-        Some(_) | None => {}
+    if let Some(given) = value.value()
+        && !text::is_plain(given)
+    {
+        warn_of_characters(&value, given, text);
     }
     value
 }

@@ -1,4 +1,4 @@
-//! The table of bounds: read, compared with, and written anew on demand.
+//! The table of bounds: read, compared with, and written again on demand.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs};
 

@@ -92,7 +92,7 @@ fn counted(work: Work, times: usize, within: Option<&str>, database: &Path) -> f
     command.args(within.map(|function| format!("--toggle-collect={function}")));
     command.arg(std::env::current_exe().unwrap()).arg(COUNT);
     command.args([work.to_string(), times.to_string()]).arg(copy).stdout(Stdio::null());
-    let output = command.output().expect("valgrind counts instructions: install it");
+    let output = command.output().unwrap_or_else(|error| panic!("valgrind is to count: {error}"));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     let count = text.lines().find_map(|line| line.split_once("refs:")).unwrap().1;

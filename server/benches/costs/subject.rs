@@ -1,6 +1,7 @@
 //! The server that is counted: one thread, a clock that stands still, ids from a seed; and who asks it.
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -36,7 +37,7 @@ use tower::ServiceExt as _;
 const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 const CREATE: &str = "/api/v1/orders/create";
 const SECRET: [u8; 32] = [1; 32];
-/// The first parcels are from then on, one a second.
+/// The first parcels are from then on, one a millisecond.
 const BEGIN: i64 = 1_790_000_000_000;
 /// When the counted work is done: their keys still live.
 const NOW: i64 = BEGIN + 20 * 3_600_000;
@@ -65,10 +66,10 @@ pub(crate) fn prepare(database: &Path, parcels: usize) {
     let every = (parcels / KNOWN).max(1);
     let mut known = format!("{}\n", subject.key);
     for first in (0..parcels).step_by(FILLED_TOGETHER) {
-        subject.clock.set(Millis(BEGIN + first as i64));
+        subject.clock.set(Millis(BEGIN + i64::try_from(first).unwrap()));
         let orders = subject.create_together(FILLED_TOGETHER.min(parcels - first));
         for (key, number) in orders.iter().skip(first % every).step_by(every) {
-            known += &format!("{key} {number}\n");
+            writeln!(known, "{key} {number}").unwrap();
         }
     }
     fs::write(known_of(database), known).unwrap();

@@ -54,6 +54,11 @@ impl Ask {
     pub(crate) const READS: [Self; 5] =
         [Self::Repeat, Self::Tracking, Self::List, Self::FilteredList, Self::Label];
 
+    /// Whether so many connections of one tenant are answered: beyond 64 lists that wait, the server says 503.
+    pub(crate) const fn is_answered_over(self, connections: usize) -> bool {
+        !matches!(self, Self::List | Self::FilteredList) || connections <= 64
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "creates",

@@ -73,6 +73,8 @@ pub enum Op {
 /// `ORDERED` (sequence 1) and `LABEL_GENERATED` (sequence 2).
 #[derive(Debug, Clone)]
 pub struct NewParcel {
+    /// Its row, which no other parcel ever had.
+    pub row: ParcelRowId,
     /// The public id, without its prefix; the label's id is the same with another prefix.
     pub id: Ulid,
     /// Whose it is.

@@ -8,8 +8,8 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::{
-    Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Scenario, State, Tenant, delivery,
-    secrets::Secrets, site::Site, to_body,
+    Changes, IdempotencyRecord, NewParcel, NumberKey, Op, ParcelRowId, RecordKey, Scenario, State,
+    Tenant, delivery, secrets::Secrets, site::Site, to_body,
 };
 use crate::{clock::Millis, ids::parcel_id};
 
@@ -28,20 +28,22 @@ pub(crate) struct Creation<'a> {
     pub site: &'a Site,
     /// Signs the label link.
     pub secrets: &'a Secrets,
+    /// Makes its number, if it has none.
+    pub number_key: &'a NumberKey,
 }
 
-/// Decides what a creation changes, and the body of its answer.
+/// Decides what a creation changes, and the body of its answer. The parcel will be in `row`, which no other
+/// ever had.
 pub(crate) fn create(
     creation: Creation<'_>,
+    row: ParcelRowId,
     id: Ulid,
-    random_suffix: &str,
     now: Millis,
 ) -> (Vec<u8>, Changes) {
-    let Creation { tenant, order, warnings, idempotency, site, secrets } = creation;
-    let country = order.receiver.address.country;
+    let Creation { tenant, order, warnings, idempotency, site, secrets, number_key } = creation;
+    let place = (tenant.environment, order.receiver.address.country);
     let given = order.tracking_number.clone();
-    let number = given
-        .unwrap_or_else(|| generated_tracking_number(tenant.environment, country, random_suffix));
+    let number = given.unwrap_or_else(|| number_key.generate(place, row, id));
     let label_url = site.label_url(secrets, &number, id);
     let parcel = Parcel::new(parcel_id(id), number.clone(), label_url)
         .with_status(State::LabelGenerated.into())
@@ -54,16 +56,15 @@ pub(crate) fn create(
         first_seen: now,
         body: body.clone(),
     };
-    let parcel = new_parcel(tenant, order, number, id, now);
+    let parcel = new_parcel((tenant, order), number, (row, id), now);
     let ops = vec![Op::InsertParcel(Box::new(parcel))];
     (body, Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops })
 }
 
 fn new_parcel(
-    tenant: Tenant,
-    order: OrderRequest,
+    (tenant, order): (Tenant, OrderRequest),
     number: TrackingNumber,
-    id: Ulid,
+    (row, id): (ParcelRowId, Ulid),
     now: Millis,
 ) -> NewParcel {
     let country = order.receiver.address.country;
@@ -74,6 +75,7 @@ fn new_parcel(
         Environment::Production => None,
     };
     NewParcel {
+        row,
         id,
         tenant,
         created_at: now,
@@ -89,43 +91,4 @@ fn new_parcel(
 
 fn place(city: &str, country: CountryCode) -> String {
     format!("{city}, {country}")
-}
-
-/// A number of our own: the sandbox's start with `SB`, and production's never do.
-fn generated_tracking_number(
-    environment: Environment,
-    country: CountryCode,
-    random_suffix: &str,
-) -> TrackingNumber {
-    let prefix = match (environment, country.as_str()) {
-        (Environment::Sandbox, code) => format!("SB{code}"),
-        // SB is the code of the Solomon Islands; XS is one that ISO 3166 leaves to its users, so no country has it.
-        (Environment::Production, "SB") => "XS".to_owned(),
-        (Environment::Production, code) => code.to_owned(),
-    };
-    #[expect(clippy::expect_used, reason = "2-4 letters and 13 of base32 are 15-17 characters")]
-    TrackingNumber::parse(&format!("{prefix}{random_suffix}"))
-        .expect("a generated number is well formed")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn generated_numbers_start_with_what_their_environment_allows() {
-        let table = [
-            (Environment::Production, "EC", "EC0123456789ABC"),
-            (Environment::Production, "SB", "XS0123456789ABC"),
-            (Environment::Sandbox, "EC", "SBEC0123456789ABC"),
-            (Environment::Sandbox, "SB", "SBSB0123456789ABC"),
-        ];
-        for (environment, country, number) in table {
-            let country = CountryCode::parse(country).unwrap();
-            assert_eq!(
-                generated_tracking_number(environment, country, "0123456789ABC").as_str(),
-                number
-            );
-        }
-    }
 }

@@ -15,6 +15,7 @@ pub(crate) mod create;
 pub(crate) mod credential_views;
 pub(crate) mod credentials;
 pub(crate) mod delivery;
+mod ff1;
 pub(crate) mod history;
 pub(crate) mod idempotency;
 pub(crate) mod labels;
@@ -33,6 +34,7 @@ pub(crate) mod session;
 pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod tenant;
+pub(crate) mod tracking_numbers;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
@@ -52,6 +54,7 @@ pub(crate) use secrets::Secrets;
 pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
+pub(crate) use tracking_numbers::NumberKey;
 
 /// An answer's body on the wire.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {

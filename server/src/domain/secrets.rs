@@ -82,6 +82,12 @@ impl Secrets {
     }
 }
 
+/// The key of generated tracking numbers that a database begins with; the database keeps it beside the secret, so that
+/// a new secret leaves every number where it is.
+pub(crate) fn fresh_number_key(secret: &[u8; 32]) -> [u8; 32] {
+    mac(&keyed(secret), &[b"tracking numbers"])
+}
+
 fn keyed(key: &[u8; 32]) -> Keyed {
     // A key shorter than the hash's block is filled up with zeros: the definition of HMAC.
     let mut block = [0; 64];

@@ -192,9 +192,11 @@ mod tests {
             idempotency: (record, fingerprint(&json!({}), "")),
             site: &settings.sandbox,
             secrets: &settings.secrets,
+            number_key: server.service.store().number_key(),
         };
+        let row = server.service.store().next_parcel_row().await;
         let now = server.clock.now();
-        let (_, mut changes) = create::create(decision, server.ids.ulid(now), "", now);
+        let (_, mut changes) = create::create(decision, row, server.ids.ulid(now), now);
         changes.idempotency_record = None;
         server.service.store().commit(changes).await;
     }

@@ -182,6 +182,7 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
         CommitOutcome::Busy
         | CommitOutcome::Full
         | CommitOutcome::VersionConflict
+        | CommitOutcome::StaleRow
         | CommitOutcome::DuplicateAwb => Refusal::unavailable(),
         CommitOutcome::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
         CommitOutcome::Committed

@@ -19,8 +19,8 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// How often a generated tracking number may turn out to be taken before the service gives up;
-/// with 65 random bits once is already a sign that the randomness is broken.
+/// How often an order is decided again with another row: after a reset that began meanwhile, or for a generated
+/// number that another order was given, which no one can do on purpose.
 const MAX_DRAWS: u32 = 3;
 
 impl Service {
@@ -107,7 +107,7 @@ impl Service {
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 
-    /// Commits an order once; none when the tracking number that was drawn for it is taken.
+    /// Commits an order once; none when the row or the tracking number that was drawn for it is not to be had.
     async fn commit_order(
         &self,
         caller: &Caller,
@@ -119,15 +119,19 @@ impl Service {
         let (tenant, is_given) = (caller.tenant(), order.tracking_number.is_some());
         let site = self.site(tenant.environment);
         let secrets = self.secrets();
-        let creation = Creation { tenant, order, warnings, idempotency, site: &site, secrets };
-        let (id, tail) = (self.ids.ulid(now), self.ids.random_suffix());
-        let (body, changes) = create::create(creation, id, &tail, now);
+        let number_key = self.store.number_key();
+        let creation =
+            Creation { tenant, order, warnings, idempotency, site: &site, secrets, number_key };
+        // Not before all is checked: rows that are committed in their order fill the table's pages.
+        let (row, id) = (self.store.next_parcel_row().await, self.ids.ulid(now));
+        let (body, changes) = create::create(creation, row, id, now);
         match self.store.commit(changes).await {
             CommitOutcome::Committed => Ok(Some(Answer::Created(body))),
             CommitOutcome::IdempotencyTaken(record) => {
                 on_conflict(record, &idempotency.1, now).map(Some)
             }
             CommitOutcome::DuplicateTracking if !is_given => Ok(None),
+            CommitOutcome::StaleRow => Ok(None),
             CommitOutcome::Busy => Err(Refusal::in_progress()),
             outcome => Err(refusal_for_commit(&outcome)),
         }

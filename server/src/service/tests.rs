@@ -8,7 +8,7 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings};
+use super::{Answer, Caller, Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
@@ -19,7 +19,7 @@ use crate::{
         webhooks::Allowance,
     },
     ids::Ids,
-    store::{Store, StoreError},
+    store::{Store, StoreError, reset_ahead},
 };
 
 pub(super) fn settings() -> Settings {
@@ -84,8 +84,7 @@ fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
     assert!(matches!(service.admit_carrier(&one, Millis(1_000)), Admission::Granted(_)));
 }
 
-/// An order for `SB-SUCCESS-0001`, created at the clock's moment.
-async fn with_order(service: &Service) {
+async fn caller(service: &Service) -> Caller {
     let request = NewKeyRequest {
         account: "default".to_owned(),
         environment: Environment::Sandbox,
@@ -97,8 +96,33 @@ async fn with_order(service: &Service) {
     let issuer =
         CredentialIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
     let (key, _) = issuer.issue_api_key(request, service.now()).await.unwrap();
-    let caller = service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
+    service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap()
+}
+
+/// An order for `SB-SUCCESS-0001`, created at the clock's moment.
+async fn with_order(service: &Service) {
+    let caller = caller(service).await;
     service.create_order(&caller, &sample::order(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_order_that_a_reset_has_passed_is_decided_again_with_another_row() {
+    let mut order = sample::order();
+    for number in [Some("SB-SUCCESS-0001"), None] {
+        order["trackingNumber"] = json!(number);
+        for (rows, is_created) in [(2, true), (3, false)] {
+            let service = service(&Arc::new(ManualClock::at(Millis(1_767_600_000_000))));
+            let caller = caller(&service).await;
+            reset_ahead(&service.store, caller.tenant(), rows).await;
+            let answer = service.create_order(&caller, &order, None).await;
+            let refused = Err(ErrorCode::ServiceUnavailable);
+            let expected = if is_created { Ok(true) } else { refused };
+            let answer = answer.map(|answer| matches!(answer, Answer::Created(_)));
+            assert_eq!(answer.map_err(|refusal| refusal.code), expected, "{number:?}, {rows}");
+            let listed = service.store.creations().await.unwrap();
+            assert_eq!(listed.len(), usize::from(is_created));
+        }
+    }
 }
 
 #[tokio::test]

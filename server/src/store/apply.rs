@@ -5,26 +5,37 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    CommitOutcome, carriers, counts, erase, manifests, outbox, parcels, pending::Pending, records,
+    CommitOutcome, carriers, counts, erase,
+    living_keys::LivingKeys,
+    manifests, outbox,
+    parcels::{self, NumberLookup},
+    pending::Pending,
+    records,
 };
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, State, Step,
-        Version, idempotency::is_alive,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, NumberKey, Op, ParcelRowId,
+        State, Step, Version, idempotency::is_alive,
     },
 };
 
-/// Changes with their orders already written as JSON, so that the writer need not.
+/// Changes with what the writer need not do: their orders are written as JSON, their numbers decrypted.
 pub(super) struct Ready {
     pub(super) changes: Changes,
-    orders: Vec<String>,
+    orders: Vec<ReadyOrder>,
+}
+
+struct ReadyOrder {
+    json: String,
+    /// The row that the parcel's number carries.
+    carried: Option<ParcelRowId>,
 }
 
 impl Ready {
-    pub(super) fn new(changes: Changes) -> serde_json::Result<Self> {
+    pub(super) fn new(changes: Changes, number_key: &NumberKey) -> serde_json::Result<Self> {
         let orders = changes.ops.iter().filter_map(|op| match op {
-            Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
+            Op::InsertParcel(parcel) => Some(ReadyOrder::new(parcel, number_key)),
             Op::Move { .. }
             | Op::AddEvent { .. }
             | Op::RecordCarrierEvent(_)
@@ -38,23 +49,42 @@ impl Ready {
         Ok(Self { changes, orders })
     }
 
+    /// Whether an idempotency record is among them.
+    pub(super) const fn keeps_record(&self) -> bool {
+        self.changes.idempotency_record.is_some()
+    }
+
     /// How many orders are among them.
     pub(super) fn orders(&self) -> usize {
         self.orders.len()
     }
 }
 
+impl ReadyOrder {
+    fn new(parcel: &NewParcel, number_key: &NumberKey) -> serde_json::Result<Self> {
+        let carried = number_key.row_of(parcel.tenant.environment, &parcel.tracking_number);
+        Ok(Self { json: serde_json::to_string(&parcel.order)?, carried })
+    }
+}
+
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
 pub(super) fn apply(
     db: &Connection,
+    keys: &LivingKeys,
     ready: &Ready,
     pending: &mut Pending,
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
     let changes = &ready.changes;
-    if let Some(record) = &changes.idempotency_record
-        && let Some(taken) = living_record(db, record, changes.now)?
-    {
-        return Ok((CommitOutcome::IdempotencyTaken(taken), false));
+    let mut dead = None;
+    if let Some(record) = &changes.idempotency_record {
+        // Another process may have kept one since the last write.
+        keys.catch_up(db)?;
+        match records::find(db, keys, &record.key)? {
+            Some((_, found)) if is_alive(found.first_seen, changes.now) => {
+                return Ok((CommitOutcome::IdempotencyTaken(found), false));
+            }
+            found => dead = found.map(|(id, _)| id),
+        }
     }
     for (parcel, version) in &changes.expect {
         if version_of(db, *parcel)? != Some(*version) {
@@ -72,28 +102,22 @@ pub(super) fn apply(
     #[cfg(test)]
     super::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.idempotency_record {
-        keep_record(db, record)?;
+        keep_record((db, keys), record, dead)?;
     }
     Ok((CommitOutcome::Committed, enqueued))
 }
 
-/// The record that is alive under the key of a new one.
-fn living_record(
-    db: &Connection,
-    new: &IdempotencyRecord,
-    now: Millis,
-) -> rusqlite::Result<Option<IdempotencyRecord>> {
-    let found = records::find(db, &new.key)?;
-    Ok(found.filter(|found| is_alive(found.first_seen, now)))
-}
-
 /// Keeps the record, in the place of a dead one.
-fn keep_record(db: &Connection, record: &IdempotencyRecord) -> rusqlite::Result<()> {
-    if !records::insert(db, record)? {
-        records::delete(db, &record.key)?;
-        records::insert(db, record)?;
+fn keep_record(
+    (db, keys): (&Connection, &LivingKeys),
+    record: &IdempotencyRecord,
+    dead: Option<i64>,
+) -> rusqlite::Result<()> {
+    if let Some(id) = dead {
+        records::delete(db, id)?;
     }
-    Ok(())
+    records::insert(db, keys, record)?;
+    keys.write_chunks(db)
 }
 
 fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {
@@ -107,7 +131,7 @@ struct Application<'a> {
     pending: &'a mut Pending,
     now: Millis,
     /// Of the parcels that are still to be inserted.
-    orders: std::slice::Iter<'a, String>,
+    orders: std::slice::Iter<'a, ReadyOrder>,
     /// Whether an event was enqueued.
     enqueued: bool,
 }
@@ -117,9 +141,7 @@ impl Application<'_> {
     fn apply(&mut self, op: &Op) -> rusqlite::Result<Option<CommitOutcome>> {
         let db = self.db;
         let (done, refusal) = match op {
-            Op::InsertParcel(parcel) => {
-                (self.insert_parcel(parcel)?, CommitOutcome::DuplicateTracking)
-            }
+            Op::InsertParcel(parcel) => return self.insert_parcel(parcel),
             Op::Move { parcel, event } => {
                 (self.move_to(*parcel, event)?, CommitOutcome::VersionConflict)
             }
@@ -149,15 +171,26 @@ impl Application<'_> {
         Ok((!done).then_some(refusal))
     }
 
-    fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<bool> {
-        let order = self.orders.next().map_or("", String::as_str);
-        let Some(row) = insert_parcel(self.db, parcel, order)? else { return Ok(false) };
+    fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<Option<CommitOutcome>> {
+        let ready = self.orders.next();
+        let (order, carried) = ready.map_or(("", None), |one| (one.json.as_str(), one.carried));
+        let number = NumberLookup::new(parcel.tenant.environment, &parcel.tracking_number, carried);
+        // Given and generated numbers are one set, though only the former are in the index: each of either is asked
+        // for in both. It is decided here, where one write comes after the other.
+        if let Some(holder) = number.holder(self.db, parcel.row)?
+            && !erase::free_number(self.db, holder)?
+        {
+            return Ok(Some(CommitOutcome::DuplicateTracking));
+        }
+        if !add_parcel(self.db, parcel, (order, number.carries(parcel.row)))? {
+            return Ok(Some(CommitOutcome::StaleRow));
+        }
         self.pending.counts.created(parcel);
         if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
-            let parcel = (parcel, row);
+            let parcel = (parcel, parcel.row.0);
             self.enqueued |= outbox::enqueue_creation(self.db, subscription, parcel, self.now)?;
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
@@ -185,28 +218,24 @@ impl Application<'_> {
     }
 }
 
-/// Inserts the parcel and answers its row; none when its number is taken.
-fn insert_parcel(
+/// Inserts the parcel with its order, and says whether its number carries its row; false when the row is no longer
+/// its own. A reset hides all that the tenant has up to a row. One that began after this row was drawn would
+/// hide a parcel whose answer is still to come, and leave its key, its event and its count.
+fn add_parcel(
     db: &Connection,
     parcel: &NewParcel,
-    order: &str,
-) -> rusqlite::Result<Option<i64>> {
-    let add = || add_parcel(db, parcel, order);
-    let number = (parcel.tenant.environment, &parcel.tracking_number);
-    let is_inserted = add()? || (erase::free_number(db, number.0, number.1)? && add()?);
-    Ok(is_inserted.then(|| db.last_insert_rowid()))
-}
-
-fn add_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Result<bool> {
+    (order, carries_row): (&str, bool),
+) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
-         step_index, step_due, order_json) \
-         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM parcels), 0), highest) \
-         FROM deleted_parcels), 1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13) \
+         step_index, step_due, order_json, number_is_indexed, external_order_id) \
+         SELECT ?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, 1, 2, ?12, ?13, ?14, ?15, ?16 \
+         WHERE NOT EXISTS (SELECT 1 FROM resets WHERE tenant = ?2 AND parcel >= ?1) \
          ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
+        parcel.row.0,
         parcel.tenant.number(),
         parcels::environment(parcel.tenant.environment),
         parcel.tracking_number.as_str(),
@@ -220,6 +249,8 @@ fn add_parcel(db: &Connection, parcel: &NewParcel, order: &str) -> rusqlite::Res
         parcel.step.map(|step| step.index),
         parcel.step.map(|step| step.due.0),
         order,
+        !carries_row,
+        parcel.order.external_order_id,
     ])?;
     Ok(inserted == 1)
 }

@@ -8,7 +8,7 @@
 //! thread never sees such a moment. So the log's file stays at about the threshold.
 //!
 //! Who waits for what: the thread syncs the log (its commits have synced it already) and then the file, as large as
-//! it is, and nobody waits for it. The writer syncs both again for its rest, of which all else is on the disk by then.
+//! it is, and no commit waits for it. The writer syncs both again for its rest, of which all else is on the disk by then.
 //! `SQLite` syncs the file only when all of the log is moved, so the thread's sync is by our own descriptor.
 //!
 //! A read holds the log from the page on which it began. A log that cannot be moved for that grows, up to the

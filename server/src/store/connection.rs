@@ -1,4 +1,5 @@
-//! Opening connections: their settings, and the database's secret; and copies from one to another.
+//! Opening connections: their settings, and what a database tells when it is opened; and copies from one to
+//! another.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,14 +10,16 @@ use std::{
 use rusqlite::{
     Connection, OpenFlags, OptionalExtension,
     backup::{Backup, StepResult},
+    config::DbConfig,
     ffi,
 };
 
 use super::{
     StoreError, hold,
-    identity::{self, IfEmpty},
+    identity::{self, IfEmpty, NUMBER_KEY, SECRET},
     migrations::{migrate, schema},
 };
+use crate::domain::{NumberKey, secrets::fresh_number_key};
 
 /// How long a statement waits for a lock of another process: a command beside the server, or the server
 /// beside a command.
@@ -27,12 +30,23 @@ const MAX_CACHED_STATEMENTS: usize = 128;
 /// All pages at once, for [`Backup::step`].
 const ALL_PAGES: i32 = -1;
 
-/// A connection that writes to a file, durably, and the database's secret, which is `fresh` if it is new.
+/// What a database tells when it is opened.
+#[derive(Debug)]
+pub(super) struct StartState {
+    /// From what its keyed hashes and signatures derive.
+    pub(super) secret: [u8; 32],
+    pub(super) number_key: NumberKey,
+    /// The highest row that any of its parcels ever had.
+    pub(super) last_row: i64,
+}
+
+/// A connection that writes to a file, durably, and how the database begins. A new one has the secret
+/// `fresh`.
 pub(super) fn writer(
     file: &Path,
     if_empty: IfEmpty,
     fresh: [u8; 32],
-) -> Result<(Connection, [u8; 32]), StoreError> {
+) -> Result<(Connection, StartState), StoreError> {
     hold::create(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -54,11 +68,11 @@ pub(super) fn writer(
          PRAGMA journal_size_limit = 184549376; PRAGMA secure_delete = ON;",
     )
     .map_err(failed)?;
-    // The schema comes before the log, in one commit with the mark and the secret: a first start that
+    // The schema comes before the log, in one commit with the mark and the secrets: a first start that
     // is killed leaves an empty file or a whole database.
-    let secret = prepare(&mut db, file, fresh)?;
+    let start = prepare(&mut db, file, fresh)?;
     log_ahead(&db, file)?;
-    Ok((db, secret))
+    Ok((db, start))
 }
 
 /// Turns the write-ahead log on. Some file systems have no shared memory for it, and `SQLite` calls
@@ -132,31 +146,43 @@ pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     is_busy.map(|is_busy| !is_busy)
 }
 
-/// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new.
+/// Brings the schema up to date, and reads how the database begins. What it has no secrets for yet derives
+/// from `fresh`.
 pub(super) fn prepare(
     db: &mut Connection,
     file: &Path,
     fresh: [u8; 32],
-) -> Result<[u8; 32], StoreError> {
+) -> Result<StartState, StoreError> {
     let mut prepared = || {
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // The version is read again, now that no other process can be migrating.
         migrate(&tx)?;
-        let secret = secret(&tx, fresh)?;
+        let start = StartState {
+            secret: kept(&tx, SECRET, fresh)?,
+            number_key: NumberKey::new(&kept(&tx, NUMBER_KEY, fresh_number_key(&fresh))?),
+            last_row: last_row(&tx)?,
+        };
         identity::mark(&tx)?;
         tx.commit()?;
-        Ok(secret)
+        Ok(start)
     };
     prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
-fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
-    let find = "SELECT value FROM meta WHERE name = 'secret'";
-    if let Some(secret) = db.query_row(find, [], |row| row.get(0)).optional()? {
+/// The secret that the database keeps under a name, which is `fresh` if it has none.
+fn kept(db: &Connection, name: &str, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
+    let find = "SELECT value FROM meta WHERE name = ?1";
+    if let Some(secret) = db.query_row(find, [name], |row| row.get(0)).optional()? {
         return Ok(secret);
     }
-    db.execute("INSERT INTO meta (name, value) VALUES ('secret', ?1)", [fresh])?;
+    db.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", (name, fresh))?;
     Ok(fresh)
+}
+
+fn last_row(db: &Connection) -> rusqlite::Result<i64> {
+    let last =
+        "SELECT max(highest, coalesce((SELECT max(id) FROM parcels), 0)) FROM deleted_parcels";
+    db.query_row(last, [], |row| row.get(0))
 }
 
 /// Copies all, or fails: `SQLite` calls it no error when another connection holds one of the two.
@@ -170,6 +196,9 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Re
 fn settle(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
+    // Plans do not depend on bound values. Without this, SQLite looks at the values of LIMIT and of columns without
+    // an index while it plans, and prepares a cached statement again for each new one: more than half of a webhook.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // Savepoints keep the old pages aside: in memory, not in a file of their own.
     db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
 }
@@ -207,10 +236,8 @@ mod tests {
             let mut db = memory_with_schema().unwrap();
             assert_eq!(schema(&db).unwrap(), known());
             assert_eq!(tables(&db), tables(&migrated));
-            assert_eq!(
-                prepare(&mut db, Path::new(":memory:"), [secret; 32]).unwrap(),
-                [secret; 32]
-            );
+            let start = prepare(&mut db, Path::new(":memory:"), [secret; 32]).unwrap();
+            assert_eq!(start.secret, [secret; 32]);
         }
     }
 
@@ -241,8 +268,8 @@ mod tests {
                 (?1, 1, 1, 1, 'SB' || ?1, x'', 1, ?4, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
             db.execute(insert, (id, version, reprinted, created)).unwrap();
         }
-        let secret = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
-        assert_eq!((secret, schema(&db).unwrap()), ([7; 32], known()));
+        let start = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
+        assert_eq!((start.secret, start.last_row, schema(&db).unwrap()), ([7; 32], 4, known()));
         let one = |sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
         let endpoints =
             "SELECT group_concat(concat_ws(' ', tenant, url, kinds, hex(secret), enabled,
@@ -261,6 +288,8 @@ mod tests {
         let counts = "SELECT group_concat(concat_ws(' ', tenant, day, state, country, total), '; ') \
             FROM (SELECT * FROM parcel_counts ORDER BY tenant, day, state, country)";
         assert_eq!(one(counts), "1 -1 1 EC 1; 1 0 1 EC 2; 1 1 1 EC 1");
+        let totals = "SELECT group_concat(concat_ws(' ', tenant, state, country, total), '; ') FROM parcel_totals";
+        assert_eq!(one(totals), "1 1 EC 4", "what lists call the total");
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! Copies in memory, and back, for tests that begin at the same state again and again.
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, atomic::Ordering};
 
 use super::{
     Mode, Store, StoreError,
@@ -16,7 +16,9 @@ impl Store {
             copy_pages(db, &mut copy)?;
             Ok(copy)
         });
-        Self::prepared(copied?, &self.0.file, self.0.secret)
+        let copy = Self::prepared(copied?, &self.0.file, self.0.secret)?;
+        copy.draw_rows_as(self);
+        Ok(copy)
     }
 
     /// Replaces all that a store in memory holds by what another holds.
@@ -27,10 +29,18 @@ impl Store {
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| StoreError::from_sqlite(&self.0.file, error);
         let last = outbox::last_lease(&db).map_err(failed)?;
+        // They are read again when the lock on the database is free, not before.
+        self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
         // What is on its way is of the state that goes.
         outbox::skip_leases_to(&db, last).map_err(failed)?;
+        self.draw_rows_as(other);
         self.notify_outbox();
         Ok(())
+    }
+
+    /// Rows that were drawn and came to nothing count too: the same requests are to get the same numbers again.
+    fn draw_rows_as(&self, other: &Self) {
+        self.0.last_row.store(other.0.last_row.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }

@@ -2,10 +2,10 @@
 //! when, is decided in [`super::resets`] and by [`Store::purge`]. Production's are permanent, and
 //! nothing in here touches them.
 
-use parcelo::{Environment, TrackingNumber, model::Deleted};
-use rusqlite::{Connection, OptionalExtension, params};
+use parcelo::model::Deleted;
+use rusqlite::{Connection, OptionalExtension};
 
-use super::{Store, StoreError, counts, pages::Budget, parcels, reset_counts};
+use super::{Store, StoreError, counts, pages::Budget, reset_counts};
 use crate::{clock::Millis, domain::ParcelRowId};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
@@ -78,20 +78,16 @@ fn purge(db: &Connection, before: i64, budget: &mut Budget) -> rusqlite::Result<
     Ok((eraser.finish()?, is_more))
 }
 
-/// Deletes a parcel whose tenant's reset is still under way, so that its number is free; says
-/// whether there was one. The reset counts it as its own.
-pub(super) fn free_number(
-    db: &Connection,
-    environment: Environment,
-    number: &TrackingNumber,
-) -> rusqlite::Result<bool> {
+/// Deletes the parcel in a row if a reset that is under way hides it, so that its number is free; says
+/// whether it did. The reset counts it as its own.
+pub(super) fn free_number(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
-        "SELECT p.id, p.tenant FROM parcels AS p JOIN resets AS r ON r.tenant = p.tenant \
-         WHERE p.environment = ?1 AND p.number = ?2 AND p.id <= r.parcel",
+        "SELECT p.tenant FROM parcels AS p JOIN resets AS r ON r.tenant = p.tenant \
+         WHERE p.id = ?1 AND p.id <= r.parcel",
     )?;
-    let dead = params![parcels::environment(environment), number.as_str()];
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let Some((parcel, tenant)) = find.query_row(dead, read).optional()? else { return Ok(false) };
+    let Some(tenant) = find.query_row([parcel], |row| row.get(0)).optional()? else {
+        return Ok(false);
+    };
     let mut unlimited = Budget::unlimited();
     let mut eraser = Eraser::new(db, &mut unlimited);
     eraser.parcel(parcel)?;

@@ -25,6 +25,7 @@ use super::{
     CommitOutcome, apply,
     error::{is_busy, is_constraint, is_corrupt, is_fatal},
     health::{Health, Lost},
+    living_keys::LivingKeys,
     pending::Pending,
 };
 
@@ -70,6 +71,9 @@ pub(super) struct Mutation {
     ready: apply::Ready,
     outcome: CommitOutcome,
     has_enqueued: bool,
+    keys: Arc<LivingKeys>,
+    /// The row of its idempotency record.
+    record: Option<i64>,
     /// Notified when an event was enqueued.
     dispatcher: Arc<Notify>,
     caller: oneshot::Sender<CommitOutcome>,
@@ -78,24 +82,33 @@ pub(super) struct Mutation {
 impl Mutation {
     pub(super) fn new(
         ready: apply::Ready,
+        keys: Arc<LivingKeys>,
         dispatcher: Arc<Notify>,
     ) -> (Box<Self>, oneshot::Receiver<CommitOutcome>) {
         let (caller, answer) = oneshot::channel();
         let outcome = CommitOutcome::Broken;
-        (Box::new(Self { ready, outcome, has_enqueued: false, dispatcher, caller }), answer)
+        let (has_enqueued, record) = (false, None);
+        let job = Self { ready, outcome, has_enqueued, keys, record, dispatcher, caller };
+        (Box::new(job), answer)
     }
 }
 
 impl WriteJob for Mutation {
     fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied> {
-        (self.outcome, self.has_enqueued) = apply::apply(db, &self.ready, pending)?;
+        (self.outcome, self.has_enqueued) = apply::apply(db, &self.keys, &self.ready, pending)?;
+        self.record = self.ready.keeps_record().then(|| self.keys.last_added());
         let done = matches!(self.outcome, CommitOutcome::Committed);
         Ok(if done { Applied::Stands } else { Applied::Refuses })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == JobResult::Settled(Applied::Stands) && self.has_enqueued {
-            self.dispatcher.notify_one();
+        if result == JobResult::Settled(Applied::Stands) {
+            if let Some(row) = self.record {
+                self.keys.committed(row);
+            }
+            if self.has_enqueued {
+                self.dispatcher.notify_one();
+            }
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {

@@ -253,10 +253,7 @@ fn about_parcel(
     parcel: ParcelRowId,
     lease: &Lease,
 ) -> rusqlite::Result<Option<About>> {
-    let sql = select_parcels!(
-        ", json_extract(order_json, '$.externalOrderId')",
-        "WHERE id = ?1 AND tenant = ?2"
-    );
+    let sql = select_parcels!(", external_order_id", "WHERE id = ?1 AND tenant = ?2");
     let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::MORE)?));
     let mut find = db.prepare_cached(sql)?;
     let found = find.query_row([parcel.0, lease.tenant.number()], both).optional()?;

@@ -33,11 +33,11 @@ macro_rules! filter {
 }
 
 const ANY_ORDER_ID: &str = filter!(":order_id IS NULL");
-const ONE_ORDER_ID: &str = filter!("json_extract(order_json, '$.externalOrderId') = :order_id");
+const ONE_ORDER_ID: &str = filter!("external_order_id = :order_id");
 
 /// A row of a page: each is read alone, for one that cannot be read is to hide no others.
 const ROW: &str = select_parcels!(
-    ", json_extract(order_json, '$.externalOrderId'), json_extract(order_json, '$.customerReference'), \
+    ", external_order_id, json_extract(order_json, '$.customerReference'), \
      (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id), \
      (SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \

@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::{
     Store, StoreError,
     error::is_damaged,
-    parcels::{self, damaged, select_parcels},
+    parcels::{self, NumberLookup, damaged, select_parcels},
     reset_counts,
 };
 use crate::{
@@ -40,9 +40,12 @@ impl Store {
             let known = "SELECT document FROM living_manifests WHERE tenant = ?1 AND awb = ?2";
             let mut known = moment.prepare_cached(known)?;
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
-            let found = numbers.iter().map(|number| match candidate(&moment, tenant, number) {
-                Err(error) if is_damaged(&error) => Ok(Err(self.read_error(error))),
-                found => found.map(Ok),
+            let found = numbers.iter().map(|number| {
+                let Ok(number) = TrackingNumber::parse(number) else { return Ok(Ok(None)) };
+                match candidate(&moment, tenant, self.lookup(tenant.environment, &number)) {
+                    Err(error) if is_damaged(&error) => Ok(Err(self.read_error(error))),
+                    found => found.map(Ok),
+                }
             });
             Ok(ManifestInputs { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
         })
@@ -130,15 +133,18 @@ fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn candidate(db: &Connection, tenant: Tenant, number: &str) -> rusqlite::Result<Option<Candidate>> {
-    let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
+fn candidate(
+    db: &Connection,
+    tenant: Tenant,
+    number: NumberLookup<'_>,
+) -> rusqlite::Result<Option<Candidate>> {
     let sql = select_parcels!(
         ", json_extract(order_json, '$.parcelDetails'), \
          (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
-        "WHERE environment = ?1 AND number = ?2"
+        "WHERE id = ?1 AND environment = ?2 AND number = ?3"
     );
-    let found = parcels::one(db, sql, (tenant.environment, &number), read)?;
+    let found = parcels::one(db, sql, number, read)?;
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 

@@ -62,6 +62,10 @@ methods! {
     /// The account with a name; it is made, as `public_id`, if there is none.
     pub async fn account(&self, name: &str, public_id: String, now: Millis) -> Result<AccountRowId, StoreError>;
 
+    /// A row for a parcel that is about to be decided, which no other ever had or will have. One that comes to
+    /// nothing stays free.
+    pub async fn next_parcel_row(&self) -> ParcelRowId;
+
     /// The account with a name.
     pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError>;
 

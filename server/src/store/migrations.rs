@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 15] = [
+pub(super) const MIGRATIONS: [&str; 17] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -19,7 +19,9 @@ pub(super) const MIGRATIONS: [&str; 15] = [
     include_str!("migrations/0012_key_rotation.sql"),
     include_str!("migrations/0013_resets.sql"),
     include_str!("migrations/0014_living_parcels.sql"),
-    include_str!("migrations/0018_totals.sql"),
+    include_str!("migrations/0015_numbers.sql"),
+    include_str!("migrations/0016_living_keys.sql"),
+    include_str!("migrations/0017_totals.sql"),
 ];
 
 /// Brings the schema up to date.

@@ -25,11 +25,13 @@ pub(crate) use self::sqlite::{
     Lost, Settled, StoreError, Vacuumed,
 };
 #[cfg(test)]
-pub(crate) use self::sqlite::{Damage, damage, held};
+pub(crate) use self::sqlite::{Damage, damage, held, reset_ahead};
 use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
+
+use crate::domain::NumberKey;
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -99,6 +101,11 @@ impl Store {
     /// The 32 bytes from which the database's keyed hashes and signatures derive.
     pub fn secret(&self) -> [u8; 32] {
         engine!(self, engine => engine.secret())
+    }
+
+    /// The key of the database's generated tracking numbers.
+    pub fn number_key(&self) -> &NumberKey {
+        engine!(self, engine => engine.number_key())
     }
 
     /// How often credentials were written through this store: another number means that

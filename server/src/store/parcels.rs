@@ -35,6 +35,15 @@ pub(super) use select_parcels;
 pub(super) const MORE: usize = 17;
 const ORDER: usize = MORE;
 
+/// A tracking number that is looked for, in any case.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NumberLookup<'a> {
+    environment: i64,
+    number: &'a str,
+    /// The row that it carries, if it has the form of a generated number.
+    carried: Option<ParcelRowId>,
+}
+
 /// A parcel, and the idempotency key that its order names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreationRecord {
@@ -61,7 +70,8 @@ impl Store {
         environment: Environment,
         number: &TrackingNumber,
     ) -> Result<Option<ParcelRow>, StoreError> {
-        self.read(|db| find(db, environment, number))
+        let number = self.lookup(environment, number);
+        self.read(|db| find(db, number))
     }
 
     /// As [`Store::parcel`], with its order.
@@ -70,7 +80,8 @@ impl Store {
         environment: Environment,
         number: &TrackingNumber,
     ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
-        self.read(|db| find_with_order(db, environment, number))
+        let number = self.lookup(environment, number);
+        self.read(|db| find_with_order(db, number))
     }
 
     /// The whole history of a parcel as of its row, by time, then sequence.
@@ -84,7 +95,7 @@ impl Store {
             let mut find = db.prepare_cached(
                 "SELECT tenant, public_id, number, created_at, state, \
                  coalesce(json_extract(order_json, '$.idempotencyKey'), ''), \
-                 json_extract(order_json, '$.externalOrderId') FROM living_parcels ORDER BY id",
+                 external_order_id FROM living_parcels ORDER BY id",
             )?;
             let creation = |row: &Row<'_>| {
                 Ok(CreationRecord {
@@ -149,50 +160,88 @@ pub(super) const fn environment(environment: Environment) -> i64 {
     }
 }
 
+impl<'a> NumberLookup<'a> {
+    pub(super) fn new(
+        in_environment: Environment,
+        number: &'a TrackingNumber,
+        carried: Option<ParcelRowId>,
+    ) -> Self {
+        Self { environment: environment(in_environment), number: number.as_str(), carried }
+    }
+
+    /// Whether it is the generated number of this row, and so needs no index.
+    pub(super) fn carries(&self, row: ParcelRowId) -> bool {
+        self.carried == Some(row)
+    }
+
+    /// The row that has this number, though a reset hides it; not the one that is about to be inserted.
+    pub(super) fn holder(
+        &self,
+        db: &Connection,
+        new: ParcelRowId,
+    ) -> rusqlite::Result<Option<i64>> {
+        if let Some(row) = self.indexed(db)? {
+            return Ok(Some(row));
+        }
+        let Some(carried) = self.carried.filter(|row| *row != new) else { return Ok(None) };
+        let sql = "SELECT id FROM parcels WHERE id = ?1 AND environment = ?2 AND number = ?3";
+        let mut find = db.prepare_cached(sql)?;
+        let bound = params![carried.0, self.environment, self.number];
+        find.query_row(bound, |row| row.get(0)).optional()
+    }
+
+    /// The row that has this number and does not follow from it.
+    fn indexed(&self, db: &Connection) -> rusqlite::Result<Option<i64>> {
+        let sql = "SELECT id FROM parcels WHERE number_is_indexed = 1 AND environment = ?1 AND number = ?2";
+        let mut find = db.prepare_cached(sql)?;
+        find.query_row(params![self.environment, self.number], |row| row.get(0)).optional()
+    }
+}
+
 /// The parcel with a number, whosever it is.
 pub(super) fn find(
     db: &Connection,
-    in_environment: Environment,
-    number: &TrackingNumber,
+    number: NumberLookup<'_>,
 ) -> rusqlite::Result<Option<ParcelRow>> {
-    let sql = select_parcels!("", "WHERE environment = ?1 AND number = ?2");
-    one(db, sql, (in_environment, number), read)
+    let sql = select_parcels!("", "WHERE id = ?1 AND environment = ?2 AND number = ?3");
+    one(db, sql, number, read)
 }
 
 /// The parcel with a number, whosever it is, and its order.
-pub(super) fn find_with_order(
+fn find_with_order(
     db: &Connection,
-    in_environment: Environment,
-    number: &TrackingNumber,
+    number: NumberLookup<'_>,
 ) -> rusqlite::Result<Option<(ParcelRow, OrderRequest)>> {
-    let sql = select_parcels!(", order_json", "WHERE environment = ?1 AND number = ?2");
+    let sql = select_parcels!(", order_json", "WHERE id = ?1 AND environment = ?2 AND number = ?3");
     let both = |row: &Row<'_>| {
         let order = row.get_ref(ORDER)?.as_str()?;
         let order = serde_json::from_str(order).map_err(|error| damaged(ORDER, error))?;
         Ok((read(row)?, order))
     };
-    one(db, sql, (in_environment, number), both)
+    one(db, sql, number, both)
 }
 
-/// What `sql` finds under an environment (`?1`) and a number (`?2`). A row that cannot be read is named.
+/// What `sql` finds in the row (`?1`) that has a number (`?3`) in an environment (`?2`). A row that cannot
+/// be read is named.
 pub(super) fn one<T>(
     db: &Connection,
     sql: &str,
-    (in_environment, number): (Environment, &TrackingNumber),
-    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    number: NumberLookup<'_>,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
-    let key = (environment(in_environment), number.as_str());
-    let found = db.prepare_cached(sql)?.query_row(key, read).optional();
-    found.map_err(|error| {
-        // The index knows the row, also when the row's page is bad.
-        let row = "SELECT id FROM parcels WHERE environment = ?1 AND number = ?2";
-        let row =
-            if is_of_row(&error) { db.query_row(row, key, |row| row.get(0)).ok() } else { None };
-        match row {
-            Some(row) => unreadable("parcels", row, error),
-            None => error,
-        }
-    })
+    let in_row = |row: i64| {
+        let bound = params![row, number.environment, number.number];
+        let named =
+            |error| if is_of_row(&error) { unreadable("parcels", row, error) } else { error };
+        db.prepare_cached(sql)?.query_row(bound, &read).optional().map_err(named)
+    };
+    if let Some(ParcelRowId(row)) = number.carried
+        && let Some(found) = in_row(row)?
+    {
+        return Ok(Some(found));
+    }
+    // A given number may have the form of a generated one.
+    number.indexed(db)?.map_or(Ok(None), in_row)
 }
 
 /// What `sql` finds in the row with an id (`?1`), alone, so that a row that cannot be read is only its own error.

@@ -33,7 +33,7 @@ impl Store {
         let (store, mut began) = (self.clone(), Some(began));
         tokio::spawn(async move {
             let wait = move |_: &rusqlite::Connection| {
-                // None when the group is repeated; nobody hears it when the caller has gone.
+                // None when the group is repeated; no caller hears it once it has gone.
                 let _heard = began.take().map(|began| began.send(()));
                 let _dropped = ended.recv();
                 Ok(())

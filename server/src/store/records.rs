@@ -1,8 +1,9 @@
-//! Idempotency records in the database. Which of them still counts is the domain's decision.
+//! Idempotency records in the database, found through the keys in memory. Which of them still counts is the
+//! domain's decision.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, pages::Budget, reset_counts};
+use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys, pages::Budget};
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
@@ -14,7 +15,15 @@ const ROWS_PER_STATEMENT: i64 = 100;
 impl Store {
     /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
     pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
-        self.read(|db| find(db, key))
+        let keys = &self.0.keys;
+        // A server's are there from its start on.
+        if !keys.is_filled() {
+            self.read(|db| keys.catch_up(db))?;
+        }
+        if keys.has_none(key) {
+            return Ok(None);
+        }
+        self.read(|db| find(db, keys, key)).map(|found| found.map(|(_, record)| record))
     }
 
     /// Deletes dead idempotency records, page by page, and answers how many.
@@ -27,46 +36,60 @@ impl Store {
             all += deleted;
             match next {
                 Some(next) => after = next,
-                None => return Ok(all),
+                None => break,
             }
         }
+        if all > 0 {
+            self.forget_dead_keys().await?;
+        }
+        self.spill_keys(MAX_KEYS).await?;
+        Ok(all)
     }
 }
 
-/// Keeps the record unless there is one with its key; says whether it did.
-pub(super) fn insert(db: &Connection, record: &IdempotencyRecord) -> rusqlite::Result<bool> {
-    // An id above all that a reset hides, also when their rows are gone: it hides rows up to an id.
+/// Keeps the record; no other may have its key.
+pub(super) fn insert(
+    db: &Connection,
+    keys: &LivingKeys,
+    record: &IdempotencyRecord,
+) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO idempotency (id, key, tenant, first_seen, fingerprint, body) \
-         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM idempotency), 0), \
-         coalesce((SELECT max(idempotency) FROM resets), 0))), ?1, ?2, ?3, ?4, ?5) \
-         ON CONFLICT DO NOTHING",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     let inserted = insert.execute(params![
+        keys.add(&record.key),
         record.key.0,
         record.tenant.number(),
         record.first_seen.0,
         record.fingerprint,
         record.body,
-    ])?;
-    Ok(inserted == 1)
+    ]);
+    inserted.map(drop)
 }
 
-/// The record under a key, dead or alive.
+/// The record under a key, dead or alive, in the first of the rows that holds one; and its row.
 pub(super) fn find(
     db: &Connection,
+    keys: &LivingKeys,
     key: &RecordKey,
-) -> rusqlite::Result<Option<IdempotencyRecord>> {
-    let mut find = db.prepare_cached(
-        "SELECT tenant, first_seen, fingerprint, body FROM living_idempotency WHERE key = ?1",
-    )?;
-    find.query_row([key.0], |row| read(row, *key)).optional()
+) -> rusqlite::Result<Option<(i64, IdempotencyRecord)>> {
+    for id in keys.rows(db, key)? {
+        let mut find = db.prepare_cached(
+            "SELECT tenant, first_seen, fingerprint, body FROM living_idempotency \
+             WHERE id = ?1 AND key = ?2",
+        )?;
+        let found = find.query_row(params![id, key.0], |row| read(row, *key)).optional()?;
+        if let Some(record) = found {
+            return Ok(Some((id, record)));
+        }
+    }
+    Ok(None)
 }
 
-/// Forgets the record under a key; a reset that hides it counts it as its own.
-pub(super) fn delete(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
-    reset_counts::add_record(db, key)?;
-    db.prepare_cached("DELETE FROM idempotency WHERE key = ?1")?.execute([key.0]).map(drop)
+/// Forgets the record in a row.
+pub(super) fn delete(db: &Connection, id: i64) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM idempotency WHERE id = ?1")?.execute([id]).map(drop)
 }
 
 /// Deletes the dead among the records after `after`; answers how many, and after which to go on:

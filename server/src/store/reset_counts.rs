@@ -4,8 +4,6 @@
 use parcelo::model::Deleted;
 use rusqlite::Connection;
 
-use crate::domain::RecordKey;
-
 /// Adds to what a reset has deleted.
 pub(super) fn add(db: &Connection, tenant: i64, deleted: Deleted) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
@@ -17,13 +15,4 @@ pub(super) fn add(db: &Connection, tenant: i64, deleted: Deleted) -> rusqlite::R
     let [parcels, manifests, events, keys, deliveries] =
         [parcels, manifests, events, keys, deliveries].map(u64::cast_signed);
     update.execute([tenant, parcels, manifests, events, keys, deliveries]).map(drop)
-}
-
-/// Counts an idempotency record that is about to be deleted, if a reset hides it.
-pub(super) fn add_record(db: &Connection, key: &RecordKey) -> rusqlite::Result<()> {
-    let mut update = db.prepare_cached(
-        "UPDATE resets SET keys = keys + 1 FROM idempotency AS i \
-         WHERE i.key = ?1 AND i.tenant = resets.tenant AND i.id <= resets.idempotency",
-    )?;
-    update.execute([key.0]).map(drop)
 }

@@ -69,7 +69,8 @@ impl Store {
         }
         let tenant = tenant.number();
         if let Mode::Inline(_) = self.0.mode {
-            return self.call(move |db| at_once(db, tenant)).await;
+            let deleted = self.call(move |db| at_once(db, tenant)).await?;
+            return self.forget_dead_keys().await.map(|()| deleted);
         }
         let broken = || StoreError::Broken { database: self.database() };
         let begun = tokio::spawn(self.clone().begin_reset(tenant)).await;
@@ -80,7 +81,7 @@ impl Store {
 
     /// The same for every sandbox, in one commit: for a server of tests.
     pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
-        self.call(|db| {
+        let deleted = self.call(|db| {
             let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
             let accounts = find.query_map([], |row| row.get(0).map(AccountRowId))?;
             let mut all = Deleted::default();
@@ -89,8 +90,9 @@ impl Store {
                 all = erase::sum(all, at_once(db, tenant.number())?);
             }
             Ok(all)
-        })
-        .await
+        });
+        let deleted = deleted.await?;
+        self.forget_dead_keys().await.map(|()| deleted)
     }
 
     /// Goes on with the resets that a server before this one began.
@@ -128,7 +130,11 @@ impl Store {
         let mut counted = stopwatch();
         loop {
             match self.erase_page(tenant).await {
-                Ok(true) => break self.truncate_log().await,
+                Ok(true) => {
+                    // A failure leaves them to the next purge.
+                    let _ = self.forget_dead_keys().await;
+                    break self.truncate_log().await;
+                }
                 Ok(false) => {}
                 Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
                     tokio::time::sleep(RETRY_PAUSE).await;

@@ -45,12 +45,20 @@ mod health;
 mod hold;
 #[path = "identity.rs"]
 mod identity;
+#[path = "key_chunks.rs"]
+mod key_chunks;
+#[path = "key_map.rs"]
+mod key_map;
+#[path = "key_runs.rs"]
+mod key_runs;
 #[path = "leases.rs"]
 mod leases;
 #[path = "legacy.rs"]
 mod legacy;
 #[path = "lists.rs"]
 pub(super) mod lists;
+#[path = "living_keys.rs"]
+mod living_keys;
 #[path = "manifests.rs"]
 mod manifests;
 #[path = "migrations.rs"]
@@ -88,7 +96,7 @@ mod writer;
 #[path = "tests/mod.rs"]
 pub(super) mod tests;
 #[cfg(test)]
-pub(crate) use tests::{Damage, damage, held};
+pub(crate) use tests::{Damage, damage, held, reset_ahead};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use tests::{damage_file, reads::hold_list};
@@ -99,21 +107,25 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parcelo::{Environment, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
 pub use self::pause::Pause;
 use self::{
     checkpoints::Checkpoints,
+    connection::StartState,
     group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
     health::{Health, Probe},
     hold::Files,
     identity::IfEmpty,
+    living_keys::LivingKeys,
+    parcels::NumberLookup,
     readers::Readers,
     scans::Scans,
     writer::{NotTaken, Writer},
@@ -129,7 +141,7 @@ pub(crate) use self::{
     parcels::CreationRecord,
     vacuum::{ToVacuum, Vacuumed},
 };
-use crate::domain::{Changes, IdempotencyRecord};
+use crate::domain::{Changes, IdempotencyRecord, NumberKey, ParcelRowId};
 
 /// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
 /// still be done, and a repetition finds out.
@@ -142,6 +154,9 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     file: PathBuf,
     secret: [u8; 32],
+    number_key: NumberKey,
+    /// The last row that was drawn for a parcel, or is one's.
+    last_row: AtomicI64,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -154,6 +169,7 @@ struct Inner {
     reads: AtomicU64,
     /// Unreadable rows of due parcels that are already in the log.
     logged_unreadable: Mutex<HashSet<i64>>,
+    keys: Arc<LivingKeys>,
     mode: Mode,
 }
 
@@ -178,6 +194,8 @@ pub enum CommitOutcome {
     DuplicateTracking,
     /// Their carrier event was taken before.
     DuplicateCarrierEvent,
+    /// A reset has begun since the row of their parcel was drawn: draw another.
+    StaleRow,
     /// The tenant has a manifest under their air waybill: load and decide again.
     DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
@@ -197,15 +215,18 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The hold's own descriptor comes before SQLite's, and is never closed.
         let hold = hold::hold(path)?;
-        let (mut db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
+        let (mut db, start) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         let checkpoints = Checkpoints::start(&mut db, (path, &hold), &health, checkpoints::LIMITS)?;
+        // Before anything is served: no write under a key is decided without knowing all of them.
+        let keys =
+            LivingKeys::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, hold, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
         let mode = Mode::File { writer, readers, scans, probe };
-        Ok(Self::from_parts(path, secret, health, mode))
+        Ok(Self::from_parts((path, start), health, keys, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
@@ -213,8 +234,8 @@ impl Store {
     /// because the caller expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
-        let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
-        Ok(Self::inline(db, path, secret))
+        let (db, start) = connection::writer(path, if_empty, fresh_secret)?;
+        Ok(Self::inline(db, path, start))
     }
 
     /// A database in memory, which ends with the last clone of the store.
@@ -226,22 +247,30 @@ impl Store {
     }
 
     fn prepared(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
-        let secret = connection::prepare(&mut db, file, secret)?;
-        Ok(Self::inline(db, file, secret))
+        let start = connection::prepare(&mut db, file, secret)?;
+        Ok(Self::inline(db, file, start))
     }
 
-    fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
+    fn inline(db: Connection, file: &Path, start: StartState) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
-        Self::from_parts(file, secret, Arc::default(), mode)
+        // Filled by the first that asks: a command beside the server seldom does.
+        Self::from_parts((file, start), Arc::default(), LivingKeys::new(), mode)
     }
 
-    fn from_parts(file: &Path, secret: [u8; 32], health: Arc<Health>, mode: Mode) -> Self {
+    fn from_parts(
+        (file, start): (&Path, StartState),
+        health: Arc<Health>,
+        keys: LivingKeys,
+        mode: Mode,
+    ) -> Self {
         // A server before this one may have ended before it could truncate its log.
         let log_holds_erased = AtomicBool::new(true);
         let file = file.to_owned();
         Self(Arc::new(Inner {
             file,
-            secret,
+            secret: start.secret,
+            number_key: start.number_key,
+            last_row: AtomicI64::new(start.last_row),
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
@@ -249,6 +278,7 @@ impl Store {
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
+            keys: Arc::new(keys),
             mode,
         }))
     }
@@ -258,14 +288,26 @@ impl Store {
         self.0.secret
     }
 
+    /// The key of the database's generated tracking numbers.
+    pub fn number_key(&self) -> &NumberKey {
+        &self.0.number_key
+    }
+
+    /// A row for a parcel that is about to be decided, which no other ever had or will have. One that comes to
+    /// nothing stays free.
+    pub async fn next_parcel_row(&self) -> ParcelRowId {
+        ParcelRowId(self.0.last_row.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome {
-        let Ok(ready) = apply::Ready::new(changes) else {
+        let Ok(ready) = apply::Ready::new(changes, &self.0.number_key) else {
             tracing::error!("an order could not be written as JSON");
             return CommitOutcome::Broken;
         };
-        let (job, answer) = Mutation::new(ready, Arc::clone(&self.0.wake));
+        let (keys, wake) = (Arc::clone(&self.0.keys), Arc::clone(&self.0.wake));
+        let (job, answer) = Mutation::new(ready, keys, wake);
         match self.send(job, answer, Some(WRITE_TIMEOUT)).await {
             Ok(commit) => commit,
             Err(NotDone::Busy) => CommitOutcome::Busy,
@@ -294,6 +336,16 @@ impl Store {
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         answer.map_err(|error| self.read_error(error))
+    }
+
+    fn lookup<'a>(&self, environment: Environment, number: &'a TrackingNumber) -> NumberLookup<'a> {
+        let carried = self.0.number_key.row_of(environment, number);
+        NumberLookup::new(environment, number, carried)
+    }
+
+    #[cfg(test)]
+    fn keys(&self) -> &LivingKeys {
+        &self.0.keys
     }
 
     /// What errors call the database.

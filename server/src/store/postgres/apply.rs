@@ -11,7 +11,6 @@ use super::{
     counts::Counts,
     erase,
     error::DbResult,
-    ids::ParcelIds,
     locks::Locked,
     manifests,
     outbox::{self, Subject, Subscriptions},
@@ -57,8 +56,8 @@ impl<'a> Application<'a> {
 
     pub(super) async fn apply(
         &mut self,
-        (changes, orders): (&Changes, &[String]),
-        ids: &mut ParcelIds,
+        changes: &Changes,
+        orders: &[String],
     ) -> DbResult<Applied> {
         let mut work = Progress {
             now: changes.now,
@@ -73,7 +72,7 @@ impl<'a> Application<'a> {
             }
         }
         for op in &changes.ops {
-            let (is_done, outcome) = self.apply_one(op, &mut work, ids).await?;
+            let (is_done, outcome) = self.apply_one(op, &mut work).await?;
             if !is_done {
                 return Ok(Applied::Refused { outcome, has_written: work.has_written });
             }
@@ -91,11 +90,10 @@ impl<'a> Application<'a> {
         &mut self,
         op: &Op,
         work: &mut Progress<'_>,
-        ids: &mut ParcelIds,
     ) -> DbResult<(bool, CommitOutcome)> {
         Ok(match op {
             Op::InsertParcel(parcel) => {
-                (self.insert_parcel(parcel, work, ids).await?, CommitOutcome::DuplicateTracking)
+                (self.insert_parcel(parcel, work).await?, CommitOutcome::DuplicateTracking)
             }
             Op::Move { parcel, event } => {
                 (self.move_to(*parcel, event, work).await?, CommitOutcome::VersionConflict)
@@ -129,10 +127,9 @@ impl<'a> Application<'a> {
         &mut self,
         parcel: &NewParcel,
         work: &mut Progress<'_>,
-        ids: &mut ParcelIds,
     ) -> DbResult<bool> {
         let order = work.orders.next().map_or("", String::as_str);
-        let id = ids.draw(self.db).await?;
+        let id = parcel.row.0;
         let mut epoch = insert_parcel(self.db, id, parcel, order).await?;
         if epoch.is_none() {
             let number = (parcel.tenant.environment, &parcel.tracking_number);

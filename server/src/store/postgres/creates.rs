@@ -39,18 +39,12 @@ struct NewRow<'w> {
 impl<'w> Batch<'w> {
     /// Adds a parcel under its id. One whose number another of the batch has is left out: it is refused
     /// later, unless that one is.
-    pub(super) fn add(
-        &mut self,
-        (at, id): (usize, i64),
-        parcel: &'w NewParcel,
-        order: &'w str,
-        now: Millis,
-    ) {
+    pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, order: &'w str, now: Millis) {
         let number = (
             parcels::environment(parcel.tenant.environment),
             parcels::indexed(&parcel.tracking_number),
         );
-        self.0.entry(number).or_insert(NewRow { at, id, parcel, order, now });
+        self.0.entry(number).or_insert(NewRow { at, id: parcel.row.0, parcel, order, now });
     }
 
     pub(super) fn is_empty(&self) -> bool {

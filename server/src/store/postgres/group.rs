@@ -15,8 +15,8 @@ use super::{
     connection::Connection,
     creates,
     error::{DbResult, Failure},
-    ids::ParcelIds,
     locks, records,
+    rows::NO_ROW,
 };
 use crate::{
     domain::{Changes, IdempotencyRecord, NewParcel, Op, RecordKey},
@@ -110,6 +110,12 @@ impl Mutation {
 }
 
 impl Mutation {
+    /// Whether a row was to be drawn for one of its parcels and could not.
+    pub(super) fn lacks_row(&self) -> bool {
+        let lacks = |op: &Op| matches!(op, Op::InsertParcel(parcel) if parcel.row == NO_ROW);
+        self.changes.ops.iter().any(lacks)
+    }
+
     /// The parcel that it creates with its order, when it does nothing else.
     fn as_create(&self) -> Option<(&NewParcel, &str)> {
         match (&*self.changes.expect, &*self.changes.ops, &*self.orders) {
@@ -165,13 +171,9 @@ impl Write {
 }
 
 /// Writes all of a group in a transaction that it leaves open, to be committed or rolled back.
-pub(super) async fn write(
-    db: &Connection,
-    ids: &mut ParcelIds,
-    writes: &mut [Write],
-) -> Result<Vec<Verdict>, Stopped> {
+pub(super) async fn write(db: &Connection, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
     db.run("BEGIN").await?;
-    let mut group = Group::begin(db, ids, writes).await?;
+    let mut group = Group::begin(db, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
     group.make_calls(writes).await?;
@@ -181,7 +183,6 @@ pub(super) async fn write(
 
 struct Group<'a> {
     db: &'a Connection,
-    ids: &'a mut ParcelIds,
     application: Application<'a>,
     /// By the position of the write.
     verdicts: Vec<Option<Verdict>>,
@@ -200,11 +201,7 @@ fn changes(write: &Write) -> Option<&Mutation> {
 
 impl<'a> Group<'a> {
     /// Locks the parcels that the group is about, and takes its idempotency keys.
-    async fn begin(
-        db: &'a Connection,
-        ids: &'a mut ParcelIds,
-        writes: &[Write],
-    ) -> Result<Self, Stopped> {
+    async fn begin(db: &'a Connection, writes: &[Write]) -> Result<Self, Stopped> {
         let mut verdicts: Vec<Option<Verdict>> = writes.iter().map(|_| None).collect();
         let (mut records, mut followers) =
             (BTreeMap::<[u8; 16], (usize, &IdempotencyRecord)>::new(), vec![]);
@@ -235,7 +232,7 @@ impl<'a> Group<'a> {
             }
         }
         let application = Application::new(db, locked);
-        let group = Self { db, ids, application, verdicts, followers, refused: Vec::new() };
+        let group = Self { db, application, verdicts, followers, refused: Vec::new() };
         group.check_that_records_were_found(&lost, &records)?;
         Ok(group)
     }
@@ -278,8 +275,7 @@ impl<'a> Group<'a> {
                 && let Some((parcel, order)) = mutation.as_create()
             {
                 panicked(at, || check(&mutation.changes))?;
-                let id = self.ids.draw(self.db).await?;
-                batch.add((at, id), parcel, order, mutation.changes.now);
+                batch.add(at, parcel, order, mutation.changes.now);
             }
         }
         if batch.is_empty() {
@@ -297,7 +293,7 @@ impl<'a> Group<'a> {
         for (at, write) in writes.iter().enumerate() {
             let Some(mutation) = changes(write).filter(|_| self.is_open(at)) else { continue };
             panicked(at, || check(&mutation.changes))?;
-            let applied = self.application.apply((&mutation.changes, &mutation.orders), self.ids);
+            let applied = self.application.apply(&mutation.changes, &mutation.orders);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
             match applied? {

@@ -4,6 +4,15 @@ use super::{
     connection::Connection,
     error::{DbResult, Failure},
 };
+use crate::domain::{NumberKey, secrets::fresh_number_key};
+
+/// What the database keeps from its first start on.
+pub(super) struct Secrets {
+    /// From what its keyed hashes and signatures derive.
+    pub(super) secret: [u8; 32],
+    /// The key of its generated tracking numbers.
+    pub(super) number_key: NumberKey,
+}
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
@@ -14,14 +23,14 @@ const LOCK: i64 = 0x0070_6172_6365_6C6F;
 
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new. Servers
 /// that start at once on an empty database make one schema and one secret: the lock is held until the commit.
-pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
     db.run("BEGIN").await?;
     let prepared = prepare_locked(db, fresh).await;
     db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
     prepared
 }
 
-async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     let done = usize::try_from(version(db).await?.unwrap_or(0)).unwrap_or(usize::MAX);
     if done > MIGRATIONS.len() {
@@ -35,7 +44,10 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> 
         db.run(sql).await?;
         db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
     }
-    secret(db, fresh).await
+    Ok(Secrets {
+        secret: kept(db, "secret", fresh).await?,
+        number_key: NumberKey::new(&kept(db, "number_key", fresh_number_key(&fresh)).await?),
+    })
 }
 
 /// How many migrations the database has; the table that says so is made where there is nothing yet.
@@ -56,9 +68,10 @@ async fn version(db: &Connection) -> DbResult<Option<i64>> {
     db.value("SELECT max(version) FROM schema_migrations", &[]).await
 }
 
-async fn secret(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
-    let insert = "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING";
-    db.execute(insert, &[&fresh.as_slice()]).await?;
-    let found: Vec<u8> = db.value("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
-    found.try_into().map_err(|_wrong| Failure::row("the secret does not have 32 bytes"))
+/// The secret that the database keeps under a name, which is `fresh` if it has none.
+async fn kept(db: &Connection, name: &str, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+    let insert = "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    db.execute(insert, &[&name, &fresh.as_slice()]).await?;
+    let found: Vec<u8> = db.value("SELECT value FROM meta WHERE name = $1", &[&name]).await?;
+    found.try_into().map_err(|_wrong| Failure::row("a secret does not have 32 bytes"))
 }

@@ -20,7 +20,6 @@ mod endpoints;
 mod erase;
 mod error;
 mod group;
-mod ids;
 mod leases;
 mod legacy;
 mod lists;
@@ -33,6 +32,7 @@ mod parcels;
 mod readers;
 mod records;
 mod resets;
+mod rows;
 mod sessions;
 mod set_back;
 mod tls;
@@ -63,7 +63,7 @@ use self::{
     writer::{Health, NotTaken, Writer},
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError};
-use crate::domain::Changes;
+use crate::domain::{Changes, NumberKey};
 
 /// How long a caller waits for a write; it may still be done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -81,6 +81,9 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     name: String,
     secret: [u8; 32],
+    number_key: NumberKey,
+    /// What is left of this server's block of rows.
+    rows: tokio::sync::Mutex<rows::Block>,
     /// This process among the servers, as long as it lives.
     server: i64,
     writer: Writer,
@@ -132,10 +135,12 @@ impl Store {
             .and_then(|writer| Ok((writer, Readers::start(connector, readers)?)));
         let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
-        let (secret, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
+        let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         Ok(Self(Arc::new(Inner {
             name,
-            secret,
+            secret: secrets.secret,
+            number_key: secrets.number_key,
+            rows: tokio::sync::Mutex::default(),
             server,
             writer,
             readers,
@@ -155,6 +160,10 @@ impl Store {
         self.0.secret
     }
 
+    pub(super) fn number_key(&self) -> &NumberKey {
+        &self.0.number_key
+    }
+
     /// What errors call the database.
     pub(super) fn name(&self) -> String {
         self.0.name.clone()
@@ -165,6 +174,9 @@ impl Store {
             tracing::error!("an order could not be written as JSON");
             return CommitOutcome::Broken;
         };
+        if mutation.lacks_row() {
+            return CommitOutcome::Busy;
+        }
         match self.0.writer.push(Write::Changes(mutation)) {
             Ok(()) => {}
             Err(NotTaken::Full) => return CommitOutcome::Full,

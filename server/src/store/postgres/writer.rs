@@ -24,8 +24,7 @@ use super::{
     connection::{Connection, Connector},
     error::{DbResult, Failure},
     group::{self, Stopped, Verdict, Write},
-    ids::ParcelIds,
-    migrations,
+    migrations::{self, Secrets},
 };
 
 /// Writes that may wait; more are refused.
@@ -63,7 +62,7 @@ pub(super) struct Writer {
 
 enum Message {
     /// The first: makes the schema.
-    Prepare([u8; 32], oneshot::Sender<DbResult<([u8; 32], i64)>>),
+    Prepare([u8; 32], oneshot::Sender<DbResult<(Secrets, i64)>>),
     Write(Write),
     Stop,
 }
@@ -82,21 +81,15 @@ impl Writer {
         let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            let session = Session {
-                connector,
-                health,
-                live: None,
-                ids: ParcelIds::default(),
-                is_prepared: false,
-            };
+            let session = Session { connector, health, live: None, is_prepared: false };
             LocalSet::new().block_on(&runtime, session.serve(waiting));
         })?;
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
     }
 
-    /// Makes the schema and answers the database's secret, which is `fresh` if it is new, and the number of
+    /// Makes the schema and answers the database's secrets, the one `fresh` if it is new, and the number of
     /// the first connection, which no other server has.
-    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
+    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
         let (caller, answer) = oneshot::channel();
         // A writer that has ended gives no answer.
         let _ended = self.queue.send(Message::Prepare(fresh, caller)).await;
@@ -124,7 +117,6 @@ struct Session {
     connector: Connector,
     health: Arc<Health>,
     live: Option<Live>,
-    ids: ParcelIds,
     /// Whether the schema is there, without which no connection is of use.
     is_prepared: bool,
 }
@@ -176,15 +168,15 @@ impl Session {
         self.end().await;
     }
 
-    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
+    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
         let db = self.connector.connect().await?;
-        let secret = migrations::prepare(&db, fresh).await?;
+        let secrets = migrations::prepare(&db, fresh).await?;
         let live = begin(db).await?;
         let server = live.writer;
         self.live = Some(live);
         self.is_prepared = true;
         self.health.is_connected.store(true, Ordering::Release);
-        Ok((secret, server))
+        Ok((secrets, server))
     }
 
     /// Whether there is a connection, as far as is known.
@@ -265,7 +257,7 @@ impl Session {
     /// One transaction. `Ok` only when it is known to be committed.
     async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
         let mut live = self.connection().await.map_err(Stopped::Failed)?;
-        let done = group::write(&live.db, &mut self.ids, writes).await;
+        let done = group::write(&live.db, writes).await;
         let verdicts = match done {
             Ok(verdicts) => match count_batch(&live).await {
                 Ok(()) => Ok(verdicts),

@@ -1,6 +1,13 @@
 //! What the store must do in a file and in memory: each promise takes an empty store, and is made a test of each mode.
 
-use std::{collections::HashSet, future::Future, sync::Arc};
+use std::{
+    collections::HashSet,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
@@ -11,14 +18,14 @@ use ulid::Ulid;
 
 use crate::store::{
     ALL_CREDENTIALS, CommitOutcome, Store, StoreError,
-    sqlite::{apply::Ready, connection, group, health::Health},
+    sqlite::{apply::Ready, connection, group, health::Health, living_keys::LivingKeys},
 };
 use crate::{
     clock::Millis,
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
-        NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step, Tenant,
-        Version,
+        NewCredential, NewParcel, NumberKey, Op, ParcelRow, ParcelRowId, RecordKey, State, Step,
+        Tenant, Version,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
     },
@@ -61,9 +68,10 @@ macro_rules! mode {
 mod accounts;
 mod carriers;
 mod lists;
+mod numbers;
 pub(in crate::store) mod webhooks;
 
-fn file() -> (Store, TempDir) {
+pub(super) fn file() -> (Store, TempDir) {
     let folder = TempDir::new().unwrap();
     (Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap(), folder)
 }
@@ -559,16 +567,20 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
-    let jobs = all
-        .into_iter()
-        .map(|changes| group::Mutation::new(Ready::new(changes).unwrap(), Arc::default()));
+    let (number_key, keys) = (NumberKey::new(&SECRET), Arc::new(LivingKeys::new()));
+    let jobs = all.into_iter().map(|changes| {
+        let ready = Ready::new(changes, &number_key).unwrap();
+        group::Mutation::new(ready, Arc::clone(&keys), Arc::default())
+    });
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);
     answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 
-const UNKNOWN: ParcelRowId = ParcelRowId(4_711);
+const UNKNOWN: ParcelRowId = ParcelRowId(i64::MAX);
+/// The rows of parcels that tests make, in whichever store: none comes twice.
+static LAST_ROW: AtomicI64 = AtomicI64::new(0);
 
 pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
@@ -602,6 +614,7 @@ pub(in crate::store) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord
 /// The creation of an order under the key that `number` stands for.
 pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
+        row: ParcelRowId(LAST_ROW.fetch_add(1, Ordering::Relaxed) + 1),
         id: ulid(tracking_number),
         tenant,
         tracking_number: TrackingNumber::parse(tracking_number).unwrap(),

@@ -277,7 +277,7 @@ async fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
     let db = Connection::open(&place.file).unwrap();
     db.execute_batch(
         "INSERT INTO parcels SELECT 1, 1, 3, 1, 'SB-NUMBER-0001', zeroblob(16), 77, 0, 0, '', '', \
-         'EC', 0, 1, 2, NULL, NULL, NULL, '{}'",
+         'EC', 0, 1, 2, NULL, NULL, NULL, '{}', 1, NULL",
     )
     .unwrap();
     let number = parcelo::TrackingNumber::parse("SB-NUMBER-0001").unwrap();

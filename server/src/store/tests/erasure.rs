@@ -50,7 +50,7 @@ fn every_read_and_every_deletion_has_its_index() {
     let list =
         "SELECT id FROM living_parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
-    let order_id = "json_extract(order_json, '$.externalOrderId') = 'x'";
+    let order_id = "external_order_id = 'x'";
     let with_nines = |sql: &str| sql.replace("?1", "9").replace("?2", "9");
     let due = "SELECT id FROM living_outbox WHERE tenant = 3 AND";
     let counts =
@@ -95,7 +95,14 @@ fn every_read_and_every_deletion_has_its_index() {
         ),
     ];
     let points = [
-        ("SELECT * FROM living_parcels WHERE environment = 1 AND number = 'x'", "parcels_number"),
+        (
+            "SELECT id FROM parcels WHERE number_is_indexed = 1 AND environment = 1 AND number = 'x'",
+            "COVERING INDEX parcels_number",
+        ),
+        (
+            "SELECT * FROM living_parcels WHERE id = 1 AND environment = 1 AND number = 'x'",
+            "INTEGER PRIMARY KEY",
+        ),
         (
             "SELECT * FROM living_parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9",
             "parcels_due",
@@ -104,7 +111,8 @@ fn every_read_and_every_deletion_has_its_index() {
             "SELECT step_due FROM living_parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",
             "parcels_due",
         ),
-        ("SELECT * FROM living_idempotency WHERE key = x'00'", "idempotency_key"),
+        ("SELECT body FROM living_idempotency WHERE id = 1 AND key = x'00'", "PRIMARY KEY"),
+        ("SELECT up_to, keys FROM key_chunks WHERE up_to > 1 ORDER BY up_to", "PRIMARY KEY"),
         ("SELECT * FROM events WHERE parcel = 1 AND sequence <= 2 ORDER BY sequence", "PRIMARY"),
         ("SELECT 1 FROM carrier_events WHERE carrier = 1 AND event_id = 'x'", "PRIMARY"),
         ("SELECT 1 FROM carrier_events WHERE parcel = 1", "carrier_events_parcel"),

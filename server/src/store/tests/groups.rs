@@ -2,18 +2,25 @@
 
 use std::sync::Arc;
 
+use parcelo::{Environment, TrackingNumber};
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 
 use super::conformance::{
     NOW, PANIC, SECRET, commit_as_group, create, moved, nothing, on, record, sandbox,
 };
 use crate::{
-    domain::{Changes, State},
+    domain::{Changes, NumberKey, State},
     store::{
         CommitOutcome,
         sqlite::{
-            apply::Ready, connection, counts, group, health::Health, identity::IfEmpty, parcels,
+            apply::Ready,
+            connection, counts, group,
+            health::Health,
+            identity::IfEmpty,
+            living_keys::LivingKeys,
+            parcels::{self, NumberLookup},
             resets,
         },
     },
@@ -99,12 +106,9 @@ fn a_refused_order_has_written_nothing_and_costs_its_group_nothing() {
 fn what_is_refused_half_way_is_undone_and_its_group_stands() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
-    let found = parcels::find(
-        &db,
-        parcelo::Environment::Sandbox,
-        &parcelo::TrackingNumber::parse(&number(1)).unwrap(),
-    );
-    let first = found.unwrap().unwrap();
+    let first = TrackingNumber::parse(&number(1)).unwrap();
+    let first = NumberLookup::new(Environment::Sandbox, &first, None);
+    let first = parcels::find(&db, first).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
@@ -133,16 +137,22 @@ fn a_commit_writes_each_count_once() {
     assert_eq!(one(&db, "SELECT sum(total) FROM parcel_counts"), 24);
 }
 
+fn mutation(
+    changes: Changes,
+    keys: &Arc<LivingKeys>,
+) -> (Box<group::Mutation>, oneshot::Receiver<CommitOutcome>) {
+    let ready = Ready::new(changes, &NumberKey::new(&SECRET)).unwrap();
+    group::Mutation::new(ready, Arc::clone(keys), Arc::default())
+}
+
 /// A group of an order, a plain call, and another order; answers what the call found.
 fn around(
     db: &Connection,
     call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
 ) -> i64 {
     let (call, mut found) = group::PlainWrite::new(call);
-    let [before, after] = [1, 2].map(|n| {
-        let (job, _) = group::Mutation::new(Ready::new(order(n)).unwrap(), Arc::default());
-        job as Box<dyn group::WriteJob>
-    });
+    let keys = Arc::new(LivingKeys::new());
+    let [before, after] = [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::WriteJob>);
     group::commit(db, &Health::default(), vec![before, call, after]);
     match found.try_recv().unwrap() {
         group::PlainWriteOutcome::Done(found) => found.unwrap(),
@@ -188,15 +198,13 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     let (call, mut found) = group::PlainWrite::new(|db| {
         db.execute("INSERT INTO accounts VALUES (1, 'acc_1', 'default', ?1)", [NOW.0])
     });
-    let (record, mut kept) = group::Mutation::new(
-        Ready::new(Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() })
-            .unwrap(),
-        Arc::default(),
-    );
+    let keys = Arc::new(LivingKeys::new());
+    let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() };
+    let (record, mut kept) = mutation(record, &keys);
     let mut jobs: Vec<Box<dyn group::WriteJob>> = vec![record, call];
     let mut orders = Vec::new();
     for n in 0..3 {
-        let (job, answer) = group::Mutation::new(Ready::new(order(n)).unwrap(), Arc::default());
+        let (job, answer) = mutation(order(n), &keys);
         jobs.push(job);
         orders.push(answer);
     }

@@ -5,6 +5,8 @@ mod deliveries;
 mod durability;
 mod erasure;
 mod groups;
+mod living_keys;
+mod numbers;
 #[cfg(feature = "server")]
 mod pages;
 pub(crate) mod reads;
@@ -56,6 +58,13 @@ pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
     let other = rusqlite::Connection::open(file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     other
+}
+
+/// A reset of a tenant that is under way and has passed so many rows that are still to be drawn.
+pub(crate) async fn reset_ahead(store: &Store, tenant: Tenant, rows: i64) {
+    let boundary = store.next_parcel_row().await.0 + rows;
+    let begin = "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, ?2, 0, 0, 0)";
+    store.call(move |db| db.execute(begin, [tenant.number(), boundary])).await.unwrap();
 }
 
 /// A row of a tenant's that is to become unreadable.

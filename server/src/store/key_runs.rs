@@ -1,0 +1,105 @@
+//! The oldest keys of idempotency records, on the disk, once there are too many for memory.
+//!
+//! A run is a stretch of a million records, its keys in order, so that writing it fills one page after the other: an
+//! index would dirty a page for each. It is looked up in from the commit of its end on; until then memory has its
+//! keys too. Runs are never merged: there is one for each million, and one goes as a whole when its records are gone.
+
+use rusqlite::{Connection, params};
+
+use super::{Mode, Store, StoreError, key_chunks, key_map::KeyPart};
+
+/// The most keys in memory (230 MB), and what comes until the next purge.
+pub(super) const MAX_KEYS: usize = 8_000_000;
+/// The chunks of a run.
+const CHUNKS: i64 = 1_000_000 / key_chunks::ROWS;
+/// The keys of one write: an order that waits for it waits about a millisecond.
+const KEYS_PER_WRITE: usize = 500;
+
+impl Store {
+    /// Brings the oldest keys to the disk until at most so many are in memory.
+    pub(super) async fn spill_keys(&self, most: usize) -> Result<(), StoreError> {
+        let Mode::File { .. } = &self.0.mode else { return Ok(()) };
+        while self.0.keys.len() > most {
+            let store = self.clone();
+            let Ok(run) = tokio::task::spawn_blocking(move || store.next_run()).await else {
+                break;
+            };
+            let (up_to, keys) = run?;
+            if keys.is_empty() {
+                break;
+            }
+            self.write_run(up_to, keys).await?;
+            // Another process may have finished one too.
+            self.0.keys.spilled(self.read(finished)?);
+        }
+        Ok(())
+    }
+
+    /// The keys behind the last run, sorted, and their last row.
+    fn next_run(&self) -> Result<(i64, Vec<(KeyPart, i64)>), StoreError> {
+        let (up_to, mut keys) = self.read(|db| {
+            let after = finished(db)?.last().copied().unwrap_or(0);
+            key_chunks::some(db, after, CHUNKS)
+        })?;
+        keys.sort_unstable();
+        Ok((up_to, keys))
+    }
+
+    async fn write_run(&self, up_to: i64, keys: Vec<(KeyPart, i64)>) -> Result<(), StoreError> {
+        let mut left = keys.into_iter();
+        while left.len() > 0 {
+            let next: Vec<_> = left.by_ref().take(KEYS_PER_WRITE).collect();
+            self.page(move |db, _| write(db, up_to, &next)).await?;
+        }
+        self.page(move |db, _| finish(db, up_to)).await
+    }
+}
+
+/// Writes some of a run's keys. An earlier attempt may have written them.
+fn write(db: &Connection, up_to: i64, keys: &[(KeyPart, i64)]) -> rusqlite::Result<()> {
+    let mut insert = db.prepare_cached(
+        "INSERT INTO run_keys (run, key, id) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+    )?;
+    for (key, id) in keys {
+        insert.execute(params![up_to, key.0, id])?;
+    }
+    Ok(())
+}
+
+fn finish(db: &Connection, up_to: i64) -> rusqlite::Result<()> {
+    let mut insert =
+        db.prepare_cached("INSERT INTO key_runs (up_to) VALUES (?1) ON CONFLICT DO NOTHING")?;
+    insert.execute([up_to]).map(drop)
+}
+
+/// The runs that are whole, by their last rows, newest last.
+pub(super) fn finished(db: &Connection) -> rusqlite::Result<Vec<i64>> {
+    let mut find = db.prepare_cached("SELECT up_to FROM key_runs ORDER BY up_to")?;
+    find.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The rows that may hold the key, of these runs, newest first.
+pub(super) fn rows(db: &Connection, runs: &[i64], key: KeyPart) -> rusqlite::Result<Vec<i64>> {
+    let mut all = Vec::new();
+    for run in runs.iter().rev() {
+        let mut find = db.prepare_cached(
+            "SELECT id FROM run_keys WHERE run = ?1 AND key = ?2 ORDER BY id DESC",
+        )?;
+        for id in find.query_map(params![run, key.0], |row| row.get(0))? {
+            all.push(id?);
+        }
+    }
+    Ok(all)
+}
+
+/// Deletes some of the runs of which no row is left, and of those that were never finished.
+pub(super) fn delete_dead(db: &Connection, most: i64) -> rusqlite::Result<usize> {
+    let oldest = "coalesce((SELECT min(id) FROM idempotency), 9223372036854775807)";
+    let runs = format!("DELETE FROM key_runs WHERE up_to < {oldest}");
+    db.prepare_cached(&runs)?.execute([])?;
+    let keys = format!(
+        "DELETE FROM run_keys WHERE (run, key, id) IN \
+         (SELECT run, key, id FROM run_keys WHERE run < {oldest} LIMIT ?1)"
+    );
+    db.prepare_cached(&keys)?.execute([most])
+}

@@ -1,0 +1,217 @@
+//! The idempotency keys that have a record, by row, in memory: in place of an index on the table, which would dirty
+//! a random page for each order.
+//!
+//! The table is the record, this is an index of it, kept by four rules:
+//!
+//! - *Every row is known before it is committed.* So "no row" is true, and costs no statement. What a rollback takes
+//!   back, of a write or of a group, stays known here, and so does what is deleted: a known row counts only after it
+//!   was found with the whole key on it. So nothing need be undone, and readers see a key from its commit on.
+//! - *No id is given twice*, lest a row that is known under one key is another's. `last_record` remembers the highest
+//!   that was deleted.
+//! - *Other processes may write too.* `PRAGMA data_version` tells that one has; then the rows behind those that are
+//!   known for certain are read, inside the writer's transaction, before it decides anything. The first time these
+//!   are all rows, which is how it is filled.
+//! - *What is deleted is forgotten late*, as a whole: all before the oldest row that is left. Rows die in the order
+//!   of their ids, so only those of a reset wait for that, a day at most.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError, RwLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{
+    Mode, Store, StoreError, key_chunks,
+    key_map::{KeyMap, KeyPart},
+    key_runs,
+};
+use crate::domain::RecordKey;
+
+/// See the head of the file.
+pub(super) struct LivingKeys {
+    map: KeyMap,
+    /// The runs on the disk, oldest first: nearly always none.
+    runs: RwLock<Vec<i64>>,
+    is_filled: AtomicBool,
+    progress: Mutex<Progress>,
+}
+
+/// What the writer knows of the table; one thread writes at a time.
+#[derive(Default)]
+struct Progress {
+    /// `PRAGMA data_version` when the rows were last read.
+    data_version: Option<i64>,
+    /// All rows up to here are known, and no others will come. What was added behind it may have been rolled
+    /// back, and its id may become another process's.
+    known_to: i64,
+    /// The id of the last row that was added, rolled back or not.
+    last: i64,
+    /// Where the last chunk ends, or would: it may have been rolled back.
+    chunked_to: i64,
+}
+
+impl LivingKeys {
+    pub(super) fn new() -> Self {
+        let (map, runs) = (KeyMap::new(), RwLock::default());
+        Self { map, runs, is_filled: AtomicBool::new(false), progress: Mutex::default() }
+    }
+
+    /// Those of a server's file, of which it reads no record that an earlier start has seen.
+    pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
+        let keys = Self::new();
+        let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        keys.catch_up(&moment)?;
+        keys.write_chunks(&moment)?;
+        moment.commit()?;
+        Ok(keys)
+    }
+
+    /// Whether it was filled, from when on [`LivingKeys::has_none`] may be asked.
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Whether no row holds the key.
+    pub(super) fn has_none(&self, key: &RecordKey) -> bool {
+        // In this order: what leaves the map was added to the runs before.
+        self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
+    }
+
+    /// The rows that may hold the key, newest first.
+    pub(super) fn rows(&self, db: &Connection, key: &RecordKey) -> rusqlite::Result<Vec<i64>> {
+        let mut rows = self.map.rows(KeyPart::from(key));
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        if !runs.is_empty() {
+            rows.extend(key_runs::rows(db, &runs, KeyPart::from(key))?);
+        }
+        Ok(rows)
+    }
+
+    /// Reads what others have written since the last time, or everything at first. A writer does so in its
+    /// transaction: from then on no other process writes.
+    pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<()> {
+        let mut progress = self.progress();
+        // Before the rows: what is written between the two is then read twice, not never.
+        let mut version = db.prepare_cached("PRAGMA data_version")?;
+        let version = Some(version.query_row([], |row| row.get(0))?);
+        if progress.data_version == version {
+            return Ok(());
+        }
+        let runs = key_runs::finished(db)?;
+        let mut known_to = progress.known_to.max(runs.last().copied().unwrap_or(0));
+        self.set_runs(|known| *known = runs);
+        let chunked_to = key_chunks::read(db, known_to, |key, id| {
+            self.map.insert(key, id);
+            known_to = id;
+        });
+        progress.known_to = known_to;
+        progress.chunked_to = chunked_to?;
+        progress.last = progress.last.max(last_id(db)?);
+        progress.data_version = version;
+        self.is_filled.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// The id of a new row under this key, which is known from here on.
+    pub(super) fn add(&self, key: &RecordKey) -> i64 {
+        let mut progress = self.progress();
+        progress.last += 1;
+        self.map.insert(KeyPart::from(key), progress.last);
+        progress.last
+    }
+
+    /// Writes another chunk when enough rows have come since the last.
+    pub(super) fn write_chunks(&self, db: &Connection) -> rusqlite::Result<()> {
+        let mut progress = self.progress();
+        if progress.last - progress.chunked_to >= key_chunks::ROWS {
+            key_chunks::write(db)?;
+            progress.chunked_to = progress.last;
+        }
+        Ok(())
+    }
+
+    /// The id that was added last.
+    pub(super) fn last_added(&self) -> i64 {
+        self.progress().last
+    }
+
+    /// This row is committed.
+    pub(super) fn committed(&self, id: i64) {
+        let mut progress = self.progress();
+        progress.known_to = progress.known_to.max(id);
+    }
+
+    /// The database is about to become another: everything is to be read again.
+    pub(super) fn clear(&self) {
+        let mut progress = self.progress();
+        self.is_filled.store(false, Ordering::Release);
+        *progress = Progress::default();
+        self.map.clear();
+        self.set_runs(Vec::clear);
+    }
+
+    /// The last row that is in a run; 0 without one.
+    pub(super) fn last_run(&self) -> i64 {
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        runs.last().copied().unwrap_or(0)
+    }
+
+    /// These runs are on the disk, with all rows up to the last's.
+    pub(super) fn spilled(&self, runs: Vec<i64>) {
+        self.set_runs(|known| *known = runs);
+        self.map.forget_before(self.last_run() + 1);
+    }
+
+    fn forget_before(&self, oldest: i64) {
+        self.map.forget_before(oldest);
+        self.set_runs(|runs| runs.retain(|up_to| *up_to >= oldest));
+    }
+
+    fn set_runs(&self, set: impl FnOnce(&mut Vec<i64>)) {
+        set(&mut self.runs.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// How many rows are in memory.
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// Forgets the keys of rows that are gone.
+    pub(super) async fn forget_dead_keys(&self) -> Result<(), StoreError> {
+        self.in_pages(key_chunks::delete_dead).await?;
+        self.in_pages(key_runs::delete_dead).await?;
+        let store = self.clone();
+        let forget = move || {
+            store.0.keys.forget_before(store.read(oldest_id)?);
+            Ok(())
+        };
+        match &self.0.mode {
+            // With millions of keys this takes a tenth of a second.
+            Mode::File { .. } => tokio::task::spawn_blocking(forget).await.unwrap_or(Ok(())),
+            Mode::Inline(_) => forget(),
+        }
+    }
+}
+
+/// The highest id that a row ever had.
+fn last_id(db: &Connection) -> rusqlite::Result<i64> {
+    let mut find = db.prepare_cached(
+        "SELECT max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record",
+    )?;
+    find.query_row([], |row| row.get(0))
+}
+
+/// All rows that are there, or will be, are from this id on.
+fn oldest_id(db: &Connection) -> rusqlite::Result<i64> {
+    let mut find = db.prepare_cached(
+        "SELECT coalesce((SELECT min(id) FROM idempotency), id + 1) FROM last_record",
+    )?;
+    find.query_row([], |row| row.get(0))
+}

@@ -1,0 +1,333 @@
+//! A key has one record, whatever the map of keys in memory has been through: rollbacks, other processes, restarts,
+//! purges, copies.
+
+use futures_util::future::join_all;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandbox};
+use crate::{
+    domain::{Changes, IdempotencyRecord, NumberKey, RecordKey, idempotency::LIFETIME},
+    store::{
+        CommitOutcome, Store,
+        sqlite::{
+            apply::{self, Ready},
+            connection,
+            identity::IfEmpty,
+            key_chunks,
+            living_keys::LivingKeys,
+            migrations::{MIGRATIONS, schema},
+            pending::Pending,
+            records,
+        },
+    },
+};
+
+fn only(kept: IdempotencyRecord) -> Changes {
+    Changes { idempotency_record: Some(kept), ..nothing() }
+}
+
+/// Keeps a record under the key of this number.
+async fn keep(store: &Store, number: u32) -> CommitOutcome {
+    store.commit(only(record(sandbox(1), number))).await
+}
+
+async fn keep_all(store: &Store, numbers: std::ops::Range<u32>) {
+    let all = join_all(numbers.map(|number| keep(store, number))).await;
+    assert!(all.iter().all(|outcome| *outcome == CommitOutcome::Committed));
+}
+
+fn taken(number: u32) -> CommitOutcome {
+    CommitOutcome::IdempotencyTaken(record(sandbox(1), number))
+}
+
+fn count(store: &Store, what: &str) -> i64 {
+    store.read(|db| db.query_row(&format!("SELECT {what}"), [], |row| row.get(0))).unwrap()
+}
+
+#[tokio::test]
+async fn processes_on_one_file_keep_one_record_of_each_key() {
+    let (server, folder) = file();
+    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
+    assert_eq!(keep(&beside, 1).await, taken(1), "known from the first look on");
+    assert_eq!(keep(&beside, 2).await, CommitOutcome::Committed);
+    assert_eq!(keep(&server, 2).await, taken(2), "written since");
+    assert_eq!(keep(&server, 3).await, CommitOutcome::Committed);
+    assert_eq!(keep(&beside, 3).await, taken(3));
+
+    // The server takes an id for a record and rolls it back; the other process then takes the same.
+    made(&server, sandbox(1), "SB-TAKEN-0001").await;
+    let refused = server.commit(create(sandbox(1), "SB-TAKEN-0001", 9)).await;
+    assert_eq!(refused, CommitOutcome::DuplicateTracking);
+    assert_eq!(keep(&beside, 4).await, CommitOutcome::Committed);
+    assert_eq!(keep(&server, 4).await, taken(4));
+
+    // With the table empty, its ids go on, in a process of its own too.
+    assert_eq!(beside.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 4);
+    let other = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
+    assert_eq!(keep(&server, 5).await, taken(5));
+    assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
+    assert_eq!(keep(&beside, 1).await, taken(1));
+}
+
+#[tokio::test]
+async fn a_process_hears_of_hundreds_of_keys_that_another_has_written() {
+    let (server, folder) = file();
+    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    keep_all(&beside, 0..10).await;
+    keep_all(&server, 10..1_000).await;
+    for number in 0..1_000 {
+        assert_eq!(keep(&beside, number).await, taken(number), "{number}");
+    }
+}
+
+#[test]
+fn a_key_is_seen_from_its_commit_on_and_is_free_after_a_rollback() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("parcelo.db");
+    let (db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
+    let (reader, keys) = (connection::reader(&file).unwrap(), LivingKeys::new());
+    let kept = record(sandbox(1), 1);
+    let apply = || {
+        let ready = Ready::new(only(kept.clone()), &NumberKey::new(&SECRET)).unwrap();
+        apply::apply(&db, &keys, &ready, &mut Pending::default()).unwrap().0
+    };
+    let seen = || records::find(&reader, &keys, &kept.key).unwrap();
+    for end in ["ROLLBACK", "ROLLBACK TO one; COMMIT"] {
+        db.execute_batch("BEGIN IMMEDIATE; SAVEPOINT one").unwrap();
+        assert_eq!(apply(), CommitOutcome::Committed);
+        assert_eq!(apply(), CommitOutcome::IdempotencyTaken(kept.clone()), "in its group");
+        assert_eq!(seen(), None);
+        db.execute_batch(end).unwrap();
+        assert_eq!(seen(), None);
+    }
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(apply(), CommitOutcome::Committed);
+    assert_eq!(seen(), None);
+    db.execute_batch("COMMIT").unwrap();
+    assert_eq!(seen().unwrap().1, kept);
+}
+
+#[tokio::test]
+async fn a_start_knows_all_keys_and_reads_few_records_for_it() {
+    let (store, folder) = file();
+    keep_all(&store, 0..1_000).await;
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let behind = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
+    assert!(count(&store, behind) < key_chunks::ROWS);
+    for number in 0..1_000 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+    keep_all(&store, 1_000..1_300).await;
+    let one = store.record(&record(sandbox(1), 1_299).key).await.unwrap();
+    assert_eq!(one, Some(record(sandbox(1), 1_299)));
+}
+
+#[tokio::test]
+async fn keys_that_look_alike_in_memory_have_a_record_each() {
+    for store in [file().0, Store::memory(SECRET).unwrap()] {
+        let alike = [1, 2, 3].map(|last| {
+            let mut key = [7; 16];
+            key[15] = last;
+            IdempotencyRecord { key: RecordKey(key), body: vec![last], ..record(sandbox(1), 1) }
+        });
+        for kept in &alike {
+            assert_eq!(store.record(&kept.key).await.unwrap(), None);
+            assert_eq!(store.commit(only(kept.clone())).await, CommitOutcome::Committed);
+        }
+        for kept in alike {
+            assert_eq!(store.record(&kept.key).await.unwrap(), Some(kept.clone()));
+            let again = store.commit(only(kept.clone())).await;
+            assert_eq!(again, CommitOutcome::IdempotencyTaken(kept));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
+    for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
+        keep_all(&store, 0..300).await;
+        let before = store.stats().reads;
+        for number in 300..600 {
+            assert_eq!(store.record(&record(sandbox(1), number).key).await.unwrap(), None);
+        }
+        assert_eq!(store.stats().reads, before);
+        assert!(store.record(&record(sandbox(1), 7).key).await.unwrap().is_some());
+        assert_eq!(store.stats().reads, before + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_copy_and_what_becomes_one_have_its_keys_and_no_others() {
+    let store = Store::memory(SECRET).unwrap();
+    keep_all(&store, 0..300).await;
+    let copy = store.copy().unwrap();
+    assert_eq!(keep(&copy, 1).await, taken(1));
+    assert_eq!(keep(&copy, 300).await, CommitOutcome::Committed);
+    assert_eq!(store.record(&record(sandbox(1), 300).key).await.unwrap(), None);
+    keep_all(&store, 301..400).await;
+    store.become_copy_of(&copy).unwrap();
+    assert_eq!(keep(&store, 300).await, taken(300));
+    assert_eq!(
+        store.record(&record(sandbox(1), 5).key).await.unwrap(),
+        Some(record(sandbox(1), 5))
+    );
+    assert_eq!(store.sqlite().unwrap().keys().len(), 301);
+    keep_all(&store, 301..400).await;
+    assert_eq!(keep(&store, 301).await, taken(301));
+}
+
+#[tokio::test]
+async fn what_a_reset_or_a_purge_deletes_is_forgotten_and_its_keys_are_free() {
+    for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
+        for end in ["reset", "purge", "reset_all"] {
+            store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+            keep_all(&store, 0..600).await;
+            assert!(count(&store, "count(*) FROM key_chunks") >= 2, "{end}");
+            match end {
+                "reset" => drop(store.reset(sandbox(1)).await.unwrap()),
+                "purge" => drop(store.purge_records(NOW.plus(LIFETIME)).await.unwrap()),
+                _ => drop(store.reset_all().await.unwrap()),
+            }
+            assert_eq!(count(&store, "count(*) FROM idempotency"), 0, "{end}");
+            assert_eq!(store.record(&record(sandbox(1), 7).key).await.unwrap(), None);
+            let forgotten = async {
+                while store.sqlite().unwrap().keys().len() > 0
+                    || count(&store, "count(*) FROM key_chunks") > 0
+                {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let patience = std::time::Duration::from_secs(60);
+            tokio::time::timeout(patience, forgotten).await.expect(end);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_purge_leaves_the_keys_of_living_records() {
+    let (store, folder) = file();
+    keep_all(&store, 0..600).await;
+    let late = |number| IdempotencyRecord { first_seen: NOW.plus(1), ..record(sandbox(1), number) };
+    for number in 600..900 {
+        assert_eq!(store.commit(only(late(number))).await, CommitOutcome::Committed);
+    }
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 600);
+    assert_eq!(store.sqlite().unwrap().keys().len(), 300);
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    for number in 600..900 {
+        let again = store.commit(only(record(sandbox(1), number))).await;
+        assert_eq!(again, CommitOutcome::IdempotencyTaken(late(number)), "{number}");
+    }
+    keep_all(&store, 0..600).await;
+}
+
+#[tokio::test]
+async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
+    let (store, folder) = file();
+    keep_all(&store, 0..1_000).await;
+    store.sqlite().unwrap().spill_keys(1_000).await.unwrap();
+    assert_eq!(
+        (store.sqlite().unwrap().keys().len(), store.sqlite().unwrap().keys().last_run()),
+        (1_000, 0),
+        "not yet too many"
+    );
+    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    keep_all(&beside, 1_000..1_010).await;
+    store.sqlite().unwrap().spill_keys(999).await.unwrap();
+    keep_all(&store, 1_010..1_700).await;
+    store.sqlite().unwrap().spill_keys(600).await.unwrap();
+    assert_eq!(count(&store, "count(*) FROM key_runs"), 2);
+    assert!(store.sqlite().unwrap().keys().len() < 600, "{}", store.sqlite().unwrap().keys().len());
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert!(store.sqlite().unwrap().keys().len() < 600, "they stay on the disk");
+    for number in 0..1_700 {
+        let known = store.record(&record(sandbox(1), number).key).await.unwrap();
+        assert_eq!(known, Some(record(sandbox(1), number)));
+        for one in [&store, &beside] {
+            assert_eq!(keep(one, number).await, taken(number), "{number}");
+        }
+    }
+    keep_all(&store, 1_700..1_710).await;
+
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 1_710);
+    assert_eq!(
+        count(&store, "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)"),
+        0
+    );
+    assert_eq!(
+        (store.sqlite().unwrap().keys().len(), store.sqlite().unwrap().keys().last_run()),
+        (0, 0)
+    );
+    keep_all(&store, 0..10).await;
+    assert_eq!(keep(&beside, 9).await, taken(9));
+}
+
+#[tokio::test]
+async fn a_run_that_was_never_finished_is_written_again_and_looked_up_in_only_then() {
+    let (store, folder) = file();
+    keep_all(&store, 0..600).await;
+    store.sqlite().unwrap().spill_keys(599).await.unwrap();
+    let unfinished = "DELETE FROM key_runs; DELETE FROM run_keys WHERE key >= x'0000000100'";
+    store.call(move |db| db.execute_batch(unfinished)).await.unwrap();
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert_eq!(
+        (store.sqlite().unwrap().keys().len(), store.sqlite().unwrap().keys().last_run()),
+        (600, 0)
+    );
+    store.sqlite().unwrap().spill_keys(599).await.unwrap();
+    for number in 0..600 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn keys_of_a_file_with_an_index_of_them_are_taken_and_it_is_gone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("old.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(&MIGRATIONS[..14].concat()).unwrap();
+    db.pragma_update(None, "user_version", 14).unwrap();
+    db.execute("INSERT INTO meta VALUES ('secret', ?1)", [SECRET]).unwrap();
+    for number in 0..600 {
+        let old = record(sandbox(1), number);
+        let insert = "INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
+                      VALUES (?1, ?2, ?3, ?4, ?5)";
+        let row = (old.key.0, old.tenant.number(), old.first_seen.0, old.fingerprint, old.body);
+        db.execute(insert, row).unwrap();
+    }
+    // A reset that was under way hides a row of a tenant's, and others that were deleted already.
+    let reset = "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, 0, 0, ?2, 0)";
+    db.execute(reset, (sandbox(2).number(), 700)).unwrap();
+    drop(db);
+    let store = Store::open(&path, SECRET).unwrap();
+    assert_eq!(store.read(schema).unwrap(), i64::try_from(MIGRATIONS.len()).unwrap());
+    assert_eq!(count(&store, "count(*) FROM sqlite_schema WHERE name = 'idempotency_key'"), 0);
+    assert_eq!(count(&store, "max(up_to) FROM key_chunks"), 600, "read once, at the first start");
+    for number in 0..600 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+    assert_eq!(keep(&store, 600).await, CommitOutcome::Committed);
+    assert_eq!(count(&store, "max(id) FROM idempotency"), 701, "no id that a reset hides");
+    assert_eq!(keep(&store, 600).await, taken(600));
+}
+
+#[tokio::test]
+async fn a_write_is_not_decided_by_a_map_that_could_not_be_filled() {
+    let store = Store::memory(SECRET).unwrap();
+    keep_all(&store, 0..300).await;
+    let copy = store.copy().unwrap();
+    let damage = "UPDATE idempotency SET key = x'00' WHERE id = 299";
+    copy.call(move |db| db.execute(damage, [])).await.unwrap();
+    assert_eq!(keep(&copy, 1).await, CommitOutcome::Broken);
+    let mend = "DELETE FROM idempotency WHERE id = 299";
+    copy.call(move |db| db.execute(mend, [])).await.unwrap();
+    assert_eq!(keep(&copy, 1).await, taken(1));
+    assert_eq!(keep(&copy, 298).await, CommitOutcome::Committed);
+}
