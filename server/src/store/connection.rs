@@ -205,6 +205,8 @@ fn settle(db: &Connection) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::StatementStatus;
+
     use super::*;
     use crate::{
         clock::Millis,
@@ -214,6 +216,17 @@ mod tests {
             sqlite::migrations::{MIGRATIONS, known},
         },
     };
+
+    #[test]
+    fn a_statement_is_prepared_once_whatever_is_bound_to_it() {
+        let db = memory_with_schema().unwrap();
+        let sql = "SELECT id FROM outbox WHERE tenant = ?1 AND state = ?2 LIMIT ?3";
+        let mut statement = db.prepare(sql).unwrap();
+        for bound in 1..=3 {
+            assert!(!statement.exists([bound, bound, bound]).unwrap());
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+    }
 
     #[test]
     fn a_file_system_without_a_write_ahead_log_is_refused() {
