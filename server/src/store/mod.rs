@@ -21,8 +21,8 @@ pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
 pub(crate) use self::sqlite::{
-    ALL_CREDENTIALS, Backlog, CommitOutcome, CreationRecord, CredentialChanges, EventsToReplay,
-    Lost, Settled, StoreError, Vacuumed,
+    ALL_CREDENTIALS, Backlog, CreationRecord, CredentialChanges, EventsToReplay, Lost, Settled,
+    StoreError, Vacuumed,
 };
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held, reset_ahead};
@@ -31,7 +31,7 @@ use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
 
-use crate::domain::NumberKey;
+use crate::domain::{IdempotencyRecord, NumberKey};
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -42,6 +42,35 @@ enum Engine {
     Sqlite(sqlite::Store),
     #[cfg(feature = "postgres")]
     Postgres(postgres::Store),
+}
+
+/// What became of [`Changes`](crate::domain::Changes). `Committed` ones are durable, and a refusal changed nothing. Of the
+/// rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
+/// committed at the next start, when it was an fsync that failed. All that is certain is that neither
+/// was acknowledged; the caller repeats under the same idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommitOutcome {
+    /// They are in the database, durably.
+    Committed,
+    /// Their idempotency key is taken, by this record.
+    IdempotencyTaken(IdempotencyRecord),
+    /// Their tracking number is taken in its environment.
+    DuplicateTracking,
+    /// Their carrier event was taken before.
+    DuplicateCarrierEvent,
+    /// A reset has begun since the row of their parcel was drawn: draw another.
+    StaleRow,
+    /// The tenant has a manifest under their air waybill: load and decide again.
+    DuplicateAwb,
+    /// A parcel is no longer what they were decided on: load and decide again.
+    VersionConflict,
+    /// No answer within 5 s (they may still be committed), or another process held the database (nothing
+    /// was done).
+    Busy,
+    /// Too many wait; they were not taken.
+    Full,
+    /// They failed; see [`Store::is_writable`].
+    Broken,
 }
 
 /// Hands a call that waits for nothing to the engine.

@@ -4,9 +4,6 @@
 //! decides nothing but what only the database can know: whether a key, a version or a number is
 //! taken. A file has one writer thread with group commit and readers beside it; memory is one
 //! connection, used inline, with no thread and no timer.
-//!
-//! All that reads or writes is `async`, so that an engine behind a network fits in. `SQLite` answers
-//! point reads at once, on the caller's thread: they take microseconds, less than handing them over.
 
 #![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
@@ -128,7 +125,7 @@ use self::{
     parcels::NumberLookup,
     readers::Readers,
     scans::Scans,
-    writer::{NotTaken, Writer},
+    writer::{NotDone, Writer},
 };
 pub(crate) use self::{
     credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
@@ -141,7 +138,8 @@ pub(crate) use self::{
     parcels::CreationRecord,
     vacuum::{ToVacuum, Vacuumed},
 };
-use crate::domain::{Changes, IdempotencyRecord, NumberKey, ParcelRowId};
+pub(crate) use super::CommitOutcome;
+use crate::domain::{Changes, NumberKey, ParcelRowId};
 
 /// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
 /// still be done, and a repetition finds out.
@@ -178,35 +176,6 @@ enum Mode {
     File { writer: Writer, readers: Readers, scans: Scans, probe: Probe },
     /// Memory, or a file beside the server that serves it.
     Inline(Mutex<Connection>),
-}
-
-/// What became of [`Changes`]. `Committed` ones are durable, and a refusal changed nothing. Of the
-/// rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
-/// committed at the next start, when it was an fsync that failed. All that is certain is that neither
-/// was acknowledged; the caller repeats under the same idempotency key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommitOutcome {
-    /// They are in the database, durably.
-    Committed,
-    /// Their idempotency key is taken, by this record.
-    IdempotencyTaken(IdempotencyRecord),
-    /// Their tracking number is taken in its environment.
-    DuplicateTracking,
-    /// Their carrier event was taken before.
-    DuplicateCarrierEvent,
-    /// A reset has begun since the row of their parcel was drawn: draw another.
-    StaleRow,
-    /// The tenant has a manifest under their air waybill: load and decide again.
-    DuplicateAwb,
-    /// A parcel is no longer what they were decided on: load and decide again.
-    VersionConflict,
-    /// No answer within 5 s (they may still be committed), or another process held the database (nothing
-    /// was done).
-    Busy,
-    /// Too many wait; they were not taken.
-    Full,
-    /// They failed; see [`Store::is_writable`].
-    Broken,
 }
 
 impl Store {
@@ -343,11 +312,6 @@ impl Store {
         NumberLookup::new(environment, number, carried)
     }
 
-    #[cfg(test)]
-    fn keys(&self) -> &LivingKeys {
-        &self.0.keys
-    }
-
     /// What errors call the database.
     fn database(&self) -> String {
         self.0.file.display().to_string()
@@ -418,22 +382,6 @@ impl Store {
     fn commit_inline(&self, db: &Mutex<Connection>, job: Box<dyn WriteJob>) {
         let db = db.lock().unwrap_or_else(PoisonError::into_inner);
         group::commit(&db, &self.0.health, vec![job]);
-    }
-}
-
-/// Why a write has no answer.
-enum NotDone {
-    Busy,
-    Full,
-    Stopped,
-}
-
-impl From<NotTaken> for NotDone {
-    fn from(reason: NotTaken) -> Self {
-        match reason {
-            NotTaken::Full => Self::Full,
-            NotTaken::Stopped => Self::Stopped,
-        }
     }
 }
 

@@ -49,6 +49,22 @@ pub(super) enum NotTaken {
     Stopped,
 }
 
+/// Why a write has no answer.
+pub(super) enum NotDone {
+    Busy,
+    Full,
+    Stopped,
+}
+
+impl From<NotTaken> for NotDone {
+    fn from(reason: NotTaken) -> Self {
+        match reason {
+            NotTaken::Full => Self::Full,
+            NotTaken::Stopped => Self::Stopped,
+        }
+    }
+}
+
 impl Writer {
     /// Starts the thread, which keeps `hold` until its last write is done.
     pub(super) fn start(

@@ -92,3 +92,9 @@ pub(crate) async fn damage(store: &Store, tenant: Tenant, what: Damage) {
     let rows = store.call(move |db| db.execute(sql, [tenant.number()])).await.unwrap();
     assert_eq!(rows, 1, "{what:?}");
 }
+
+impl super::Store {
+    pub(super) fn keys(&self) -> &super::living_keys::LivingKeys {
+        &self.0.keys
+    }
+}
