@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::{
     Failure,
-    database::{Database, DatabaseArg, open_existing, parse_database},
+    database::{Database, DatabaseArg, existing_file, parse_database},
     print,
 };
+use crate::store;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Backup {
@@ -38,7 +39,7 @@ fn target(text: &str) -> Result<PathBuf, String> {
 }
 
 pub(super) fn run(options: &Backup) -> Result<(), Failure> {
-    let bytes = open_existing(&options.database)?.backup(&options.file)?;
+    let bytes = store::backup(existing_file(&options.database)?, &options.file)?;
     let file = options.file.display().to_string();
     if options.json {
         print::json(&json!({ "file": file, "bytes": bytes }))?;

@@ -1,6 +1,6 @@
 //! Which database a command works on, and opening it beside a server that runs on it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 
@@ -41,9 +41,16 @@ pub(super) fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> 
 
 /// A database that is there: looking into one must not make it.
 pub(super) fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
+    existing_file(database)?;
+    open(database, &Ids::random())
+}
+
+/// The file of a database that is there.
+pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
     match &database.database {
+        Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
-        Database::File(_) | Database::Memory => open(database, &Ids::random()),
+        Database::File(path) => Ok(path),
     }
 }
 

@@ -152,7 +152,7 @@ async fn until_truncated(place: &Place, store: &Store) {
 /// How often an owner's words stand in a database, its log and a backup of it.
 fn traces(place: &Place, store: &Store, owner: &str) -> [usize; 3] {
     let copy = place.file(&format!("copy-of-{owner}.db"));
-    store.backup(&copy).unwrap();
+    crate::store::backup(&store.0.file, &copy).unwrap();
     [place.file("parcelo.db"), place.file("parcelo.db-wal"), copy].map(|file| count(&file, owner))
 }
 
