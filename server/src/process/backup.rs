@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::{
     Failure,
-    database::{Database, DatabaseArg, open_existing, parse_database},
+    database::{Database, DatabaseArg, existing_file, parse_database},
     print,
 };
+use crate::store;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Backup {
@@ -39,8 +40,8 @@ fn target(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-pub(super) async fn run(options: &Backup) -> Result<(), Failure> {
-    let bytes = open_existing(&options.database).await?.backup(&options.file)?;
+pub(super) fn run(options: &Backup) -> Result<(), Failure> {
+    let bytes = store::backup(existing_file(&options.database)?, &options.file)?;
     let file = options.file.display().to_string();
     if options.json {
         print::json(&json!({ "file": file, "bytes": bytes }))?;

@@ -1,12 +1,12 @@
 //! Which database a command works on, and opening it beside a server that runs on it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 
 use super::{Failure, secrets};
 #[cfg(feature = "postgres")]
-use crate::store::Address;
+use crate::store::{Address, StoreError};
 use crate::{domain::Secrets, ids::Ids, service::CredentialIssuer, store::Store};
 
 #[derive(Debug, Clone, ClapArgs)]
@@ -63,9 +63,20 @@ pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Fai
 pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
         Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
-        Database::File(_) | Database::Memory => open(database, &Ids::random()).await,
+        _ => open(database, &Ids::random()).await,
+    }
+}
+
+/// The file of a database that is there, for what works on files only.
+pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
+    match &database.database {
+        Database::Memory => Err(Failure::MemoryOnly),
+        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
+        Database::File(path) => Ok(path),
         #[cfg(feature = "postgres")]
-        Database::Postgres(_) => open(database, &Ids::random()).await,
+        Database::Postgres(address) => {
+            Err(StoreError::OnlyFiles { database: address.to_string() }.into())
+        }
     }
 }
 

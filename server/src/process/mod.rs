@@ -135,7 +135,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Mock(options) => mock::run(*options).await,
         Command::Tokens(command) => credentials::run_tokens(command).await,
         Command::Accounts(command) => accounts::run(command).await,
-        Command::Backup(options) => backup::run(&options).await,
+        Command::Backup(options) => backup::run(&options),
         Command::Vacuum(options) => vacuum::run(&options),
         Command::Legacy(options) => legacy::list(options).await,
     }

@@ -5,11 +5,9 @@ use serde_json::json;
 
 use super::{
     Failure,
-    database::{Database, DatabaseArg},
+    database::{DatabaseArg, existing_file},
     print,
 };
-#[cfg(feature = "postgres")]
-use crate::store::StoreError;
 use crate::{ids::Ids, store::Store};
 
 #[derive(Debug, ClapArgs)]
@@ -22,15 +20,7 @@ pub(super) struct Vacuum {
 }
 
 pub(super) fn run(options: &Vacuum) -> Result<(), Failure> {
-    let file = match &options.database.database {
-        Database::Memory => return Err(Failure::MemoryOnly),
-        Database::File(file) if !file.exists() => return Err(Failure::NoDatabase(file.clone())),
-        Database::File(file) => file,
-        #[cfg(feature = "postgres")]
-        Database::Postgres(address) => {
-            return Err(StoreError::OnlyFiles { database: address.to_string() }.into());
-        }
-    };
+    let file = existing_file(&options.database)?;
     let name = file.display().to_string();
     let held = Store::to_vacuum(file, Ids::random().array())?;
     if !options.json {

@@ -10,38 +10,40 @@ use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
 use super::{
-    Store, StoreError,
+    StoreError,
     connection::{self, copy_pages},
     error::is_of_writing,
 };
 
-impl Store {
-    /// Writes a copy of the database as it is at one moment to a new file, and answers its size.
-    /// Others may write meanwhile. Under its name the copy is whole and on the disk, or not there:
-    /// half a copy would pass for a database without its newest orders, or for a new one.
-    pub fn backup(&self, file: &Path) -> Result<u64, StoreError> {
-        if file.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists { file: file.to_owned() });
-        }
-        let failed = |error: io::Error| StoreError::copy(file, error);
-        let draft = draft_beside(file).map_err(failed)?;
-        let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
-        let copied = self.read(|db| match copy_pages(db, &mut copy) {
-            Err(error) if is_of_writing(&error) => Ok(Err(error)),
-            read => read.map(Ok),
-        })?;
-        copied.map_err(|error| StoreError::copy(file, error))?;
-        drop(copy);
-        let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
-        let size = written.map_err(failed)?.len();
-        draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
-            io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
-            _ => failed(refused.error),
-        })?;
-        // Until the folder is on the disk too, a power cut can take the name away again.
-        File::open(folder_of(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
-        Ok(size)
+/// Writes a copy of a database as it is at one moment to a new file, and answers its size. Others may
+/// write meanwhile. Neither is upgraded: a copy made before an upgrade is the way back from it. Under its
+/// name the copy is whole and on the disk, or not there: half a copy would pass for a database without its
+/// newest orders, or for a new one.
+pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
+    if file.symlink_metadata().is_ok() {
+        return Err(StoreError::Exists { file: file.to_owned() });
     }
+    let source = connection::source(database)?;
+    let failed = |error: io::Error| StoreError::copy(file, error);
+    let draft = draft_beside(file).map_err(failed)?;
+    let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
+    copy_pages(&source, &mut copy).map_err(|error| {
+        if is_of_writing(&error) {
+            StoreError::copy(file, error)
+        } else {
+            StoreError::from_sqlite(database, error)
+        }
+    })?;
+    drop(copy);
+    let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
+    let size = written.map_err(failed)?.len();
+    draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
+        io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
+        _ => failed(refused.error),
+    })?;
+    // Until the folder is on the disk too, a power cut can take the name away again.
+    File::open(folder_of(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    Ok(size)
 }
 
 /// A file in the same folder, for its owner only; it goes unless it gets the final name, or the process

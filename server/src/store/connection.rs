@@ -17,7 +17,7 @@ use rusqlite::{
 use super::{
     StoreError, hold,
     identity::{self, IfEmpty, NUMBER_KEY, SECRET},
-    migrations::{migrate, schema},
+    migrations::{known, migrate, schema},
 };
 use crate::domain::{NumberKey, secrets::fresh_number_key};
 
@@ -26,6 +26,9 @@ use crate::domain::{NumberKey, secrets::fresh_number_key};
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Prepared statements that a connection keeps: the default of 16 is fewer than the store has.
 const MAX_CACHED_STATEMENTS: usize = 128;
+
+/// Savepoints keep the old pages aside: in memory, not in a file of their own.
+const TEMPORARY_IN_MEMORY: &str = "PRAGMA temp_store = MEMORY";
 
 /// All pages at once, for [`Backup::step`].
 const ALL_PAGES: i32 = -1;
@@ -101,6 +104,24 @@ pub(super) fn checkpoints(file: &Path) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
+/// Whether a file is a database of an older version. What cannot be read is left to those who open it.
+pub(super) fn is_older(file: &Path) -> bool {
+    let found = reader(file).and_then(|db| schema(&db));
+    found.is_ok_and(|found| (1..known()).contains(&found))
+}
+
+/// A connection to a file that is to be copied as it is, of whatever version.
+pub(super) fn source(file: &Path) -> Result<Connection, StoreError> {
+    hold::create(file)?;
+    let failed = |error| StoreError::from_sqlite(file, error);
+    // One that only reads would leave its log behind.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags).map_err(failed)?;
+    settle(&db).map_err(failed)?;
+    identity::check(&db, file, IfEmpty::Refuse)?;
+    Ok(db)
+}
+
 /// A connection that reads a file which a writer has opened before.
 pub(super) fn reader(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -154,6 +175,11 @@ pub(super) fn prepare(
     fresh: [u8; 32],
 ) -> Result<StartState, StoreError> {
     let mut prepared = || {
+        let is_upgrade = schema(db)? < known();
+        if is_upgrade {
+            // One statement may change each row of the largest table: what it would need to go back is as large.
+            db.execute_batch("PRAGMA temp_store = FILE")?;
+        }
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // The version is read again, now that no other process can be migrating.
         migrate(&tx)?;
@@ -164,6 +190,9 @@ pub(super) fn prepare(
         };
         identity::mark(&tx)?;
         tx.commit()?;
+        if is_upgrade {
+            db.execute_batch(TEMPORARY_IN_MEMORY)?;
+        }
         Ok(start)
     };
     prepared().map_err(|error| StoreError::from_sqlite(file, error))
@@ -199,8 +228,8 @@ fn settle(db: &Connection) -> rusqlite::Result<()> {
     // Plans do not depend on bound values. Without this, SQLite looks at the values of LIMIT and of columns without
     // an index while it plans, and prepares a cached statement again for each new one: more than half of a webhook.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // Savepoints keep the old pages aside: in memory, not in a file of their own.
-    db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;")
+    db.execute_batch(TEMPORARY_IN_MEMORY)?;
+    db.execute_batch("PRAGMA foreign_keys = OFF")
 }
 
 #[cfg(test)]
@@ -211,10 +240,7 @@ mod tests {
     use crate::{
         clock::Millis,
         domain::credentials::{ApiKeyScope, NewSecret},
-        store::{
-            ALL_CREDENTIALS, Store,
-            sqlite::migrations::{MIGRATIONS, known},
-        },
+        store::{ALL_CREDENTIALS, Store, sqlite::migrations::MIGRATIONS},
     };
 
     #[test]

@@ -42,6 +42,14 @@ pub enum StoreError {
         /// The database.
         file: PathBuf,
     },
+    /// A server uses a file of an older version.
+    #[error(
+        "the database {file} is of an older version, and a server uses it: stop that server first, since this program upgrades the file", file = .file.display()
+    )]
+    UpgradeInUse {
+        /// The database.
+        file: PathBuf,
+    },
     /// The file was written by a newer version.
     #[error(
         "the database {file} has schema {found} and this program knows {known}: install the newer program again, or restore a backup",

@@ -5,24 +5,45 @@
 //!
 //! A chunk may name rows that are gone. Of a key there are 40 bits, which tell nothing of what was erased.
 
+use std::cell::Cell;
+
 use rusqlite::{Connection, params};
 
-use super::key_map::KeyPart;
+use super::{error::is_corrupt, key_map::KeyPart};
 
 /// The rows of a chunk, at most: about as many as fit in a page.
 pub(super) const ROWS: i64 = 256;
 /// The bytes of a row: what is known of its key, and its id.
 const ROW_BYTES: usize = 5 + 8;
 
-/// All rows after `after`, in the order of their ids, and perhaps some before it; answers where the chunks end.
+/// All rows after `after`, in the order of their ids, and perhaps some before it.
 pub(super) fn read(
     db: &Connection,
     after: i64,
     mut each: impl FnMut(KeyPart, i64),
-) -> rusqlite::Result<i64> {
-    let chunked_to = chunks_after((db, after), i64::MAX, &mut each)?;
-    rows_after((db, chunked_to), i64::MAX, each)?;
-    Ok(chunked_to)
+) -> rusqlite::Result<()> {
+    let read_to = Cell::new(after);
+    let mut every = |key, id| {
+        read_to.set(read_to.get().max(id));
+        each(key, id);
+    };
+    match chunks_after((db, after), i64::MAX, &mut every) {
+        // The records have it all: a start that reads a gigabyte is better than none.
+        Err(error) if is_corrupt(&error) => {
+            tracing::error!(%error, "the list of idempotency keys is damaged: their records are read instead");
+        }
+        chunks => drop(chunks?),
+    }
+    rows_after((db, read_to.get()), i64::MAX, every)
+}
+
+/// The last row that is in a chunk.
+pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
+    let last = "SELECT coalesce(max(up_to), 0) FROM key_chunks";
+    match db.prepare_cached(last)?.query_row([], |row| row.get(0)) {
+        Err(error) if is_corrupt(&error) => Ok(0),
+        end => end,
+    }
 }
 
 /// The rows of so many chunks after `after`, and where they end.
@@ -60,8 +81,7 @@ fn chunks_after(
 
 /// Writes chunks of all rows that are in none.
 pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
-    let last = "SELECT coalesce(max(up_to), 0) FROM key_chunks";
-    let mut after = db.prepare_cached(last)?.query_row([], |row| row.get(0))?;
+    let mut after = end(db)?;
     loop {
         let (mut up_to, mut keys) = (after, Vec::new());
         rows_after((db, after), ROWS, |key, id| {

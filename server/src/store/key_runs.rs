@@ -26,6 +26,7 @@ impl Store {
             };
             let (up_to, keys) = run?;
             if keys.is_empty() {
+                // What is known of these rows is in no chunk yet: the next order's chunk has it.
                 break;
             }
             self.write_run(up_to, keys).await?;

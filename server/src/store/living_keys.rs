@@ -22,7 +22,9 @@ use std::sync::{
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{
-    Mode, Store, StoreError, key_chunks,
+    Mode, Store, StoreError,
+    error::is_corrupt,
+    key_chunks,
     key_map::{KeyMap, KeyPart},
     key_runs,
 };
@@ -62,8 +64,12 @@ impl LivingKeys {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         keys.catch_up(&moment)?;
-        keys.write_chunks(&moment)?;
-        moment.commit()?;
+        match keys.write_chunks(&moment) {
+            // They can be done without: each start reads the records then. After such an error SQLite takes no write
+            // before a rollback.
+            Err(error) if is_corrupt(&error) => moment.rollback()?,
+            written => written.and_then(|()| moment.commit())?,
+        }
         Ok(keys)
     }
 
@@ -72,7 +78,7 @@ impl LivingKeys {
         self.is_filled.load(Ordering::Acquire)
     }
 
-    /// Whether no row holds the key.
+    /// Whether no row that this process has heard of holds the key; [`LivingKeys::catch_up`] hears of the others.
     pub(super) fn has_none(&self, key: &RecordKey) -> bool {
         // In this order: what leaves the map was added to the runs before.
         self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
@@ -101,12 +107,12 @@ impl LivingKeys {
         let runs = key_runs::finished(db)?;
         let mut known_to = progress.known_to.max(runs.last().copied().unwrap_or(0));
         self.set_runs(|known| *known = runs);
-        let chunked_to = key_chunks::read(db, known_to, |key, id| {
+        key_chunks::read(db, known_to, |key, id| {
             self.map.insert(key, id);
             known_to = id;
-        });
+        })?;
         progress.known_to = known_to;
-        progress.chunked_to = chunked_to?;
+        progress.chunked_to = key_chunks::end(db)?;
         progress.last = progress.last.max(last_id(db)?);
         progress.data_version = version;
         self.is_filled.store(true, Ordering::Release);
@@ -125,8 +131,9 @@ impl LivingKeys {
     pub(super) fn write_chunks(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut progress = self.progress();
         if progress.last - progress.chunked_to >= key_chunks::ROWS {
-            key_chunks::write(db)?;
+            // First: where one cannot be written, that fails one order in so many and not each from here on.
             progress.chunked_to = progress.last;
+            key_chunks::write(db)?;
         }
         Ok(())
     }
@@ -189,8 +196,11 @@ impl Store {
         self.in_pages(key_runs::delete_dead).await?;
         let store = self.clone();
         let forget = move || {
-            store.0.keys.forget_before(store.read(oldest_id)?);
-            Ok(())
+            // Within the read: in memory no other database may take this one's place in between.
+            store.read(|db| {
+                store.0.keys.forget_before(oldest_id(db)?);
+                Ok(())
+            })
         };
         match &self.0.mode {
             // With millions of keys this takes a tenth of a second.

@@ -20,6 +20,8 @@ pub(crate) use self::postgres::{Address, StoredScope};
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
+#[cfg(feature = "server")]
+pub(crate) use self::sqlite::backup;
 pub(crate) use self::sqlite::{
     ALL_CREDENTIALS, Backlog, CreationRecord, CredentialChanges, EventsToReplay, Lost, Settled,
     StoreError, Vacuumed,
@@ -186,12 +188,6 @@ impl Store {
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.pause_writes().await,
         }
-    }
-
-    /// Writes a copy of a file or of memory as it is at one moment to a new file, and answers its size.
-    #[cfg(feature = "server")]
-    pub fn backup(&self, file: &Path) -> Result<u64, StoreError> {
-        self.sqlite()?.backup(file)
     }
 
     /// A store in memory that holds what this one, of `SQLite`, holds now.

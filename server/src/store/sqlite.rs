@@ -113,6 +113,8 @@ use parcelo::{Environment, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
+#[cfg(feature = "server")]
+pub(crate) use self::backup::backup;
 pub use self::pause::Pause;
 use self::{
     checkpoints::Checkpoints,
@@ -203,6 +205,15 @@ impl Store {
     /// because the caller expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
+        // A server of an older version relies on what an upgrade takes away: the index that refuses a second order
+        // under one key. None starts while this is held, either.
+        let _hold =
+            connection::is_older(path).then(|| hold::hold(path)).transpose().map_err(|error| {
+                match error {
+                    StoreError::InUse { file } => StoreError::UpgradeInUse { file },
+                    other => other,
+                }
+            })?;
         let (db, start) = connection::writer(path, if_empty, fresh_secret)?;
         Ok(Self::inline(db, path, start))
     }

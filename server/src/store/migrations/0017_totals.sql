@@ -28,7 +28,8 @@ CREATE TRIGGER parcel_counts_dropped AFTER DELETE ON parcel_counts WHEN OLD.tota
     WHERE tenant = OLD.tenant AND state = OLD.state AND country = OLD.country;
 END;
 
--- The days that have parcels of a state or to a country, found without a look at the others. What they hold never
--- changes: a day's next parcel of the kind touches neither.
+-- The days that have parcels of a state, to a country, or both, found without a look at the others. What they hold
+-- never changes: a day's next parcel of the kind touches none of them.
 CREATE INDEX parcel_counts_state ON parcel_counts (tenant, state, day, country);
 CREATE INDEX parcel_counts_country ON parcel_counts (tenant, country, day, state);
+CREATE INDEX parcel_counts_both ON parcel_counts (tenant, state, country, day);

@@ -368,7 +368,7 @@ fn nothing_that_a_process_does_beside_its_server_gives_the_servers_locks_away() 
     drop(Store::open_for_admin(&place.file, SECRET).unwrap());
     let _refused = Store::open(&place.file, SECRET);
     let copy = place.file.with_file_name("copy.db");
-    Store::open_for_admin(&place.file, SECRET).unwrap().backup(&copy).unwrap();
+    crate::store::backup(&place.file, &copy).unwrap();
     // Another process asks for SQLite's own lock of a writer: byte ranges behind the first gigabyte.
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&place.file).unwrap());

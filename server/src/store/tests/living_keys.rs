@@ -1,6 +1,8 @@
 //! A key has one record, whatever the map of keys in memory has been through: rollbacks, other processes, restarts,
 //! purges, copies.
 
+use std::path::Path;
+
 use futures_util::future::join_all;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -9,14 +11,14 @@ use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandb
 use crate::{
     domain::{Changes, IdempotencyRecord, NumberKey, RecordKey, idempotency::LIFETIME},
     store::{
-        CommitOutcome, Store,
+        CommitOutcome, Store, StoreError, backup,
         sqlite::{
             apply::{self, Ready},
-            connection,
+            connection, hold,
             identity::IfEmpty,
             key_chunks,
             living_keys::LivingKeys,
-            migrations::{MIGRATIONS, schema},
+            migrations::{MIGRATIONS, known, schema},
             pending::Pending,
             records,
         },
@@ -288,13 +290,64 @@ async fn a_run_that_was_never_finished_is_written_again_and_looked_up_in_only_th
 }
 
 #[tokio::test]
-async fn keys_of_a_file_with_an_index_of_them_are_taken_and_it_is_gone() {
+async fn keys_come_into_chunks_though_another_process_writes_all_the_time() {
+    let (store, folder) = file();
+    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    for round in 0..8 {
+        keep_all(&store, round * 201..round * 201 + 200).await;
+        keep_all(&beside, round * 201 + 200..round * 201 + 201).await;
+    }
+    let behind = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
+    assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
+}
+
+#[tokio::test]
+async fn a_damaged_list_of_keys_costs_a_start_its_time_and_nothing_else() {
+    let (store, folder) = file();
+    let path = folder.path().join("parcelo.db");
+    keep_all(&store, 0..600).await;
+    let page = count(&store, "rootpage FROM sqlite_schema WHERE name = 'key_chunks'");
+    store.close().await;
+    let start = usize::try_from(page - 1).unwrap() * 4_096;
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[start..start + 4_096].fill(0xA5);
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(&path, SECRET).unwrap();
+    for number in 0..600 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_upgrades_no_file_that_a_server_of_an_older_version_uses() {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("old.db");
-    let db = Connection::open(&path).unwrap();
+    let (path, copy) = (folder.path().join("old.db"), folder.path().join("copy.db"));
+    drop(of_schema_14(&path));
+    let server = hold::hold(&path).unwrap();
+    let refused = Store::open_for_admin(&path, SECRET).unwrap_err();
+    assert!(matches!(&refused, StoreError::UpgradeInUse { file } if *file == path), "{refused}");
+    backup(&path, &copy).unwrap();
+    for file in [&path, &copy] {
+        assert_eq!(schema(&Connection::open(file).unwrap()).unwrap(), 14, "{}", file.display());
+    }
+    drop(server);
+    let store = Store::open_for_admin(&path, SECRET).unwrap();
+    assert_eq!(store.read(schema).unwrap(), known());
+}
+
+fn of_schema_14(path: &Path) -> Connection {
+    let db = Connection::open(path).unwrap();
     db.execute_batch(&MIGRATIONS[..14].concat()).unwrap();
     db.pragma_update(None, "user_version", 14).unwrap();
     db.execute("INSERT INTO meta VALUES ('secret', ?1)", [SECRET]).unwrap();
+    db
+}
+
+#[tokio::test]
+async fn keys_of_a_file_with_an_index_of_them_are_taken_and_it_is_gone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("old.db");
+    let db = of_schema_14(&path);
     for number in 0..600 {
         let old = record(sandbox(1), number);
         let insert = "INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \

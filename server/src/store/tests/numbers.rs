@@ -70,7 +70,7 @@ async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
     #[cfg(feature = "server")]
     {
         let backup = folder.path().join("copy.db");
-        store.backup(&backup).unwrap();
+        crate::store::backup(&file, &backup).unwrap();
         let restored = Store::open(&backup, [1; 32]).unwrap();
         assert_eq!(row(&restored, number).await.as_ref(), Some(&made));
     }

@@ -150,9 +150,9 @@ async fn until_truncated(place: &Place, store: &Store) {
 }
 
 /// How often an owner's words stand in a database, its log and a backup of it.
-fn traces(place: &Place, store: &Store, owner: &str) -> [usize; 3] {
+fn traces(place: &Place, owner: &str) -> [usize; 3] {
     let copy = place.file(&format!("copy-of-{owner}.db"));
-    store.backup(&copy).unwrap();
+    crate::store::backup(&place.file("parcelo.db"), &copy).unwrap();
     [place.file("parcelo.db"), place.file("parcelo.db-wal"), copy].map(|file| count(&file, owner))
 }
 
@@ -169,7 +169,7 @@ async fn what_was_erased_is_in_no_file_and_no_backup() {
             assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 600);
         }
         until_truncated(&place, &store).await;
-        assert_eq!(traces(&place, &store, owner), [0; 3]);
+        assert_eq!(traces(&place, owner), [0; 3]);
         std::fs::remove_file(place.file(&format!("copy-of-{owner}.db"))).unwrap();
     }
 }
@@ -187,7 +187,7 @@ async fn among_rows_of_others_a_few_copies_may_stay_and_a_vacuum_takes_them() {
     }
     until_truncated(&place, &store).await;
     for owner in [first, second] {
-        let [file, log, backup] = traces(&place, &store, owner);
+        let [file, log, backup] = traces(&place, owner);
         assert!(file <= 4 && log == 0 && backup <= 4, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
