@@ -7,90 +7,49 @@
 
 #![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
-#[path = "accounts.rs"]
 mod accounts;
-#[path = "apply.rs"]
 mod apply;
 #[cfg(feature = "server")]
-#[path = "backup.rs"]
 mod backup;
-#[path = "carriers.rs"]
 mod carriers;
-#[path = "checkpoints.rs"]
 mod checkpoints;
-#[path = "connection.rs"]
 mod connection;
-#[path = "copy.rs"]
 mod copy;
-#[path = "counts.rs"]
 mod counts;
-#[path = "credentials.rs"]
 mod credentials;
-#[path = "deliveries.rs"]
 mod deliveries;
-#[path = "endpoints.rs"]
 mod endpoints;
-#[path = "erase.rs"]
 mod erase;
-#[path = "error.rs"]
 mod error;
-#[path = "group.rs"]
 mod group;
-#[path = "health.rs"]
 mod health;
-#[path = "hold.rs"]
 mod hold;
-#[path = "identity.rs"]
 mod identity;
-#[path = "key_chunks.rs"]
 mod key_chunks;
-#[path = "key_map.rs"]
 mod key_map;
-#[path = "key_runs.rs"]
 mod key_runs;
-#[path = "leases.rs"]
 mod leases;
-#[path = "legacy.rs"]
 mod legacy;
-#[path = "lists.rs"]
 pub(super) mod lists;
-#[path = "living_keys.rs"]
 mod living_keys;
-#[path = "manifests.rs"]
 mod manifests;
-#[path = "migrations.rs"]
 mod migrations;
-#[path = "outbox.rs"]
 mod outbox;
-#[path = "pages.rs"]
 mod pages;
-#[path = "parcels.rs"]
 mod parcels;
-#[path = "pause.rs"]
 mod pause;
-#[path = "pending.rs"]
 mod pending;
-#[path = "readers.rs"]
 mod readers;
-#[path = "records.rs"]
 mod records;
-#[path = "reset_counts.rs"]
 mod reset_counts;
-#[path = "resets.rs"]
 mod resets;
-#[path = "scans.rs"]
 mod scans;
-#[path = "sessions.rs"]
 mod sessions;
-#[path = "set_back.rs"]
 mod set_back;
-#[path = "vacuum.rs"]
 mod vacuum;
-#[path = "writer.rs"]
 mod writer;
 
 #[cfg(test)]
-#[path = "tests/mod.rs"]
 pub(super) mod tests;
 #[cfg(test)]
 pub(crate) use tests::{Damage, damage, held, reset_ahead};

@@ -41,7 +41,7 @@ const NAMES: &[(&str, &str)] = &[
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),
-    ("server/src/store/tests/", 1),
+    ("server/src/store/sqlite/tests/", 1),
     ("server/tests/", 21),
     ("sdk/tests/", 1),
     ("tests/it/tidy", 0),
