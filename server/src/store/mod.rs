@@ -201,6 +201,10 @@ impl Store {
     }
 
     /// What only one engine can do.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unnecessary_wraps, reason = "with both engines it may be the other")
+    )]
     fn sqlite(&self) -> Result<&sqlite::Store, StoreError> {
         match &self.0 {
             Engine::Sqlite(engine) => Ok(engine),
