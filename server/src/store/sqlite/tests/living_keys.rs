@@ -11,7 +11,7 @@ use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandb
 use crate::{
     domain::{Changes, IdempotencyRecord, NumberKey, RecordKey, idempotency::LIFETIME},
     store::{
-        CommitOutcome, Store, StoreError, backup,
+        CommitOutcome, Store, StoreError,
         sqlite::{
             apply::{self, Ready},
             connection, hold,
@@ -321,18 +321,27 @@ async fn a_damaged_list_of_keys_costs_a_start_its_time_and_nothing_else() {
 #[tokio::test]
 async fn a_command_upgrades_no_file_that_a_server_of_an_older_version_uses() {
     let folder = TempDir::new().unwrap();
-    let (path, copy) = (folder.path().join("old.db"), folder.path().join("copy.db"));
+    let path = folder.path().join("old.db");
     drop(of_schema_14(&path));
     let server = hold::hold(&path).unwrap();
     let refused = Store::open_for_admin(&path, SECRET).unwrap_err();
     assert!(matches!(&refused, StoreError::UpgradeInUse { file } if *file == path), "{refused}");
-    backup(&path, &copy).unwrap();
-    for file in [&path, &copy] {
-        assert_eq!(schema(&Connection::open(file).unwrap()).unwrap(), 14, "{}", file.display());
-    }
+    assert_eq!(schema(&Connection::open(&path).unwrap()).unwrap(), 14);
     drop(server);
     let store = Store::open_for_admin(&path, SECRET).unwrap();
     assert_eq!(store.read(schema).unwrap(), known());
+}
+
+#[test]
+#[cfg(feature = "server")]
+fn a_backup_is_of_the_version_of_its_database() {
+    let folder = TempDir::new().unwrap();
+    let [path, copy] = ["old.db", "copy.db"].map(|name| folder.path().join(name));
+    drop(of_schema_14(&path));
+    crate::store::backup(&path, &copy).unwrap();
+    for file in [&path, &copy] {
+        assert_eq!(schema(&Connection::open(file).unwrap()).unwrap(), 14, "{}", file.display());
+    }
 }
 
 fn of_schema_14(path: &Path) -> Connection {
