@@ -142,7 +142,7 @@ pub(super) fn one(options: &ListKeys, view: &impl Serialize, line: &str) -> Writ
     if options.json { json(view) } else { print_results(|out| writeln!(out, "{line}")) }
 }
 
-/// The same for each of many, or a note that there is none.
+/// The same for each of many, or a note that one is missing.
 pub(super) fn all<V: Serialize>(
     options: &ListKeys,
     none: &str,

@@ -69,7 +69,7 @@ impl CredentialIssuer<'_> {
         Ok((record, is_new))
     }
 
-    /// Makes an API key, and its account if there is none of the name.
+    /// Makes an API key, and its account unless one has the name.
     pub async fn issue_api_key(
         &self,
         request: NewKeyRequest,
@@ -129,7 +129,7 @@ impl Service {
         Ok(self.issuer().rotate(id, overlap, self.now()).await?)
     }
 
-    /// Revokes a key with all its secrets, from now on. None if there is no such key.
+    /// Revokes a key with all its secrets, from now on. None if no key has the id.
     pub async fn revoke_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, Refusal> {
         Ok(self.store.revoke_credential(id, self.now()).await?)
     }

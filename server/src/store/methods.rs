@@ -59,7 +59,7 @@ methods! {
     /// True for the one caller that is to furnish a new database, however many servers start on it at once.
     pub async fn claim_new(&self) -> Result<bool, StoreError>;
 
-    /// The account with a name; it is made, as `public_id`, if there is none.
+    /// The account with a name; it is made, as `public_id`, if it does not exist.
     pub async fn account(&self, name: &str, public_id: String, now: Millis) -> Result<AccountRowId, StoreError>;
 
     /// A row for a parcel that is about to be decided, which no other ever had or will have. One that comes to
@@ -97,15 +97,15 @@ methods! {
     /// are none it costs one look into an index.
     pub async fn credentials_since<S: StoredScope>(&self, version: i64) -> Result<CredentialChanges<Credential<S>>, StoreError>;
 
-    /// Revokes a credential with all its secrets; a second time changes nothing. None if there is no such
-    /// one.
+    /// Revokes a credential with all its secrets; a second time changes nothing. None if no
+    /// credential has the id.
     pub async fn revoke_credential<S: StoredScope>(&self, id: &str, now: Millis) -> Result<Option<Credential<S>>, StoreError>;
 
     /// An account's API keys, newest first, revoked or not.
     pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError>;
 
     /// Gives an API key a new secret; old ones keep working as long as it says. One that is
-    /// revoked stays as it is. None if there is no such key.
+    /// revoked stays as it is. None if no key has the id.
     pub async fn rotate_key(&self, id: &str, secret: NewSecret) -> Result<Option<ApiKeyRecord>, StoreError>;
 
     /// The events that have not reached their endpoints yet, tenant by tenant.

@@ -87,7 +87,7 @@ macro_rules! engine {
 }
 
 impl Store {
-    /// Opens a server's database file, and makes it if there is none. `fresh_secret` becomes the
+    /// Opens a server's database file, and makes it if it does not exist. `fresh_secret` becomes the
     /// database's secret if it has none yet.
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         sqlite::Store::open(path, fresh_secret).map(Self::from)

@@ -140,7 +140,7 @@ enum Mode {
 }
 
 impl Store {
-    /// Opens a server's database file, and makes it if there is none. `fresh_secret` becomes the
+    /// Opens a server's database file, and makes it if it does not exist. `fresh_secret` becomes the
     /// database's secret if it has none yet.
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The hold's own descriptor comes before SQLite's, and is never closed.

@@ -74,9 +74,13 @@ impl Address {
         }
         // tokio-postgres reads `+` as it stands.
         let rest = rest.finish().replace('+', "%20");
-        let mut config = Config::from_str(&format!("{start}?{rest}")).map_err(|_quotes| {
-            AddressError("expected postgres://USER@HOST:PORT/NAME".to_owned())
-        })?;
+        let malformed = || AddressError("expected postgres://USER@HOST:PORT/NAME".to_owned());
+        let mut config =
+            Config::from_str(&format!("{start}?{rest}")).map_err(|_quotes| malformed())?;
+        // Without one it would only fail later, as a server that cannot be reached.
+        if config.get_hosts().is_empty() {
+            return Err(malformed());
+        }
         if config.get_password().is_none()
             && let Some(password) = password(&config, passfile)
         {
@@ -220,6 +224,14 @@ mod tests {
         }
         let wrong = Address::parse("postgres://shop:s3cret@db.example:x/parcelo").unwrap_err();
         assert!(!wrong.to_string().contains("s3cret"));
+    }
+
+    #[test]
+    fn an_address_without_a_host_is_refused_before_anything_is_tried() {
+        for text in ["postgres://", "postgres:///parcelo", "postgres://shop@/parcelo"] {
+            let refused = Address::parse(text).unwrap_err().to_string();
+            assert!(refused.contains("USER@HOST"), "{text}: {refused}");
+        }
     }
 
     #[test]

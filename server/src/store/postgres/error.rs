@@ -22,7 +22,7 @@ pub enum Failure {
     Unsuitable(String),
     /// Two transactions stood in each other's way.
     Conflict,
-    /// There is no connection at the moment.
+    /// Not connected at the moment.
     Unreachable,
     /// Nothing is known of the call: the task that made it has ended.
     Unanswered,

@@ -208,7 +208,7 @@ impl Store {
         Some(pause)
     }
 
-    /// There is no log of ours to truncate: see the manual for what PostgreSQL keeps of erased rows.
+    /// Nothing to truncate, since the log is PostgreSQL's: see the manual for what PostgreSQL keeps of erased rows.
     #[expect(clippy::unused_async, reason = "a file's log is waited for")]
     pub(crate) async fn truncate_log(&self) {}
 

@@ -20,7 +20,7 @@ impl Store {
         self.is_new().await
     }
 
-    /// The account with a name; it is made, as `public_id`, if there is none.
+    /// The account with a name; it is made, as `public_id`, if it does not exist.
     pub async fn account(
         &self,
         name: &str,

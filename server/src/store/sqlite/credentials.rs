@@ -207,8 +207,8 @@ impl Store {
         })
     }
 
-    /// Revokes a credential with all its secrets; a second time changes nothing. None if there is no such
-    /// one.
+    /// Revokes a credential with all its secrets; a second time changes nothing. None if no
+    /// credential has the id.
     pub async fn revoke_credential<S: StoredScope>(
         &self,
         id: &str,
@@ -225,7 +225,7 @@ impl Store {
     }
 
     /// Gives an API key a new secret; old ones keep working as long as it says. One that is
-    /// revoked stays as it is. None if there is no such key.
+    /// revoked stays as it is. None if no key has the id.
     pub async fn rotate_key(
         &self,
         id: &str,

@@ -37,7 +37,7 @@ pub(super) struct Hold {
     _lock_file: File,
 }
 
-/// Holds the file for one server, and makes it if there is none.
+/// Holds the file for one server, and makes it if it does not exist.
 pub(super) fn hold(file: &Path) -> Result<Hold, StoreError> {
     let descriptor = open_once(file).map_err(|error| StoreError::open(file, error))?;
     let lock_file = lock_beside(file)?;

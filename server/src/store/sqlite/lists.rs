@@ -217,7 +217,7 @@ impl<'a> Filter<'a> {
             tenant: tenant.number(),
             from: query.created_from.map_or(i64::MIN, millis),
             to: query.created_to.map_or(i64::MAX, millis),
-            // A status that no state has is no parcel's.
+            // No parcel has a status that is not one of our states.
             state: query
                 .status
                 .as_ref()
