@@ -16,6 +16,8 @@ mod sqlite;
 use std::{fmt, path::Path, time::Instant};
 
 #[cfg(feature = "postgres")]
+pub use self::postgres::CREATE_STATEMENTS;
+#[cfg(feature = "postgres")]
 pub(crate) use self::postgres::{Address, StoredScope};
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]

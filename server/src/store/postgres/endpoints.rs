@@ -8,7 +8,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
-    outbox::{self, HELD, MISSED, READY, Subject, Subscriptions, WAITING},
+    outbox::{self, HELD, MISSED, NewEvents, READY, Subject, Subscriptions, WAITING},
 };
 use crate::{
     clock::Millis,
@@ -121,8 +121,10 @@ impl Store {
             let mut subscriptions = Subscriptions::default();
             subscriptions.load(db, vec![tenant]).await?;
             let Some(subscription) = subscriptions.of_tenant(tenant) else { return Ok(()) };
-            let what = (Subject::default(), &event);
-            outbox::enqueue(db, (tenant, subscription), what, event.at).await
+            let (what, now) = ((Subject::default(), event.clone()), event.at);
+            let mut events = NewEvents::default();
+            events.add((tenant, subscription), what, now);
+            events.insert(db).await
         })
         .await?;
         self.notify_outbox();

@@ -6,7 +6,10 @@
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
-use futures_util::FutureExt;
+use futures_util::{
+    FutureExt,
+    future::{try_join, try_join3, try_join4},
+};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
@@ -15,11 +18,13 @@ use super::{
     connection::Connection,
     creates,
     error::{DbResult, Failure},
-    locks, records,
+    locks,
+    outbox::Subscriptions,
+    records,
     rows::NO_ROW,
 };
 use crate::{
-    domain::{Changes, IdempotencyRecord, NewParcel, Op, RecordKey},
+    domain::{Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Tenant},
     store::CommitOutcome,
 };
 
@@ -170,14 +175,22 @@ impl Write {
     }
 }
 
-/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back.
-pub(super) async fn write(db: &Connection, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
-    db.run("BEGIN").await?;
+/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `last` goes out with the
+/// last statements; `Ok` only when the answers of all of them were read, and none forbids the commit.
+///
+/// Statements that do not need one another's answers go out together, so a group of creates waits for PostgreSQL four
+/// times, whatever its size: it begins, takes its keys, inserts its parcels, and writes all that follows from
+/// which of them were inserted.
+pub(super) async fn write(
+    db: &Connection,
+    writes: &mut [Write],
+    last: impl Future<Output = DbResult<()>>,
+) -> Result<Vec<Verdict>, Stopped> {
     let mut group = Group::begin(db, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
     group.make_calls(writes).await?;
-    group.finish().await?;
+    group.finish(last).await?;
     Ok(group.verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Broken)).collect())
 }
 
@@ -216,12 +229,18 @@ impl<'a> Group<'a> {
         }
         let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
         let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
-        // Parcels before keys, and keys before numbers, in every group of every server.
-        let (locked, taken) = futures_util::future::try_join(
+        let mut subscriptions = Subscriptions::default();
+        // Parcels before keys, and keys before numbers, in every group of every server. Nothing is written before BEGIN
+        // was answered: should it fail, what went out with it did no harm outside a transaction.
+        let ((), locked, ()) = try_join3(
+            db.run("BEGIN"),
             locks::lock(db, &parcels),
-            records::insert_all(db, &sorted),
+            subscriptions.load(db, new_things(writes).collect()),
         )
         .await?;
+        let tenants = locked.values().map(|parcel| parcel.tenant).collect();
+        let (taken, ()) =
+            try_join(records::insert_all(db, &sorted), subscriptions.load(db, tenants)).await?;
         let lost: Vec<_> =
             sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
         for found in records::find_all(db, &lost).await? {
@@ -231,7 +250,7 @@ impl<'a> Group<'a> {
                 *verdict = Some(Verdict::settled(CommitOutcome::IdempotencyTaken(found)));
             }
         }
-        let application = Application::new(db, locked);
+        let application = Application::new(db, locked, subscriptions);
         let group = Self { db, application, verdicts, followers, refused: Vec::new() };
         group.check_that_records_were_found(&lost, &records)?;
         Ok(group)
@@ -281,8 +300,7 @@ impl<'a> Group<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        let known = (&mut self.application.subscriptions, &mut self.application.counts);
-        for (at, has_enqueued) in batch.insert(self.db, known).await? {
+        for (at, has_enqueued) in batch.insert(&mut self.application).await? {
             self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
         }
         Ok(())
@@ -293,7 +311,7 @@ impl<'a> Group<'a> {
         for (at, write) in writes.iter().enumerate() {
             let Some(mutation) = changes(write).filter(|_| self.is_open(at)) else { continue };
             panicked(at, || check(&mutation.changes))?;
-            let applied = self.application.apply(&mutation.changes, &mutation.orders);
+            let applied = self.application.apply(at, &mutation.changes, &mutation.orders);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
             match applied? {
@@ -338,6 +356,10 @@ impl<'a> Group<'a> {
     }
 
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+        if writes.iter().any(|write| matches!(write, Write::Call(_))) {
+            // They read what the changes before them wrote.
+            stop_at(self.application.flush().await?)?;
+        }
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Call(call) = write else { continue };
             let made = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
@@ -355,11 +377,42 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// What all of the group has in common: counts, each row of them once, and records that go again.
-    async fn finish(&mut self) -> DbResult<()> {
-        records::delete_all(self.db, &self.refused).await?;
-        self.application.counts.write(self.db).await
+    /// What all of the group has in common: its parcels, counts, each row of them once, records that go again, and
+    /// `last`.
+    async fn finish(&mut self, last: impl Future<Output = DbResult<()>>) -> Result<(), Stopped> {
+        let Application { counts, .. } = &mut self.application;
+        let counts = std::mem::take(counts);
+        let (refused, (), (), ()) = try_join4(
+            self.application.flush(),
+            records::delete_all(self.db, &self.refused),
+            counts.write(self.db),
+            last,
+        )
+        .await?;
+        stop_at(refused)
     }
+}
+
+/// The tenants of what a group adds.
+fn new_things(writes: &[Write]) -> impl Iterator<Item = Tenant> {
+    let ops = writes.iter().filter_map(changes).flat_map(|mutation| &mutation.changes.ops);
+    ops.filter_map(|op| match op {
+        Op::InsertParcel(parcel) => Some(parcel.tenant),
+        Op::InsertManifest(manifest) => Some(manifest.tenant),
+        Op::Move { .. }
+        | Op::AddEvent { .. }
+        | Op::RecordCarrierEvent(_)
+        | Op::LogCarrierException(_)
+        | Op::Schedule { .. }
+        | Op::CancelSteps { .. }
+        | Op::Reprint { .. } => None,
+    })
+}
+
+/// Stops the group for the write at a position, if there is one: something else is in its event's place.
+fn stop_at(refused: Option<usize>) -> Result<(), Stopped> {
+    let verdict = Verdict::settled(CommitOutcome::VersionConflict);
+    refused.map_or(Ok(()), |at| Err(Stopped::By { at, verdict }))
 }
 
 /// Runs what may panic for one write alone.

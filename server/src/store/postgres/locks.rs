@@ -1,20 +1,20 @@
-//! The parcels that a group of writes is about, locked by one statement in the order of their ids. The lock
-//! makes the versions that were seen hold until the commit, and keeps deliveries of the same parcel from being
-//! settled while another of its events is enqueued.
+//! The parcels that a group of writes is about, locked by one statement in the order of their ids, and written back by
+//! one. The lock makes what was read hold until the commit, and keeps deliveries of the same parcel from
+//! being settled while another of its events is enqueued.
 
 use std::collections::HashMap;
 
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
     connection::{Connection, bytes, get, number},
     error::DbResult,
-    parcels::read_state,
+    parcels::{self, read_state},
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, NewParcel, Op, ParcelRowId, State, Tenant, Version, activity},
+    domain::{Changes, NewParcel, Op, ParcelRowId, State, Step, Tenant, Version, activity},
 };
 
 /// A parcel as it is in this transaction.
@@ -28,6 +28,11 @@ pub(super) struct Locked {
     pub(super) state: State,
     pub(super) country: String,
     pub(super) id: Ulid,
+    pub(super) updated_at: Millis,
+    pub(super) last_sequence: i64,
+    pub(super) label_version: i64,
+    pub(super) reprinted_at: Option<Millis>,
+    pub(super) step: Option<Step>,
 }
 
 impl Locked {
@@ -41,6 +46,11 @@ impl Locked {
             state: State::LabelGenerated,
             country: parcel.country.as_str().to_owned(),
             id: parcel.id,
+            updated_at: parcel.created_at,
+            last_sequence: 2,
+            label_version: 1,
+            reprinted_at: None,
+            step: parcel.step,
         }
     }
 }
@@ -50,24 +60,22 @@ pub(super) fn parcels<'c>(changes: impl Iterator<Item = &'c Changes>) -> Vec<i64
     let mut parcels = Vec::new();
     for changes in changes {
         parcels.extend(changes.expect.iter().map(|(parcel, _)| parcel.0));
-        parcels.extend(changes.ops.iter().filter_map(subject).map(|parcel| parcel.0));
+        parcels.extend(changes.ops.iter().flat_map(subjects).map(|parcel| parcel.0));
     }
     parcels.sort_unstable();
     parcels.dedup();
     parcels
 }
 
-fn subject(op: &Op) -> Option<ParcelRowId> {
+fn subjects(op: &Op) -> &[ParcelRowId] {
     match op {
         Op::Move { parcel, .. }
         | Op::AddEvent { parcel, .. }
         | Op::Schedule { parcel, .. }
         | Op::Reprint { parcel, .. }
-        | Op::CancelSteps { parcel } => Some(*parcel),
-        Op::InsertParcel(_)
-        | Op::InsertManifest(_)
-        | Op::RecordCarrierEvent(_)
-        | Op::LogCarrierException(_) => None,
+        | Op::CancelSteps { parcel } => std::slice::from_ref(parcel),
+        Op::InsertManifest(manifest) => &manifest.parcels,
+        Op::InsertParcel(_) | Op::RecordCarrierEvent(_) | Op::LogCarrierException(_) => &[],
     }
 }
 
@@ -79,11 +87,45 @@ pub(super) async fn lock(
     if parcels.is_empty() {
         return Ok(HashMap::new());
     }
-    let sql = "SELECT id, version, tenant, epoch, created_at, state, country, public_id \
+    let sql = "SELECT id, version, tenant, epoch, created_at, state, country, public_id, updated_at, \
+         last_sequence, label_version, reprinted_at, step_index, step_due \
          FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     let found =
         db.each(sql, &[&parcels], |row| Ok((ParcelRowId(get(row, 0)?), read(row)?))).await?;
     Ok(found.into_iter().collect())
+}
+
+/// Writes all of them back: those whose columns have changed, each with what it has now.
+pub(super) async fn write(db: &Connection, changed: &[(ParcelRowId, &Locked)]) -> DbResult<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    /// A column of the rows.
+    macro_rules! column {
+        ($now:ident => $value:expr) => {
+            changed.iter().map(|(_, $now)| $value).collect::<Vec<_>>()
+        };
+    }
+    let ids: Vec<i64> = changed.iter().map(|(parcel, _)| parcel.0).collect();
+    let versions = column!(now => now.version.0);
+    let states = column!(now => i16::from(now.state.number()));
+    let updated = column!(now => now.updated_at.0);
+    let sequences = column!(now => now.last_sequence);
+    let labels = column!(now => now.label_version);
+    let reprinted = column!(now => now.reprinted_at.map(|at| at.0));
+    let steps = column!(now => now.step.map(|step| i16::from(step.index)));
+    let dues = column!(now => now.step.map(|step| step.due.0));
+    let sql = "UPDATE parcels AS p SET version = n.version, state = n.state, \
+         updated_at = n.updated_at, last_sequence = n.last_sequence, \
+         label_version = n.label_version, reprinted_at = n.reprinted_at, \
+         step_index = n.step_index, step_due = n.step_due \
+         FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[], \
+         $6::bigint[], $7::bigint[], $8::smallint[], $9::bigint[]) AS n (id, version, state, \
+         updated_at, last_sequence, label_version, reprinted_at, step_index, step_due) \
+         WHERE p.id = n.id";
+    let given: [&(dyn ToSql + Sync); 9] =
+        [&ids, &versions, &states, &updated, &sequences, &labels, &reprinted, &steps, &dues];
+    db.execute(sql, &given).await.map(drop)
 }
 
 fn read(row: &Row) -> DbResult<Locked> {
@@ -95,5 +137,10 @@ fn read(row: &Row) -> DbResult<Locked> {
         state: read_state(row, 5)?,
         country: get(row, 6)?,
         id: Ulid::from_bytes(bytes(row, 7)?),
+        updated_at: Millis(get(row, 8)?),
+        last_sequence: get(row, 9)?,
+        label_version: get(row, 10)?,
+        reprinted_at: get::<Option<i64>>(row, 11)?.map(Millis),
+        step: parcels::read_step(row, 12)?,
     })
 }

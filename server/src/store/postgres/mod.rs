@@ -73,6 +73,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections read for a server.
 const READERS: usize = 6;
+/// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
+pub const CREATE_STATEMENTS: [&str; 4] =
+    [records::INSERT, creates::INSERT, counts::ADD, writer::COUNT_BATCH];
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -88,6 +91,8 @@ struct Inner {
     server: i64,
     writer: Writer,
     readers: Readers,
+    /// Idempotency keys that wait to be looked up.
+    lookups: records::Lookups,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -144,6 +149,7 @@ impl Store {
             server,
             writer,
             readers,
+            lookups: records::Lookups::default(),
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),

@@ -5,7 +5,7 @@
 //! `READY`. Each of the two locks the parcel's row first: if two servers did both
 //! at once, the new event would wait for one that is settled already, and no one would release it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tokio_postgres::types::ToSql;
 
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        State, Tenant,
+        Tenant,
         webhooks::{AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
 };
@@ -74,92 +74,105 @@ impl Subscriptions {
     }
 }
 
-/// An event that is to be enqueued, and where it will stand.
-#[derive(Debug)]
-pub(super) struct NewEvent {
-    pub(super) tenant: Tenant,
-    pub(super) epoch: i64,
-    pub(super) parcel: Option<i64>,
-    pub(super) event: OutboxEvent,
-    /// When its change was decided.
-    pub(super) now: Millis,
-    pub(super) status: i16,
-}
-
-/// Enqueues events of new parcels.
-pub(super) async fn insert_all(db: &Connection, events: &[NewEvent]) -> DbResult<()> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    /// A column of the new rows.
-    macro_rules! column {
-        ($new:ident => $value:expr) => {
-            events.iter().map(|$new| $value).collect::<Vec<_>>()
-        };
-    }
-    let tenants = column!(new => new.tenant.number());
-    let epochs = column!(new => new.epoch);
-    let ids = column!(new => new.event.event.to_bytes().to_vec());
-    let kinds = column!(new => i16::from(new.event.kind.number()));
-    let parcels = column!(new => new.parcel);
-    let sequences = column!(new => new.event.sequence.map(i64::from));
-    let previous = column!(new => new.event.previous.map(|state| i16::from(state.number())));
-    let happened = column!(new => new.event.at.0);
-    let created = column!(new => new.now.0);
-    let states = column!(new => new.status);
-    let dues = column!(new => (new.status == READY).then_some(new.now.0));
-    let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, sequence, previous, \
-         happened_at, created_at, state, due, after_lease) \
-         SELECT n.*, (SELECT last_value FROM lease_numbers) FROM unnest($1::bigint[], \
-         $2::bigint[], $3::bytea[], $4::smallint[], $5::bigint[], $6::bigint[], $7::smallint[], \
-         $8::bigint[], $9::bigint[], $10::smallint[], $11::bigint[]) AS n";
-    let given: [&(dyn ToSql + Sync); 11] = [
-        &tenants, &epochs, &ids, &kinds, &parcels, &sequences, &previous, &happened, &created,
-        &states, &dues,
-    ];
-    db.execute(sql, &given).await.map(drop)
-}
-
 /// What an event is about, when that exists already.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Subject {
+    /// Its own; the tenant's at present where it has none.
+    pub(super) epoch: Option<i64>,
     pub(super) parcel: Option<i64>,
     pub(super) manifest: Option<i64>,
 }
 
-/// Enqueues one event behind the earlier ones of its parcel, whose row is locked.
-pub(super) async fn enqueue(
-    db: &Connection,
-    (tenant, subscription): (Tenant, Subscription),
-    (subject, event): (Subject, &OutboxEvent),
+/// Events that are to be enqueued together.
+#[derive(Debug, Default)]
+pub(super) struct NewEvents {
+    all: Vec<NewEvent>,
+    /// The parcels that have one among them: their next one waits for it.
+    parcels: HashSet<i64>,
+}
+
+#[derive(Debug)]
+struct NewEvent {
+    tenant: Tenant,
+    subject: Subject,
+    event: OutboxEvent,
+    /// When its change was decided.
     now: Millis,
-) -> DbResult<()> {
-    // An earlier one comes first that is itself waiting, or is still tried and has failed fewer than
-    // `RELEASED_AFTER` times.
-    let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, manifest, sequence, \
-         previous, happened_at, created_at, state, due, after_lease) \
-         SELECT $1, coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = $1), 0), $2, $3, $4, \
-         $5, $6, $7, $8, $9, s.state, CASE WHEN s.state = 1 THEN $9::bigint END, \
-         (SELECT last_value FROM lease_numbers) \
-         FROM (SELECT (CASE WHEN NOT $10::boolean THEN 4 WHEN EXISTS \
-         (SELECT 1 FROM living_outbox WHERE parcel = $4 \
-         AND (state = 0 OR (state = 1 AND attempts < $11))) \
-         THEN 0 ELSE 1 END)::smallint AS state) AS s";
-    let event_id = event.event.to_bytes();
-    let given: [&(dyn ToSql + Sync); 11] = [
-        &tenant.number(),
-        &event_id.as_slice(),
-        &i16::from(event.kind.number()),
-        &subject.parcel,
-        &subject.manifest,
-        &event.sequence.map(i64::from),
-        &event.previous.map(|state: State| i16::from(state.number())),
-        &event.at.0,
-        &now.0,
-        &subscription.enabled,
-        &i64::from(RELEASED_AFTER),
-    ];
-    db.execute(sql, &given).await.map(drop)
+    status: i16,
+}
+
+impl NewEvents {
+    /// Adds one behind the earlier ones of its parcel, whose row is new or locked.
+    pub(super) fn add(
+        &mut self,
+        (tenant, subscription): (Tenant, Subscription),
+        (subject, event): (Subject, OutboxEvent),
+        now: Millis,
+    ) {
+        let is_first = subject.parcel.is_none_or(|parcel| self.parcels.insert(parcel));
+        let status = match is_first {
+            _ if !subscription.enabled => HELD,
+            true => READY,
+            false => WAITING,
+        };
+        self.all.push(NewEvent { tenant, subject, event, now, status });
+    }
+
+    /// Enqueues all that were added, by one statement. One that is the first of its parcel in here is behind an earlier
+    /// one that is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER` times.
+    pub(super) async fn insert(&mut self, db: &Connection) -> DbResult<()> {
+        if self.all.is_empty() {
+            return Ok(());
+        }
+        let all = std::mem::take(&mut self.all);
+        /// A column of the new rows.
+        macro_rules! column {
+            ($new:ident => $value:expr) => {
+                all.iter().map(|$new| $value).collect::<Vec<_>>()
+            };
+        }
+        let tenants = column!(new => new.tenant.number());
+        let epochs = column!(new => new.subject.epoch);
+        let ids = column!(new => new.event.event.to_bytes().to_vec());
+        let kinds = column!(new => i16::from(new.event.kind.number()));
+        let parcels = column!(new => new.subject.parcel);
+        let manifests = column!(new => new.subject.manifest);
+        let sequences = column!(new => new.event.sequence.map(i64::from));
+        let previous = column!(new => new.event.previous.map(|state| i16::from(state.number())));
+        let happened = column!(new => new.event.at.0);
+        let created = column!(new => new.now.0);
+        let states = column!(new => new.status);
+        let released_after = i64::from(RELEASED_AFTER);
+        let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, manifest, sequence, \
+             previous, happened_at, created_at, state, due, after_lease) \
+             SELECT n.tenant, coalesce(n.epoch, \
+             (SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), n.event_id, n.kind, \
+             n.parcel, n.manifest, n.sequence, n.previous, n.happened_at, n.created_at, s.state, \
+             CASE WHEN s.state = 1 THEN n.created_at END, (SELECT last_value FROM lease_numbers) \
+             FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::smallint[], $5::bigint[], \
+             $6::bigint[], $7::bigint[], $8::smallint[], $9::bigint[], $10::bigint[], \
+             $11::smallint[]) WITH ORDINALITY AS n (tenant, epoch, event_id, kind, parcel, manifest, \
+             sequence, previous, happened_at, created_at, state, place) \
+             CROSS JOIN LATERAL (SELECT (CASE WHEN n.state = 1 AND EXISTS \
+             (SELECT 1 FROM living_outbox AS o WHERE o.parcel = n.parcel \
+             AND (o.state = 0 OR (o.state = 1 AND o.attempts < $12))) \
+             THEN 0 ELSE n.state END)::smallint AS state) AS s ORDER BY n.place";
+        let given: [&(dyn ToSql + Sync); 12] = [
+            &tenants,
+            &epochs,
+            &ids,
+            &kinds,
+            &parcels,
+            &manifests,
+            &sequences,
+            &previous,
+            &happened,
+            &created,
+            &states,
+            &released_after,
+        ];
+        db.execute(sql, &given).await.map(drop)
+    }
 }
 
 /// Locks a parcel's row, as all must who enqueue or settle its events.

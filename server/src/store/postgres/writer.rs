@@ -257,15 +257,7 @@ impl Session {
     /// One transaction. `Ok` only when it is known to be committed.
     async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
         let mut live = self.connection().await.map_err(Stopped::Failed)?;
-        let done = group::write(&live.db, writes).await;
-        let verdicts = match done {
-            Ok(verdicts) => match count_batch(&live).await {
-                Ok(()) => Ok(verdicts),
-                Err(failure) => Err(Stopped::Failed(failure)),
-            },
-            Err(stopped) => Err(stopped),
-        };
-        let verdicts = match verdicts {
+        let verdicts = match group::write(&live.db, writes, count_batch(&live)).await {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
                 if live.db.run("ROLLBACK").await.is_ok() {

@@ -1,4 +1,6 @@
 //! Tests of this engine, and the PostgreSQL that every test of it runs on.
 
 pub(in crate::store) mod cluster;
+mod plans;
 mod servers;
+pub(super) mod statements;
