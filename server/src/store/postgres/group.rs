@@ -7,8 +7,8 @@
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{
-    FutureExt,
-    future::{try_join, try_join3, try_join4},
+    FutureExt, TryFutureExt,
+    future::{try_join, try_join3},
 };
 use tokio::sync::{Notify, oneshot};
 
@@ -184,7 +184,7 @@ impl Write {
 pub(super) async fn write(
     db: &Connection,
     writes: &mut [Write],
-    last: impl Future<Output = DbResult<()>>,
+    last: impl Future<Output = Result<(), Stopped>>,
 ) -> Result<Vec<Verdict>, Stopped> {
     let mut group = Group::begin(db, writes).await?;
     group.insert_creates(writes).await?;
@@ -379,16 +379,18 @@ impl<'a> Group<'a> {
 
     /// What all of the group has in common: its parcels, counts, each row of them once, records that go again, and
     /// `last`.
-    async fn finish(&mut self, last: impl Future<Output = DbResult<()>>) -> Result<(), Stopped> {
+    async fn finish(
+        &mut self,
+        last: impl Future<Output = Result<(), Stopped>>,
+    ) -> Result<(), Stopped> {
         let Application { counts, .. } = &mut self.application;
         let counts = std::mem::take(counts);
-        let (refused, (), (), ()) = try_join4(
+        let all = try_join3(
             self.application.flush(),
             records::delete_all(self.db, &self.refused),
             counts.write(self.db),
-            last,
-        )
-        .await?;
+        );
+        let ((refused, (), ()), ()) = try_join(all.map_err(Stopped::Failed), last).await?;
         stop_at(refused)
     }
 }

@@ -358,11 +358,11 @@ async fn begin(db: Connection) -> DbResult<Live> {
     Ok(Live { db, writer, batch: 0 })
 }
 
-async fn count_batch(live: &Live) -> DbResult<()> {
+async fn count_batch(live: &Live) -> Result<(), Stopped> {
     if live.db.execute(COUNT_BATCH, &[&live.writer, &live.batch]).await? == 1 {
         return Ok(());
     }
-    Err(Failure::Unsuitable("another server has ended this one's connection".to_owned()))
+    Err(Failure::Unsuitable("another server has ended this one's connection".to_owned()).into())
 }
 
 /// Says whether the lost connection's last COMMIT was done. Asking again answers the same: its row is left

@@ -11,7 +11,7 @@ use crate::store::{Store, sqlite::tests::conformance::SECRET};
 const THIS_TEST: &str = "no_statement_reads_a_growing_table_from_end_to_end";
 
 /// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often meant.
-const SMALL: [&str; 16] = [
+const SMALL: [&str; 17] = [
     "accounts",
     "admin_tokens",
     "api_key_old_secrets",
@@ -20,6 +20,7 @@ const SMALL: [&str; 16] = [
     "carriers",
     "dashboard_passwords",
     "legacy_uses",
+    "lease_numbers",
     "meta",
     "parcel_counts",
     "resets",
@@ -35,29 +36,30 @@ const OF_ALL_PARCELS: [&str; 1] =
     // What every parcel was created by: for a check of a server of tests.
     ["SELECT tenant, public_id, number, created_at, state, coalesce(order_json"];
 
-/// 300,000 parcels of 300 tenants, and what hangs on them.
+/// 300,000 parcels of 300 tenants, and what belongs to some of them.
 const FILL: &str = "
 INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, step_due, promised_day,
   label_version, last_sequence, environment, state, step_index, country, number, public_id, origin,
   destination, external_order_id, order_json)
-SELECT 1000000 + g, 1, g % 300, 0, 1760000000000 + g * 20000, 1760000000000 + g * 20000,
-  CASE WHEN g % 100 = 1 THEN 1760000000000 + g * 20000 END, 20000, 1, 3, g % 2, 1 + g % 8, 0,
+SELECT 1000000 + g, 1, g % 300, 0, 1760000000000 + g * 20000::bigint, 1760000000000 + g * 20000::bigint,
+  CASE WHEN g % 100 = 1 THEN 1760000000000 + g * 20000::bigint END, 20000, 1, 3, g % 2, 1 + g % 8, 0,
   (ARRAY['EC', 'CO', 'PE', 'MX'])[1 + g % 4], 'EC' || upper(substr(md5(g::text), 1, 13)),
   decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', CASE WHEN g % 2 = 1 THEN 'order-' || g END,
   '{\"customerReference\": \"a\"}' FROM generate_series(1, 300000) AS g;
 INSERT INTO events (parcel, sequence, state, at, location)
-SELECT id, 3, 3, created_at, 'Miami, US' FROM parcels;
+SELECT id, 3, 3, created_at, 'Miami, US' FROM parcels WHERE id % 3 = 0;
 INSERT INTO parcel_counts (tenant, epoch, day, state, country, total)
 SELECT tenant, 0, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5;
 INSERT INTO idempotency (key, tenant, epoch, first_seen, fingerprint, body)
-SELECT public_id, tenant, 0, created_at, public_id, public_id FROM parcels;
+SELECT public_id, tenant, 0, created_at, public_id, public_id FROM parcels WHERE id % 3 = 0;
 INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document)
 SELECT tenant, 0, id::text, public_id, created_at, '{}' FROM parcels WHERE id % 10 = 0;
 INSERT INTO manifest_parcels (parcel, manifest, label_version)
-SELECT p.id, m.id, 1 FROM parcels AS p JOIN manifests AS m ON m.awb = ((p.id / 10) * 10)::text;
+SELECT p.id, m.id, 1 FROM parcels AS p JOIN manifests AS m ON m.awb = ((p.id / 10) * 10)::text
+WHERE p.id % 3 = 0;
 INSERT INTO carriers (environment, name) VALUES (0, 'A'), (1, 'A'), (0, 'B'), (1, 'B');
 INSERT INTO carrier_events (carrier, event_id, parcel, sequence)
-SELECT 1 + id % 4, id::text, id, 3 FROM parcels;
+SELECT 1 + id % 4, id::text, id, 3 FROM parcels WHERE id % 3 = 0;
 INSERT INTO carrier_exceptions (tenant, carrier, event_id, parcel, from_state, state, at, location, refused_at)
 SELECT tenant, 1 + id % 4, id::text, id, 3, 4, created_at, 'Miami, US', created_at FROM parcels
 WHERE id % 10 = 0;
@@ -66,9 +68,10 @@ INSERT INTO outbox (tenant, epoch, event_id, parcel, sequence, happened_at, crea
 SELECT tenant, 0, public_id, id, 2, created_at, created_at,
   CASE WHEN id % 50 = 1 THEN created_at END, 1, 1,
   CASE WHEN id % 50 = 1 THEN 1 WHEN id % 50 = 2 THEN 0 WHEN id % 500 = 3 THEN 3
-  WHEN id % 500 = 4 THEN 4 ELSE 2 END FROM parcels;
+  WHEN id % 500 = 4 THEN 4 ELSE 2 END FROM parcels
+WHERE id % 3 > 0;
 INSERT INTO webhook_attempts (outbox, number, at, millis, status)
-SELECT id, 1, created_at, 9, 200 FROM outbox WHERE state IN (2, 3);
+SELECT id, 1, created_at, 9, 200 FROM outbox WHERE state IN (2, 3) AND id % 2 = 0;
 INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at)
 SELECT g, 'https://example.com', 255, '\\x00', true, 0 FROM generate_series(0, 299) AS g;
 INSERT INTO dashboard_sessions (hash, account, ends_at)
@@ -112,7 +115,7 @@ async fn plan(client: &Client, sql: &str) -> String {
 fn read_whole(plan: &str) -> BTreeSet<&str> {
     plan.lines()
         .filter_map(|line| line.split_once("Seq Scan on ")?.1.split_whitespace().next())
-        .filter(|table| !SMALL.contains(table))
+        .filter(|table| !SMALL.contains(table) && !table.starts_with("pg_"))
         .collect()
 }
 
