@@ -12,6 +12,8 @@ mod methods;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use std::{fmt, path::Path, time::Instant};
 

@@ -1,6 +1,5 @@
-//! What every store must keep ([`conformance`]), and what a file must survive.
+//! What a file must survive, and what only `SQLite` does. What every store must keep: [`conformance`].
 
-pub(in crate::store) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
@@ -12,10 +11,15 @@ mod pages;
 pub(crate) mod reads;
 mod resets;
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 
-use super::StoreError;
-use crate::{domain::Tenant, store::Store};
+use super::{StoreError, apply::Ready, group, health::Health, living_keys::LivingKeys};
+use crate::{
+    domain::{Changes, NumberKey, Tenant},
+    store::{CommitOutcome, Store, tests::conformance},
+};
 
 /// What the tests of this engine reach into.
 impl Store {
@@ -45,6 +49,19 @@ impl Store {
     {
         self.sqlite()?.scan(tenant, read).await
     }
+}
+
+/// What a group of all these comes to.
+pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
+    let (number_key, keys) = (NumberKey::new(&conformance::SECRET), Arc::new(LivingKeys::new()));
+    let jobs = all.into_iter().map(|changes| {
+        let ready = Ready::new(changes, &number_key).unwrap();
+        group::Mutation::new(ready, Arc::clone(&keys), Arc::default())
+    });
+    let (jobs, answers): (Vec<_>, Vec<_>) =
+        jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
+    group::commit(db, &Health::default(), jobs);
+    answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 
 /// Changes a database file as nothing of ours would; answers how many rows.
