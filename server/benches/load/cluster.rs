@@ -1,64 +1,38 @@
-//! A PostgreSQL of the run's own, with the settings that `initdb` gives it: made in a temporary folder by an
-//! unprivileged user, and gone when this process ends, however it ends.
+//! A PostgreSQL of the run's own, with the settings that `initdb` gives it, and what it has used of the machine.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::fs;
 
 use tokio_postgres::{Client, NoTls};
 
-/// Makes a cluster, says where and under which process id, and ends it when its standard input does.
-const SCRIPT: &str = r#"
-    set -e
-    folder=$(mktemp -d)
-    "$1/initdb" -D "$folder/data" -A trust -U parcelo -E UTF8 --locale=C >/dev/null
-    "$1/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= >"$folder/log" 2>&1 &
-    server=$!
-    until "$1/pg_isready" -q -h "$folder"; do sleep 0.05; done
-    echo "$folder $server"
-    read -r _ || true
-    kill -INT "$server"
-    wait "$server" || true
-    rm -rf "$folder"
-"#;
-
-/// Where Debian and others put PostgreSQL's programs, which are not on the path.
-const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/lib/postgresql"];
+#[path = "../../tests/cluster/mod.rs"]
+mod shared;
 
 pub(crate) struct Cluster {
-    folder: String,
+    cluster: shared::Cluster,
+    /// Its first process, by its id.
     postmaster: String,
-    script: Child,
 }
 
 impl Cluster {
     pub(crate) fn start() -> Self {
-        // PostgreSQL does not run as root.
-        let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-        let mut command = Command::new(if is_root { "runuser" } else { "sh" });
-        if is_root {
-            command.args(["-u", "postgres", "--", "sh"]);
-        }
-        command.args(["-c", SCRIPT, "sh"]).arg(programs()).current_dir("/");
-        let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(script.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let (folder, postmaster) = line.trim().split_once(' ').expect("no PostgreSQL was started");
-        Self { folder: folder.to_owned(), postmaster: postmaster.to_owned(), script }
+        let cluster = shared::Cluster::start(&[]).expect("PostgreSQL is installed");
+        let file = format!("{}/data/postmaster.pid", cluster.folder());
+        let postmaster = fs::read_to_string(file).unwrap().lines().next().unwrap().to_owned();
+        Self { cluster, postmaster }
     }
 
-    /// A new database, as servers are given it.
-    pub(crate) async fn database(&self, name: &str) -> String {
-        let all = self.connect("postgres").await;
-        all.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        format!("postgres://parcelo@/{name}?host={}", self.folder)
+    /// Makes a database, and answers its name.
+    pub(crate) fn create_database(&self) -> String {
+        self.cluster.create_database()
     }
 
-    pub(crate) async fn connect(&self, name: &str) -> Client {
-        let given = format!("host={} user=parcelo dbname={name}", self.folder);
+    /// The address of a database, as servers are given it.
+    pub(crate) fn url(&self, database: &str) -> String {
+        self.cluster.url(database)
+    }
+
+    pub(crate) async fn connect(&self, database: &str) -> Client {
+        let given = format!("host={} user=parcelo dbname={database}", self.cluster.folder());
         let (client, connection) = tokio_postgres::connect(&given, NoTls).await.unwrap();
         tokio::spawn(connection);
         client
@@ -67,51 +41,27 @@ impl Cluster {
     /// The CPU time of all of PostgreSQL's processes so far, in microseconds: exact to a clock tick of 10 ms each.
     pub(crate) fn cpu_micros(&self) -> f64 {
         const MICROS_A_TICK: f64 = 10_000.0;
-        let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let ticks = fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let stat = fs::read_to_string(entry.ok()?.path().join("stat")).ok()?;
             // After the command's name, which is in brackets and may hold blanks.
             let (before, fields) = stat.rsplit_once(") ")?;
-            let fields: Vec<_> = fields.split(' ').map(str::to_owned).collect();
-            let id = before.split(' ').next()?.to_owned();
-            (id == self.postmaster || fields[1] == self.postmaster).then_some((id, fields))
-        });
-        let ticks = processes.map(|(id, fields)| {
-            // The postmaster has the time of those that have ended.
-            let counted = if id == self.postmaster { 4 } else { 2 };
-            fields
-                .iter()
-                .skip(11)
-                .take(counted)
-                .map(|ticks| ticks.parse::<f64>().unwrap())
-                .sum::<f64>()
+            let fields: Vec<&str> = fields.split(' ').collect();
+            let is_postmaster = before.split(' ').next() == Some(&self.postmaster);
+            if !is_postmaster && fields[1] != self.postmaster {
+                return None;
+            }
+            // The postmaster has the time of those that have ended, too.
+            let times = fields[11..].iter().take(if is_postmaster { 4 } else { 2 });
+            Some(times.map(|ticks| ticks.parse::<f64>().unwrap()).sum::<f64>())
         });
         ticks.sum::<f64>() * MICROS_A_TICK
     }
 
     /// What was written to the log of writes so far, in bytes, and how many pages of it were written whole.
-    pub(crate) async fn log_written(&self) -> (f64, f64) {
-        let client = self.connect("postgres").await;
-        let sql = "SELECT wal_bytes::float8, wal_fpi::float8 FROM pg_stat_wal";
-        let row = client.query_one(sql, &[]).await.unwrap();
-        (row.get(0), row.get(1))
+    pub(crate) fn log_written(&self) -> (f64, f64) {
+        let sql = "SELECT wal_bytes, wal_fpi FROM pg_stat_wal";
+        let figures = self.cluster.query("postgres", sql);
+        let (bytes, pages) = figures.split_once('|').unwrap();
+        (bytes.parse().unwrap(), pages.parse().unwrap())
     }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        drop(self.script.stdin.take());
-        let _ = self.script.wait();
-    }
-}
-
-/// The folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, or the newest that is installed.
-fn programs() -> PathBuf {
-    if let Some(named) = std::env::var_os("PARCELO_POSTGRES_BIN") {
-        return Path::new(&named).to_owned();
-    }
-    let versions = FOLDERS.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
-    let found = versions.filter_map(|version| Some(version.ok()?.path().join("bin")));
-    let mut found: Vec<_> = found.filter(|folder| folder.join("initdb").exists()).collect();
-    found.sort();
-    found.pop().expect("PostgreSQL is not installed")
 }

@@ -48,7 +48,8 @@ pub(crate) async fn measure(plan: &Plan) {
     let cluster = Cluster::start();
     println!("{}", Row::HEADING);
     let mut rows = Vec::new();
-    let (url, mut key) = (cluster.database("orders").await, None);
+    let (database, mut key) = (cluster.create_database(), None);
+    let url = cluster.url(&database);
     let (file, mut file_key) = (folder.path().join("parcelo.db"), None);
     for &connections in &plan.connections {
         let peers = vec![Peer::start_server(folder.path(), &file, &mut file_key)];
@@ -65,7 +66,7 @@ pub(crate) async fn measure(plan: &Plan) {
             );
         }
     }
-    let client = cluster.connect("orders").await;
+    let client = cluster.connect(&database).await;
     for orders in BARE_GROUPS {
         rows.push(bare(&cluster, &client, (orders, plan)).await);
     }
@@ -76,11 +77,11 @@ pub(crate) async fn measure(plan: &Plan) {
 }
 
 async fn bare(cluster: &Cluster, client: &Client, (orders, plan): (usize, &Plan)) -> Row {
-    let (cpu, log) = (cluster.cpu_micros(), cluster.log_written().await);
+    let (cpu, log) = (cluster.cpu_micros(), cluster.log_written());
     let begun = Instant::now();
     let rate = bare::rate(client, orders, plan.row).await;
     let made = rate * begun.elapsed().as_secs_f64();
-    let after = cluster.log_written().await;
+    let after = cluster.log_written();
     let row = Row {
         what: format!("the same statements bare, {orders} a group"),
         connections: 1,
@@ -106,7 +107,7 @@ impl Servers<'_> {
         let shares = (0..count).map(|nth| (connections + count - 1 - nth) / count);
         let targets: Vec<(Target, usize)> =
             self.peers.iter().map(|peer| peer.target.clone()).zip(shares).collect();
-        let (cpu, log) = (self.cpu_micros(), self.log_written().await);
+        let (cpu, log) = (self.cpu_micros(), self.log_written());
         let begun = Instant::now();
         let until = begun + plan.row;
         let loads = targets
@@ -114,7 +115,7 @@ impl Servers<'_> {
             .map(|(target, connections)| client::load(target, ask, known, *connections, until));
         let mut latencies: Latencies = join_all(loads).await.into_iter().sum();
         let (seconds, answers) = (begun.elapsed().as_secs_f64(), latencies.len() as f64);
-        let (later, written) = (self.cpu_micros(), self.log_written().await);
+        let (later, written) = (self.cpu_micros(), self.log_written());
         let [p50, p99, _] = latencies.millis();
         let commits = self.peers.iter_mut().filter_map(Peer::orders_per_commit);
         let commits: Vec<f64> = if ask == Ask::Create { commits.collect() } else { Vec::new() };
@@ -137,9 +138,9 @@ impl Servers<'_> {
         [servers, self.cluster.map_or(0.0, Cluster::cpu_micros)]
     }
 
-    async fn log_written(&self) -> (f64, f64) {
+    fn log_written(&self) -> (f64, f64) {
         match self.cluster {
-            Some(cluster) => cluster.log_written().await,
+            Some(cluster) => cluster.log_written(),
             None => (0.0, 0.0),
         }
     }
@@ -201,8 +202,8 @@ fn goal(what: &str, wanted: Option<f64>, measured: Option<f64>) {
 
 /// What an answer costs at each size, and how much more that is than at the first.
 async fn growth(cluster: &Cluster, folder: &std::path::Path, plan: &Plan) {
-    let (url, mut key) = (cluster.database("growth").await, None);
-    let client = cluster.connect("growth").await;
+    let (database, mut key) = (cluster.create_database(), None);
+    let (url, client) = (cluster.url(&database), cluster.connect(&database).await);
     let (mut known, mut first) = (Known::default(), Vec::new());
     println!();
     for &parcels in &plan.parcels {

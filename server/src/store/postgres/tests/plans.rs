@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, process::Command};
 use tokio_postgres::{Client, NoTls};
 
 use super::{cluster::database, statements::STATEMENTS_FILE};
-use crate::store::{Store, sqlite::tests::conformance::SECRET};
+use crate::store::{Store, tests::conformance::SECRET};
 
 const THIS_TEST: &str = "no_statement_reads_a_growing_table_from_end_to_end";
 

@@ -15,9 +15,7 @@ use crate::{
     domain::{Changes, State},
     store::{
         CommitOutcome, Store,
-        sqlite::tests::conformance::{
-            NOW, SECRET, create, made, moved, on, sandbox, webhooks::endpoint,
-        },
+        tests::conformance::{NOW, SECRET, create, made, moved, on, sandbox, webhooks::endpoint},
     },
 };
 
