@@ -42,14 +42,14 @@ impl Store {
             }
         }
         let manifests = self.in_pages(async move |db| {
-            let sql = "DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id FROM living_manifests \
-                 WHERE tenant % 2 = 1 AND submitted_at <= $1 LIMIT $2))";
+            let sql = "DELETE FROM manifests WHERE id IN (SELECT id FROM living_manifests \
+                 WHERE tenant % 2 = 1 AND submitted_at <= $1 LIMIT $2)";
             db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
         });
         let manifests = manifests.await?;
         let records = self.in_pages(async move |db| {
-            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key FROM living_idempotency \
-                 WHERE tenant % 2 = 1 AND first_seen <= $1 LIMIT $2))";
+            let sql = "DELETE FROM idempotency WHERE key IN (SELECT key FROM living_idempotency \
+                 WHERE tenant % 2 = 1 AND first_seen <= $1 LIMIT $2)";
             db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
         });
         let records = records.await?;

@@ -17,7 +17,7 @@ use super::{
     call::Call,
     connection::Connection,
     creates,
-    error::{DbResult, Failure},
+    error::Failure,
     locks,
     outbox::Subscriptions,
     records,

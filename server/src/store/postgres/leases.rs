@@ -102,8 +102,8 @@ impl Store {
         self.in_pages(async move |db| {
             let sql = "UPDATE outbox SET leased = false, \
                  due = CASE WHEN due IS NOT NULL THEN $1::bigint END \
-                 WHERE id = ANY (ARRAY (SELECT id FROM living_outbox \
-                 WHERE leased AND leased_by = $3 LIMIT $2))";
+                 WHERE id IN (SELECT id FROM living_outbox \
+                 WHERE leased AND leased_by = $3 LIMIT $2)";
             db.execute(sql, &[&now.0, &ROWS_PER_PAGE, &server]).await
         })
         .await

@@ -125,15 +125,15 @@ async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
 /// Erases a page; answers whether all is erased.
 async fn page(db: &Connection, tenant: i64, epoch: i64) -> DbResult<bool> {
     let statements = [
-        "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id FROM outbox \
-         WHERE tenant = $1 AND epoch < $2 LIMIT $3)) RETURNING id), \
+        "WITH old AS (DELETE FROM outbox WHERE id IN (SELECT id FROM outbox \
+         WHERE tenant = $1 AND epoch < $2 LIMIT $3) RETURNING id), \
          attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
          SELECT count(*) FROM old",
-        "WITH old AS (DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key FROM idempotency \
-         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 LIMIT $3)) RETURNING 1) \
+        "WITH old AS (DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency \
+         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 LIMIT $3) RETURNING 1) \
          SELECT count(*) FROM old",
-        "WITH old AS (DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id FROM manifests \
-         WHERE tenant = $1 AND epoch < $2 LIMIT $3)) RETURNING 1) SELECT count(*) FROM old",
+        "WITH old AS (DELETE FROM manifests WHERE id IN (SELECT id FROM manifests \
+         WHERE tenant = $1 AND epoch < $2 LIMIT $3) RETURNING 1) SELECT count(*) FROM old",
     ];
     for sql in statements {
         if db.value::<i64>(sql, &[&tenant, &epoch, &ROWS_PER_PAGE]).await? == ROWS_PER_PAGE {
