@@ -2,3 +2,4 @@
 
 pub(in crate::store) mod cluster;
 mod servers;
+mod snapshots;
