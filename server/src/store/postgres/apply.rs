@@ -136,7 +136,8 @@ impl<'a> Application<'a> {
     ) -> DbResult<(bool, CommitOutcome)> {
         Ok(match op {
             Op::InsertParcel(parcel) => {
-                (self.insert_parcel(parcel, work).await?, CommitOutcome::DuplicateTracking)
+                let taken = self.insert_parcel(parcel, work).await?;
+                (taken.is_none(), taken.unwrap_or(CommitOutcome::Committed))
             }
             Op::Move { parcel, event } => {
                 (self.move_to(*parcel, event, work), CommitOutcome::VersionConflict)
@@ -166,25 +167,31 @@ impl<'a> Application<'a> {
         })
     }
 
+    /// Answers what forbids it, if anything does.
     async fn insert_parcel(
         &mut self,
         parcel: &NewParcel,
         work: &mut Progress<'_>,
-    ) -> DbResult<bool> {
+    ) -> DbResult<Option<CommitOutcome>> {
         let order = work.orders.next().map_or("", String::as_str);
         let id = parcel.row.0;
         let mut epoch = insert_parcel(self.db, id, parcel, order).await?;
         if epoch.is_none() {
+            // After a failover to a database that lacks the last block's number, another server has drawn the block again.
+            let sql = "SELECT EXISTS (SELECT 1 FROM parcels WHERE id = $1)";
+            if self.db.value(sql, &[&id]).await? {
+                return Ok(Some(CommitOutcome::StaleRow));
+            }
             let number = (parcel.tenant.environment, &parcel.tracking_number);
             if !erase::free_number(self.db, number).await? {
-                return Ok(false);
+                return Ok(Some(CommitOutcome::DuplicateTracking));
             }
             epoch = insert_parcel(self.db, id, parcel, order).await?;
         }
-        let Some(epoch) = epoch else { return Ok(false) };
+        let Some(epoch) = epoch else { return Ok(Some(CommitOutcome::DuplicateTracking)) };
         self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
         work.has_enqueued |= self.created(parcel, epoch, work.now);
-        Ok(true)
+        Ok(None)
     }
 
     /// What an inserted parcel brings along; answers whether that is an event of a webhook. Its tenant's subscription is

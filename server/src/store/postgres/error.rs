@@ -83,6 +83,11 @@ impl Failure {
             })
     }
 
+    /// Whether a row was held locked by someone else for too long.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.db_error().is_some_and(|error| *error.code() == SqlState::LOCK_NOT_AVAILABLE)
+    }
+
     /// Whether the connection is of no use any more. An error in a statement leaves it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {

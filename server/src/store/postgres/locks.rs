@@ -2,7 +2,7 @@
 //! one. The lock makes what was read hold until the commit, and keeps deliveries of the same parcel from
 //! being settled while another of its events is enqueued.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
@@ -79,20 +79,51 @@ fn subjects(op: &Op) -> &[ParcelRowId] {
     }
 }
 
-/// Locks those that are there.
+/// A sandbox's advisory lock is this number and its tenant's.
+const RESETS: i64 = 0x7061_7263_0000_0000;
+
+/// Keeps resets of these sandboxes away until the commit. It is a statement of its own before any that reads `resets`:
+/// so all that a group writes for a tenant is of one epoch, and a reset hides and erases all of it or nothing.
+pub(super) async fn keep_resets_away(db: &Connection, tenants: &BTreeSet<i64>) -> DbResult<()> {
+    // Only sandboxes are reset.
+    let sandboxes: Vec<i64> = tenants.iter().copied().filter(|tenant| tenant % 2 == 1).collect();
+    if sandboxes.is_empty() {
+        return Ok(());
+    }
+    let sql = "SELECT pg_advisory_xact_lock_shared($1 + tenant) \
+         FROM unnest($2::bigint[]) AS tenant";
+    db.execute(sql, &[&RESETS, &sandboxes]).await.map(drop)
+}
+
+/// Waits for the groups that write for a sandbox, and keeps others away until the commit.
+pub(super) async fn keep_groups_away(db: &Connection, tenant: i64) -> DbResult<()> {
+    db.execute("SELECT pg_advisory_xact_lock($1 + $2)", &[&RESETS, &tenant]).await.map(drop)
+}
+
+/// Locks those that are there, and beside them those whose deliveries are settled: by one statement, since two would
+/// lock in two orders.
 pub(super) async fn lock(
     db: &Connection,
     parcels: &[i64],
+    settled: &[i64],
 ) -> DbResult<HashMap<ParcelRowId, Locked>> {
-    if parcels.is_empty() {
+    if parcels.is_empty() && settled.is_empty() {
         return Ok(HashMap::new());
     }
     let sql = "SELECT id, version, tenant, epoch, created_at, state, country, public_id, updated_at, \
          last_sequence, label_version, reprinted_at, step_index, step_due \
          FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
-    let found =
-        db.each(sql, &[&parcels], |row| Ok((ParcelRowId(get(row, 0)?), read(row)?))).await?;
-    Ok(found.into_iter().collect())
+    let all = [parcels, settled].concat();
+    let mut locked = HashMap::new();
+    for row in &db.all(sql, &[&all]).await? {
+        match (get(row, 0)?, read(row)) {
+            (id, Ok(parcel)) => drop(locked.insert(ParcelRowId(id), parcel)),
+            // A row that cannot be read keeps none of its events from being settled.
+            (id, Err(_)) if parcels.binary_search(&id).is_err() => {}
+            (_, Err(failure)) => return Err(failure),
+        }
+    }
+    Ok(locked)
 }
 
 /// Writes all of them back: those whose columns have changed, each with what it has now.

@@ -1,6 +1,7 @@
 //! Manifests in the database, and the parcels that are to go into one.
 
 use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
+use serde::Deserialize;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
@@ -118,7 +119,7 @@ pub(super) async fn insert(
 async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Option<Candidate>> {
     let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
     let sql = select_parcels!(
-        ", (order_json::json -> 'parcelDetails')::text, \
+        ", order_json, \
          (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
         "WHERE environment = $1 AND upper(number) = $2"
@@ -127,9 +128,15 @@ async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Op
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 
+/// What a manifest declares of an order.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeclaredOrder {
+    parcel_details: ParcelDetails,
+}
+
 fn read(row: &Row) -> DbResult<Candidate> {
-    let details: ParcelDetails =
-        serde_json::from_str(get(row, parcels::MORE)?).map_err(Failure::row)?;
+    let details = parcels::read_order::<DeclaredOrder>(row, parcels::MORE)?.parcel_details;
     let manifest = optional_bytes(row, parcels::MORE + 1)?.map(Ulid::from_bytes);
     Ok(Candidate { parcel: parcels::read(row)?, details, manifest })
 }

@@ -1,6 +1,7 @@
 //! Parcels and their histories, as they are read.
 
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
+use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use ulid::Ulid;
 
@@ -53,10 +54,7 @@ impl Store {
         self.read(async move |db| {
             let sql =
                 select_parcels!(", order_json", "WHERE environment = $1 AND upper(number) = $2");
-            let both = |row: &Row| {
-                let order = serde_json::from_str(get(row, MORE)?).map_err(Failure::row)?;
-                Ok((read(row)?, order))
-            };
+            let both = |row: &Row| Ok((read(row)?, read_order(row, MORE)?));
             one(db, sql, (environment, &number), both).await
         })
         .await
@@ -219,6 +217,12 @@ pub(super) fn read(row: &Row) -> DbResult<ParcelRow> {
         last_sequence: number(row, 13)?,
         step: read_step(row, 14)?,
     })
+}
+
+/// An order, or what is wanted of it. It is not PostgreSQL that takes it apart: one that is damaged would fail the
+/// statement, and with it the rows beside it.
+pub(super) fn read_order<T: DeserializeOwned>(row: &Row, column: usize) -> DbResult<T> {
+    serde_json::from_str(get(row, column)?).map_err(Failure::row)
 }
 
 /// A step's index and, in the next column, when it is due.

@@ -53,8 +53,10 @@ impl Store {
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         let dead = now.plus(-LIFETIME).0;
         self.in_pages(async move |db| {
-            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key FROM living_idempotency \
-                 WHERE first_seen <= $1 ORDER BY first_seen LIMIT $2))";
+            // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
+            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY \
+                 (SELECT key FROM living_idempotency WHERE first_seen <= $1 \
+                 ORDER BY first_seen LIMIT $2 FOR UPDATE SKIP LOCKED)) AND first_seen <= $1";
             db.execute(sql, &[&dead, &ROWS_PER_PAGE]).await
         })
         .await

@@ -199,12 +199,18 @@ impl Session {
                 }
                 Err(stopped) => stopped,
             };
+            let is_group = writes.len() > 1;
             match stopped {
-                Stopped::By { at, .. } if writes.len() > 1 => alone.push(writes.remove(at)),
+                Stopped::By { at, .. } if is_group => alone.push(writes.remove(at)),
                 Stopped::By { verdict, .. } => {
                     self.answer(std::mem::take(&mut writes), vec![verdict]);
                 }
-                Stopped::Failed(failure) if failure.is_conflict() && conflicts < MAX_CONFLICTS => {
+                // Two groups in each other's way: one of them goes through, so the other will.
+                Stopped::Failed(failure)
+                    if failure.is_conflict()
+                        && !failure.is_lock_timeout()
+                        && conflicts < MAX_CONFLICTS =>
+                {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
@@ -212,22 +218,22 @@ impl Session {
                     tracing::warn!(error = %failure, "writes were not done: no connection");
                     writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
-                Stopped::Failed(failure) if writes.len() > 1 => {
+                Stopped::Failed(failure) if is_group => {
                     // Which of them brought it about is not known: each goes alone.
                     tracing::warn!(error = %failure, "a group of writes was rolled back");
                     alone.append(&mut writes);
+                }
+                Stopped::Failed(failure) if failure.is_conflict() => {
+                    tracing::warn!(error = %failure, "a write was not done: its rows are locked");
+                    writes.drain(..).for_each(|write| write.refuse(Failure::Conflict));
                 }
                 Stopped::Failed(failure) => {
                     tracing::error!(error = %failure, "a write failed and was undone");
                     writes.drain(..).for_each(Write::fail);
                 }
             }
-            if writes.is_empty()
-                && let Some(next) = alone.pop()
-            {
-                writes.push(next);
-            }
         }
+        // In the order in which they came: the first has waited longest.
         for write in alone {
             Box::pin(self.commit(vec![write])).await;
         }

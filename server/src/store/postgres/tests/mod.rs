@@ -2,5 +2,7 @@
 
 pub(in crate::store) mod cluster;
 mod plans;
+mod races;
 mod servers;
+mod snapshots;
 pub(super) mod statements;
