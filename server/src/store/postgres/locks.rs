@@ -86,18 +86,18 @@ const RESETS: i64 = 0x7061_7263_0000_0000;
 /// so all that a group writes for a tenant is of one epoch, and a reset hides and erases all of it or nothing.
 pub(super) async fn keep_resets_away(db: &Connection, tenants: &BTreeSet<i64>) -> DbResult<()> {
     // Only sandboxes are reset.
-    let sandboxes: Vec<i64> = tenants.iter().copied().filter(|tenant| tenant % 2 == 1).collect();
+    let sandboxes = tenants.iter().filter(|tenant| **tenant % 2 == 1);
+    let sandboxes: Vec<i64> = sandboxes.map(|tenant| RESETS + tenant).collect();
     if sandboxes.is_empty() {
         return Ok(());
     }
-    let sql = "SELECT pg_advisory_xact_lock_shared($1 + tenant) \
-         FROM unnest($2::bigint[]) AS tenant";
-    db.execute(sql, &[&RESETS, &sandboxes]).await.map(drop)
+    let sql = "SELECT pg_advisory_xact_lock_shared(l) FROM unnest($1::bigint[]) AS l";
+    db.execute(sql, &[&sandboxes]).await.map(drop)
 }
 
 /// Waits for the groups that write for a sandbox, and keeps others away until the commit.
 pub(super) async fn keep_groups_away(db: &Connection, tenant: i64) -> DbResult<()> {
-    db.execute("SELECT pg_advisory_xact_lock($1 + $2)", &[&RESETS, &tenant]).await.map(drop)
+    db.execute("SELECT pg_advisory_xact_lock($1)", &[&(RESETS + tenant)]).await.map(drop)
 }
 
 /// Locks those that are there, and beside them those whose deliveries are settled: by one statement, since two would
