@@ -83,9 +83,10 @@ impl Failure {
             })
     }
 
-    /// Whether a row was held locked by someone else for too long.
-    pub(super) fn is_lock_timeout(&self) -> bool {
-        self.db_error().is_some_and(|error| *error.code() == SqlState::LOCK_NOT_AVAILABLE)
+    /// Whether it was a conflict that is over: not one for a row that someone may still hold locked.
+    pub(super) fn is_deadlock(&self) -> bool {
+        let is_locked = |error: &DbError| *error.code() == SqlState::LOCK_NOT_AVAILABLE;
+        self.is_conflict() && !self.db_error().is_some_and(is_locked)
     }
 
     /// Whether the connection is of no use any more. An error in a statement leaves it sound.

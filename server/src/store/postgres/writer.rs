@@ -31,8 +31,10 @@ use super::{
 const MAX_QUEUED_WRITES: usize = 4_096;
 /// The most writes of one transaction: the first of them waits for the last.
 const MAX_WRITES_PER_COMMIT: usize = 256;
-/// How often a group that met another server's locks is tried again.
+/// How often a group that stood in the way of another server's, and that in its, is tried again.
 const MAX_CONFLICTS: u32 = 20;
+/// How often a write waits for rows that someone else holds locked, a second each time. The writes beside it do not.
+const MAX_WAITS_FOR_LOCKS: u32 = 3;
 /// How often the connection is looked at while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Between two tries to connect.
@@ -188,7 +190,25 @@ impl Session {
 
     /// Does all of `writes` in one transaction, but those that would undo the others' alone, then answers
     /// each.
-    async fn commit(&mut self, mut writes: Vec<Write>) {
+    async fn commit(&mut self, writes: Vec<Write>) {
+        let mut alone = self.commit_together(writes).await;
+        for _ in 0..MAX_WAITS_FOR_LOCKS {
+            let mut locked_out = Vec::new();
+            // In the order in which they came: the first has waited longest.
+            for write in alone {
+                locked_out.extend(self.commit_together(vec![write]).await);
+            }
+            alone = locked_out;
+        }
+        for write in alone {
+            tracing::warn!("a write was not done: someone holds its rows locked");
+            write.refuse(Failure::Conflict);
+        }
+    }
+
+    /// Does writes in one transaction, and answers them. Those that are to be tried alone come back; one that was
+    /// alone does when its rows are locked.
+    async fn commit_together(&mut self, mut writes: Vec<Write>) -> Vec<Write> {
         let (mut alone, mut conflicts) = (Vec::new(), 0);
         while !writes.is_empty() {
             let stopped = match self.transact(&mut writes).await {
@@ -206,11 +226,7 @@ impl Session {
                     self.answer(std::mem::take(&mut writes), vec![verdict]);
                 }
                 // Two groups in each other's way: one of them goes through, so the other will.
-                Stopped::Failed(failure)
-                    if failure.is_conflict()
-                        && !failure.is_lock_timeout()
-                        && conflicts < MAX_CONFLICTS =>
-                {
+                Stopped::Failed(failure) if failure.is_deadlock() && conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
@@ -218,14 +234,10 @@ impl Session {
                     tracing::warn!(error = %failure, "writes were not done: no connection");
                     writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
-                Stopped::Failed(failure) if is_group => {
+                Stopped::Failed(failure) if is_group || failure.is_conflict() => {
                     // Which of them brought it about is not known: each goes alone.
                     tracing::warn!(error = %failure, "a group of writes was rolled back");
                     alone.append(&mut writes);
-                }
-                Stopped::Failed(failure) if failure.is_conflict() => {
-                    tracing::warn!(error = %failure, "a write was not done: its rows are locked");
-                    writes.drain(..).for_each(|write| write.refuse(Failure::Conflict));
                 }
                 Stopped::Failed(failure) => {
                     tracing::error!(error = %failure, "a write failed and was undone");
@@ -233,10 +245,7 @@ impl Session {
                 }
             }
         }
-        // In the order in which they came: the first has waited longest.
-        for write in alone {
-            Box::pin(self.commit(vec![write])).await;
-        }
+        alone
     }
 
     /// Answers what is settled; answers what is to be tried again.
