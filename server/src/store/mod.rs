@@ -18,9 +18,9 @@ mod tests;
 use std::{fmt, path::Path, time::Instant};
 
 #[cfg(feature = "postgres")]
-pub use self::postgres::Address;
-#[cfg(feature = "postgres")]
 pub(crate) use self::postgres::StoredScope;
+#[cfg(feature = "postgres")]
+pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;

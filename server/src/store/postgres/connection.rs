@@ -121,6 +121,8 @@ impl Connection {
 
     /// Runs statements without parameters, none of whose rows is wanted.
     pub(super) async fn run(&self, sql: &str) -> DbResult<()> {
+        #[cfg(test)]
+        super::tests::statements::note(self.pid, sql);
         Ok(self.client.batch_execute(sql).await?)
     }
 
@@ -169,6 +171,8 @@ impl Connection {
     }
 
     async fn prepared(&self, sql: &str) -> DbResult<Statement> {
+        #[cfg(test)]
+        super::tests::statements::note(self.pid, sql);
         let known = |sql: &str| {
             self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned()
         };

@@ -83,6 +83,12 @@ impl Failure {
             })
     }
 
+    /// Whether it was a conflict that is over: not one for a row that someone may still hold locked.
+    pub(super) fn is_deadlock(&self) -> bool {
+        let is_locked = |error: &DbError| *error.code() == SqlState::LOCK_NOT_AVAILABLE;
+        self.is_conflict() && !self.db_error().is_some_and(is_locked)
+    }
+
     /// Whether the connection is of no use any more. An error in a statement leaves it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {

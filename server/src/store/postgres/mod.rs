@@ -16,6 +16,7 @@ mod counts;
 mod creates;
 mod credentials;
 mod deliveries;
+mod due;
 mod endpoints;
 mod erase;
 mod error;
@@ -35,6 +36,7 @@ mod resets;
 mod rows;
 mod sessions;
 mod set_back;
+mod settles;
 mod tls;
 mod writer;
 
@@ -46,7 +48,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -73,6 +75,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections read for a server.
 const READERS: usize = 6;
+/// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
+pub const CREATE_STATEMENTS: [&str; 4] =
+    [records::INSERT, creates::INSERT, counts::ADD, writer::COUNT_BATCH];
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -88,6 +93,8 @@ struct Inner {
     server: i64,
     writer: Writer,
     readers: Readers,
+    /// Idempotency keys that wait to be looked up.
+    lookups: records::Lookups,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -95,6 +102,13 @@ struct Inner {
     mass_writes: tokio::sync::Mutex<()>,
     /// The resets that this server is erasing: tenant and epoch.
     erasing: Mutex<HashSet<(i64, i64)>>,
+    /// Where a look for what is due begins.
+    floors: due::Floors,
+    /// Where the look for events that wait for nothing has come to.
+    swept_to: AtomicI64,
+    /// Leases begin and end by the database's clock, as they always do outside tests.
+    #[cfg(test)]
+    leases_by_database: std::sync::atomic::AtomicBool,
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
@@ -144,10 +158,15 @@ impl Store {
             server,
             writer,
             readers,
+            lookups: records::Lookups::default(),
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
+            floors: due::Floors::default(),
+            swept_to: AtomicI64::new(0),
+            #[cfg(test)]
+            leases_by_database: std::sync::atomic::AtomicBool::new(false),
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             unreadable_parcels: AtomicU64::new(0),
@@ -182,10 +201,14 @@ impl Store {
             Err(NotTaken::Full) => return CommitOutcome::Full,
             Err(NotTaken::Stopped) => return CommitOutcome::Broken,
         }
-        match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
+        let outcome = match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
             Ok(answer) => answer.unwrap_or(CommitOutcome::Broken),
             Err(_elapsed) => CommitOutcome::Busy,
+        };
+        if outcome == CommitOutcome::StaleRow {
+            self.forget_rows().await;
         }
+        outcome
     }
 
     pub(crate) async fn pause_writes(&self) -> Option<Pause> {
@@ -285,7 +308,25 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        match self.0.writer.push(Write::Call(call)) {
+        self.write_within(timeout, Write::Call(call), answer).await
+    }
+
+    /// Hands a write over and waits for its answer.
+    async fn write<T>(
+        &self,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        self.write_within(Some(WRITE_TIMEOUT), write, answer).await
+    }
+
+    async fn write_within<T>(
+        &self,
+        timeout: Option<Duration>,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        match self.0.writer.push(write) {
             Ok(()) => self.answered(answer, timeout).await,
             Err(NotTaken::Full) => Err(StoreError::Full { database: self.name() }),
             Err(NotTaken::Stopped) => Err(StoreError::Broken { database: self.name() }),

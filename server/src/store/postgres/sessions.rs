@@ -88,8 +88,8 @@ impl Store {
 
     pub(crate) async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
         self.in_pages(async move |db| {
-            let sql = "DELETE FROM dashboard_sessions WHERE hash IN \
-                 (SELECT hash FROM dashboard_sessions WHERE ends_at <= $1 LIMIT $2)";
+            let sql = "DELETE FROM dashboard_sessions WHERE hash = ANY \
+                 (ARRAY (SELECT hash FROM dashboard_sessions WHERE ends_at <= $1 LIMIT $2))";
             db.execute(sql, &[&now.0, &ROWS_PER_PAGE]).await
         })
         .await

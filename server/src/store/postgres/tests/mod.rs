@@ -1,4 +1,8 @@
 //! Tests of this engine, and the PostgreSQL that every test of it runs on.
 
 pub(in crate::store) mod cluster;
+mod plans;
+mod races;
 mod servers;
+mod snapshots;
+pub(super) mod statements;
