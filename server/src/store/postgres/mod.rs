@@ -22,6 +22,7 @@ mod error;
 mod group;
 mod leases;
 mod legacy;
+mod limits;
 mod lists;
 mod locks;
 mod manifests;
@@ -35,6 +36,7 @@ mod resets;
 mod rows;
 mod sessions;
 mod set_back;
+mod sign_in;
 mod tls;
 mod writer;
 
@@ -88,6 +90,8 @@ struct Inner {
     server: i64,
     writer: Writer,
     readers: Readers,
+    /// For what servers share (`limits.rs`).
+    shared: Readers,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -131,9 +135,11 @@ impl Store {
         let failed = |failure: Failure| failure.for_caller(&name);
         let connector = Connector::new(address).map_err(failed)?;
         let health = Arc::new(Health::default());
-        let started = Writer::start(connector.clone(), Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(connector, readers)?)));
-        let (writer, readers) =
+        let started = Writer::start(connector.clone(), Arc::clone(&health)).and_then(|writer| {
+            let readers = Readers::start(connector.clone(), readers)?;
+            Ok((writer, readers, Readers::start(connector, 1)?))
+        });
+        let (writer, readers, shared) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         Ok(Self(Arc::new(Inner {
@@ -144,6 +150,7 @@ impl Store {
             server,
             writer,
             readers,
+            shared,
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
@@ -215,6 +222,8 @@ impl Store {
     /// Finishes the writes that wait, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {
         let finish = async {
+            // Not seen any more, it is forgotten in a few seconds anyway.
+            let _ = self.leave_servers().await;
             if let Some(thread) = self.0.writer.stop().await {
                 // It waits for a thread, which must not hold up the runtime's own.
                 let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;
