@@ -1,4 +1,5 @@
 //! Tests of this engine, and the PostgreSQL that every test of it runs on.
 
 pub(in crate::store) mod cluster;
+mod keys;
 mod servers;
