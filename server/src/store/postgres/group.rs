@@ -372,5 +372,5 @@ fn panicked(at: usize, run: impl FnOnce()) -> Result<(), Stopped> {
 #[cfg_attr(not(test), expect(unused_variables, reason = "a test's hook"))]
 fn check(changes: &Changes) {
     #[cfg(test)]
-    crate::store::sqlite::tests::conformance::panic_if_asked(changes);
+    crate::store::tests::conformance::panic_if_asked(changes);
 }
