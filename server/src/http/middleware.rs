@@ -154,7 +154,7 @@ impl AreaMiddleware {
         if let Err(refusal) = service.check_address(&caller, client) {
             return (service.quota_of(&caller, now), Err(refusal));
         }
-        let (quota, admitted) = admitted_from(service.admit_caller(&caller, now), now);
+        let (quota, admitted) = admitted_from(service.admit_caller(&caller, now).await, now);
         let admitted = admitted.and_then(|()| match check {
             Some(check) => check(&self.api, &caller, now),
             None => Ok(()),
@@ -168,7 +168,7 @@ impl AreaMiddleware {
         let service = &self.api.service;
         match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
             Ok(carrier) => {
-                let admitted = admitted_from(service.admit_carrier(&carrier, now), now);
+                let admitted = admitted_from(service.admit_carrier(&carrier, now).await, now);
                 request.extensions_mut().insert(carrier);
                 admitted
             }

@@ -39,6 +39,13 @@ pub(crate) use self::sqlite::{damage_file, hold_list};
 
 use crate::domain::{IdempotencyRecord, NumberKey};
 
+/// A database of PostgreSQL of a test's own; none where it is not installed.
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+pub(crate) fn test_database() -> Option<Address> {
+    postgres::tests::cluster::database()
+}
+
 /// The database. Clones are the same database.
 #[derive(Clone)]
 pub struct Store(Engine);

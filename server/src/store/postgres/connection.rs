@@ -192,6 +192,12 @@ impl fmt::Debug for Connection {
     }
 }
 
+/// Whether no row can have this text: PostgreSQL stores no NUL, and refuses a statement that is given one. Names
+/// and ids that strangers give are asked with this before they are looked for.
+pub(super) fn never_stored(text: &str) -> bool {
+    text.contains('\0')
+}
+
 /// A column of a row. One that does not hold what it should is an error of the row alone.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> DbResult<T> {
     row.try_get(column).map_err(Failure::row)

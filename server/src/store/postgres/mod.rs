@@ -23,6 +23,7 @@ mod error;
 mod group;
 mod leases;
 mod legacy;
+mod limits;
 mod lists;
 mod locks;
 mod manifests;
@@ -37,6 +38,7 @@ mod rows;
 mod sessions;
 mod set_back;
 mod settles;
+mod sign_in;
 mod tls;
 mod writer;
 
@@ -95,6 +97,8 @@ struct Inner {
     readers: Readers,
     /// Idempotency keys that wait to be looked up.
     lookups: records::Lookups,
+    /// For what servers share (`limits.rs`).
+    shared: Readers,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -145,9 +149,11 @@ impl Store {
         let failed = |failure: Failure| failure.for_caller(&name);
         let connector = Connector::new(address).map_err(failed)?;
         let health = Arc::new(Health::default());
-        let started = Writer::start(connector.clone(), Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(connector, readers)?)));
-        let (writer, readers) =
+        let started = Writer::start(connector.clone(), Arc::clone(&health)).and_then(|writer| {
+            let readers = Readers::start(connector.clone(), readers)?;
+            Ok((writer, readers, Readers::start(connector, 1)?))
+        });
+        let (writer, readers, shared) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         Ok(Self(Arc::new(Inner {
@@ -159,6 +165,7 @@ impl Store {
             writer,
             readers,
             lookups: records::Lookups::default(),
+            shared,
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
@@ -238,6 +245,8 @@ impl Store {
     /// Finishes the writes that wait, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {
         let finish = async {
+            // Not seen any more, it is forgotten in a few seconds anyway.
+            let _ = self.leave_servers().await;
             if let Some(thread) = self.0.writer.stop().await {
                 // It waits for a thread, which must not hold up the runtime's own.
                 let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;

@@ -3,6 +3,7 @@
 pub(in crate::store) mod cluster;
 mod plans;
 mod races;
+mod keys;
 mod servers;
 mod snapshots;
 pub(super) mod statements;
