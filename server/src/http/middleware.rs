@@ -193,6 +193,11 @@ impl AreaMiddleware {
     /// guessed at speed. A key that the server could not look up has not been judged: its owner, who may be
     /// entitled to every request, is to hear that the service is down, not that there were too many.
     fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
+        // That keys cannot be looked up at the moment says nothing about a key, nor is it its client's fault.
+        if refusal.code == ErrorCode::ServiceUnavailable {
+            let limit = self.api.service.settings().limits.unauthenticated;
+            return (Quota::whole(limit, now), Err(refusal));
+        }
         let limit = match self.policy.principal {
             _ if refusal.is_the_servers_fault() => AddressLimit::Unlimited,
             Principal::Anyone(limit) => limit,

@@ -75,6 +75,8 @@ pub(super) enum Stopped {
     By { at: usize, verdict: Verdict },
     /// A statement failed, and not for one write alone.
     Failed(Failure),
+    /// The connection's row of `writers` is gone: it may commit nothing any more.
+    Fenced,
 }
 
 impl From<Failure> for Stopped {
@@ -175,7 +177,7 @@ impl Write {
     pub(super) fn refuse(self, failure: Failure) {
         match self {
             Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(CommitOutcome::Busy);
+                let _gone = mutation.caller.send(CommitOutcome::Unreachable);
             }
             Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),

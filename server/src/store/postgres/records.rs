@@ -116,6 +116,11 @@ impl Call for LookupCall {
         })
     }
 
+    fn is_abandoned(&self) -> bool {
+        // Who waits for it is not known before it is made.
+        false
+    }
+
     fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
         if self.taken.is_empty() {
             // No connection was to be had, so none was taken yet.
