@@ -156,13 +156,16 @@ impl Write {
         }
     }
 
-    /// There is no connection, and nothing was done.
-    pub(super) fn refuse(self) {
+    /// Nothing was done, for a reason that passes.
+    pub(super) fn refuse(self, failure: Failure) {
         match self {
             Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(CommitOutcome::Unreachable);
+                let is_away = failure.is_of_connection();
+                let outcome =
+                    if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
+                let _gone = mutation.caller.send(outcome);
             }
-            Self::Call(call) => call.answer(Err(Failure::Unreachable)),
+            Self::Call(call) => call.answer(Err(failure)),
         }
     }
 

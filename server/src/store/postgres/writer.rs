@@ -214,7 +214,7 @@ impl Session {
                 Stopped::Fenced => {}
                 Stopped::Failed(failure) if failure.is_of_connection() => {
                     tracing::debug!(error = %failure, "writes were not done: no connection");
-                    writes.drain(..).for_each(Write::refuse);
+                    writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
                 Stopped::Failed(failure) if writes.len() > 1 => {
                     // Which of them brought it about is not known: each goes alone.

@@ -60,7 +60,7 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
         client.unwrap();
     }
     let last = async {
-        // Until what waits before it is done, it may find the queue full, or be told to come again.
+        // Until what waits before it is done, it may find the queue full, or the store busy.
         let last = create(sandbox(1), "SB-GONE-LAST", CLIENTS * CALLS);
         while matches!(
             store.commit(last.clone()).await,
