@@ -49,7 +49,7 @@ mod webhook;
 #[doc(hidden)]
 pub mod internals {
     #[cfg(feature = "postgres")]
-    pub use crate::store::Address;
+    pub use crate::store::{Address, CREATE_STATEMENTS};
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{

@@ -87,6 +87,11 @@ impl Known {
         (key.to_owned(), Self { parcels, sample })
     }
 
+    /// How many parcels there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.parcels
+    }
+
     pub(crate) fn written(&self, key: &str) -> String {
         let lines = self.sample.iter().map(|(order, number)| format!("{order} {number}\n"));
         format!("{key}\n") + &lines.collect::<String>()

@@ -10,6 +10,8 @@
 //!                   [--plots FOLDER] [--keep FOLDER]
 //! … --bench load -- starts                   how long a new server takes to its first order
 //! … --bench load -- neighbour [--seconds N]  creates beside a tenant who lists 300,000 parcels
+//! … --bench load -- servers [--seconds N] [--connections 1,32,256] [--growth] [--parcels 10000,1000000]
+//!                                            orders on PostgreSQL, with a cluster of its own
 //! ```
 //!
 //! Linux only: CPU time, memory and bytes written are read from /proc. prism is left out, with a word,
@@ -27,7 +29,9 @@
     reason = "a benchmark fails loudly, reads the clock and prints"
 )]
 
+mod bare;
 mod client;
+mod cluster;
 mod disk;
 mod figures;
 mod goals;
@@ -35,6 +39,7 @@ mod neighbour;
 mod peer;
 mod plot;
 mod prepared;
+mod servers;
 mod starts;
 
 use std::{
@@ -57,6 +62,7 @@ struct Plan {
     parcels: Vec<usize>,
     plots: Option<PathBuf>,
     keep: Option<PathBuf>,
+    growth: bool,
 }
 
 fn main() -> ExitCode {
@@ -69,6 +75,7 @@ fn main() -> ExitCode {
     let plan = Plan::read(&arguments);
     match arguments.first().map(String::as_str) {
         Some("starts") => drop(runtime.block_on(starts::measure())),
+        Some("servers") => runtime.block_on(servers::measure(&plan)),
         Some("neighbour") => runtime.block_on(neighbour::measure(plan.row)),
         _ => {
             let rows = runtime.block_on(measure(&plan));
@@ -90,12 +97,17 @@ impl Plan {
             let text = value(name).unwrap_or(default);
             text.split(',').map(|number| number.parse().unwrap()).collect()
         };
+        let on_servers = arguments.first().is_some_and(|what| what == "servers");
         Self {
             row: Duration::from_secs(numbers("--seconds", "5")[0] as u64),
             connections: numbers("--connections", "1,32,256"),
-            parcels: numbers("--parcels", "10000,300000,1000000"),
+            parcels: numbers(
+                "--parcels",
+                if on_servers { "10000,1000000" } else { "10000,300000,1000000" },
+            ),
             plots: value("--plots").map(PathBuf::from),
             keep: value("--keep").map(PathBuf::from),
+            growth: arguments.iter().any(|argument| argument == "--growth"),
         }
     }
 }

@@ -67,11 +67,23 @@ impl Peer {
         panic!("prism did not listen within a minute");
     }
 
-    /// The durable server, with its log as shipped, into a file. Its first start makes the key.
+    /// The durable server on a file.
     pub(crate) fn start_server(folder: &Path, database: &Path, key: &mut Option<String>) -> Self {
+        let url = format!("sqlite:{}", database.display());
+        Self::start_on(folder, ("SQLite", &url), key)
+    }
+
+    /// The durable server on a database, with its log as shipped, into a file. The first start on a database makes the
+    /// key.
+    pub(crate) fn start_on(
+        folder: &Path,
+        (name, url): (&'static str, &str),
+        key: &mut Option<String>,
+    ) -> Self {
         let mut command = Command::new(SERVER);
-        let (ready, log) = (folder.join("ready.json"), folder.join("log.json"));
-        command.arg("serve").arg("--database").arg(format!("sqlite:{}", database.display()));
+        let (ready, log) =
+            (folder.join(format!("{name}.ready")), folder.join(format!("{name}.log")));
+        command.args(["serve", "--database", url]);
         command.args(["--sandbox-rate-limit", "100000000"]);
         for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
             command.args([listener, "127.0.0.1:0"]);
@@ -83,7 +95,7 @@ impl Peer {
         let output = child.stdout.take().unwrap();
         let key = key.get_or_insert_with(|| printed_key(output)).as_str().into();
         let address = address(&addresses["sandbox"]);
-        Self { name: "SQLite", child, target: Target { address, key }, log: Some(log) }
+        Self { name, child, target: Target { address, key }, log: Some(log) }
     }
 
     pub(crate) fn start_mock(folder: &Path) -> Self {

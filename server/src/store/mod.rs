@@ -12,13 +12,15 @@ mod methods;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use std::{fmt, path::Path, time::Instant};
 
 #[cfg(feature = "postgres")]
-pub use self::postgres::Address;
-#[cfg(feature = "postgres")]
 pub(crate) use self::postgres::StoredScope;
+#[cfg(feature = "postgres")]
+pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
@@ -36,6 +38,13 @@ use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 pub(crate) use self::sqlite::{damage_file, hold_list};
 
 use crate::domain::{IdempotencyRecord, NumberKey};
+
+/// A database of PostgreSQL of a test's own; none where it is not installed.
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+pub(crate) fn test_database() -> Option<Address> {
+    postgres::tests::cluster::database()
+}
 
 /// The database. Clones are the same database.
 #[derive(Clone)]

@@ -1,26 +1,28 @@
-//! Changes as SQL, one after the other, inside the transaction of their group. Their idempotency record is kept
-//! already; what is left are versions, and then the operations.
+//! Changes applied inside the transaction of their group, in their order. Their idempotency record is kept already, and
+//! their parcels are locked; what is left are versions, and then the operations. What becomes of a locked parcel
+//! is reckoned in memory and written by [`Application::flush`], by one statement for each table, however many
+//! parcels the group has.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tokio_postgres::types::ToSql;
 
 use super::{
     carriers,
-    connection::{Connection, get},
+    connection::{Connection, get, number},
     counts::Counts,
     erase,
     error::DbResult,
-    locks::Locked,
+    locks::{self, Locked},
     manifests,
-    outbox::{self, Subject, Subscriptions},
+    outbox::{NewEvents, Subject, Subscriptions},
     parcels,
 };
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, NewManifest, NewParcel, Op, ParcelRowId, State, Step, Version,
-        webhooks::{self, OutboxEvent},
+        Changes, Event, NewManifest, NewParcel, Op, ParcelRowId, State, Step, Tenant, Version,
+        webhooks,
     },
     store::CommitOutcome,
 };
@@ -35,14 +37,23 @@ pub(super) enum Applied {
 
 /// A transaction's view of what its changes are about.
 pub(super) struct Application<'a> {
-    db: &'a Connection,
+    pub(super) db: &'a Connection,
+    /// As the transaction leaves them.
     locked: HashMap<ParcelRowId, Locked>,
     pub(super) subscriptions: Subscriptions,
     pub(super) counts: Counts,
+    /// The parcels that are not written as they are in `locked`.
+    changed: BTreeSet<ParcelRowId>,
+    /// Events of histories that are not written yet, each with the position of its write.
+    histories: Vec<(usize, ParcelRowId, Event)>,
+    /// Events of webhooks that are not written yet.
+    events: NewEvents,
 }
 
 /// How far one mutation has come.
 struct Progress<'m> {
+    /// The position of its write.
+    at: usize,
     now: Millis,
     orders: std::slice::Iter<'m, String>,
     has_enqueued: bool,
@@ -50,16 +61,32 @@ struct Progress<'m> {
 }
 
 impl<'a> Application<'a> {
-    pub(super) fn new(db: &'a Connection, locked: HashMap<ParcelRowId, Locked>) -> Self {
-        Self { db, locked, subscriptions: Subscriptions::default(), counts: Counts::default() }
+    /// The subscriptions of the locked parcels' tenants are loaded.
+    pub(super) fn new(
+        db: &'a Connection,
+        locked: HashMap<ParcelRowId, Locked>,
+        subscriptions: Subscriptions,
+    ) -> Self {
+        Self {
+            db,
+            locked,
+            subscriptions,
+            counts: Counts::default(),
+            changed: BTreeSet::new(),
+            histories: Vec::new(),
+            events: NewEvents::default(),
+        }
     }
 
+    /// Applies the changes of the write at a position.
     pub(super) async fn apply(
         &mut self,
+        at: usize,
         changes: &Changes,
         orders: &[String],
     ) -> DbResult<Applied> {
         let mut work = Progress {
+            at,
             now: changes.now,
             orders: orders.iter(),
             has_enqueued: false,
@@ -81,6 +108,22 @@ impl<'a> Application<'a> {
         Ok(Applied::Whole { has_enqueued: work.has_enqueued })
     }
 
+    /// Writes what was reckoned in memory. Answers the position of a write of which an event's place in a
+    /// history was taken, if there is one: the transaction is not to be committed.
+    pub(super) async fn flush(&mut self) -> DbResult<Option<usize>> {
+        let (changed, histories) =
+            (std::mem::take(&mut self.changed), std::mem::take(&mut self.histories));
+        let changed: Vec<_> =
+            changed.iter().filter_map(|parcel| Some((*parcel, self.locked.get(parcel)?))).collect();
+        let ((), refused, ()) = futures_util::future::try_join3(
+            locks::write(self.db, &changed),
+            insert_events(self.db, &histories),
+            self.events.insert(self.db),
+        )
+        .await?;
+        Ok(refused)
+    }
+
     fn version_of(&self, parcel: ParcelRowId) -> Option<Version> {
         self.locked.get(&parcel).map(|locked| locked.version)
     }
@@ -93,13 +136,14 @@ impl<'a> Application<'a> {
     ) -> DbResult<(bool, CommitOutcome)> {
         Ok(match op {
             Op::InsertParcel(parcel) => {
-                (self.insert_parcel(parcel, work).await?, CommitOutcome::DuplicateTracking)
+                let taken = self.insert_parcel(parcel, work).await?;
+                (taken.is_none(), taken.unwrap_or(CommitOutcome::Committed))
             }
             Op::Move { parcel, event } => {
-                (self.move_to(*parcel, event, work).await?, CommitOutcome::VersionConflict)
+                (self.move_to(*parcel, event, work), CommitOutcome::VersionConflict)
             }
             Op::AddEvent { parcel, event } => {
-                (self.add(*parcel, event, work).await?, CommitOutcome::VersionConflict)
+                (self.add(*parcel, event, work), CommitOutcome::VersionConflict)
             }
             Op::RecordCarrierEvent(event) => {
                 (carriers::see(self.db, event).await?, CommitOutcome::DuplicateCarrierEvent)
@@ -112,140 +156,116 @@ impl<'a> Application<'a> {
                 (self.insert_manifest(manifest, work).await?, CommitOutcome::DuplicateAwb)
             }
             Op::Schedule { parcel, step } => {
-                (self.schedule(*parcel, Some(*step)).await?, CommitOutcome::VersionConflict)
+                (self.schedule(*parcel, Some(*step)), CommitOutcome::VersionConflict)
             }
             Op::CancelSteps { parcel } => {
-                (self.schedule(*parcel, None).await?, CommitOutcome::VersionConflict)
+                (self.schedule(*parcel, None), CommitOutcome::VersionConflict)
             }
             Op::Reprint { parcel, at } => {
-                (self.reprint(*parcel, *at).await?, CommitOutcome::VersionConflict)
+                (self.reprint(*parcel, *at), CommitOutcome::VersionConflict)
             }
         })
     }
 
+    /// Answers what forbids it, if anything does.
     async fn insert_parcel(
         &mut self,
         parcel: &NewParcel,
         work: &mut Progress<'_>,
-    ) -> DbResult<bool> {
+    ) -> DbResult<Option<CommitOutcome>> {
         let order = work.orders.next().map_or("", String::as_str);
         let id = parcel.row.0;
         let mut epoch = insert_parcel(self.db, id, parcel, order).await?;
         if epoch.is_none() {
+            // After a failover to a database that lacks the last block's number, another server has drawn the block again.
+            let sql = "SELECT EXISTS (SELECT 1 FROM parcels WHERE id = $1)";
+            if self.db.value(sql, &[&id]).await? {
+                return Ok(Some(CommitOutcome::StaleRow));
+            }
             let number = (parcel.tenant.environment, &parcel.tracking_number);
             if !erase::free_number(self.db, number).await? {
-                return Ok(false);
+                return Ok(Some(CommitOutcome::DuplicateTracking));
             }
             epoch = insert_parcel(self.db, id, parcel, order).await?;
         }
-        let Some(epoch) = epoch else { return Ok(false) };
-        self.counts.add(&Locked::new_parcel(parcel, epoch), 1);
+        let Some(epoch) = epoch else { return Ok(Some(CommitOutcome::DuplicateTracking)) };
         self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
-        let Some(subscription) = self.subscriptions.of_tenant(parcel.tenant) else {
-            return Ok(true);
-        };
-        let subject = Subject { parcel: Some(id), manifest: None };
-        for event in webhooks::of_creation(subscription.kinds, parcel) {
-            let whose = (parcel.tenant, subscription);
-            outbox::enqueue(self.db, whose, (subject, &event), work.now).await?;
-            work.has_enqueued = true;
-        }
-        Ok(true)
+        work.has_enqueued |= self.created(parcel, epoch, work.now);
+        Ok(None)
     }
 
-    async fn move_to(
+    /// What an inserted parcel brings along; answers whether that is an event of a webhook. Its tenant's subscription is
+    /// loaded.
+    pub(super) fn created(&mut self, parcel: &NewParcel, epoch: i64, now: Millis) -> bool {
+        self.counts.add(&Locked::new_parcel(parcel, epoch), 1);
+        let subject = Subject { epoch: Some(epoch), parcel: Some(parcel.row.0), manifest: None };
+        let events = |kinds| webhooks::of_creation(kinds, parcel);
+        self.enqueue((parcel.tenant, subject), events, now)
+    }
+
+    /// Enqueues what the tenant's endpoint wants to hear of; answers whether that is anything.
+    fn enqueue<I>(
         &mut self,
-        parcel: ParcelRowId,
-        event: &Event,
-        work: &mut Progress<'_>,
-    ) -> DbResult<bool> {
-        let Some(before) = self.locked.get(&parcel).cloned() else { return Ok(false) };
-        let sql = "UPDATE parcels SET version = version + 1, state = $2, updated_at = $3, \
-             last_sequence = $4 WHERE id = $1";
-        let (state, sequence) = (i16::from(event.state.number()), i64::from(event.sequence));
-        let update: [&(dyn ToSql + Sync); 4] = [&parcel.0, &state, &event.at.0, &sequence];
-        let (_moved, is_new) = futures_util::future::try_join(
-            self.db.execute(sql, &update),
-            insert_event(self.db, parcel, event),
-        )
-        .await?;
-        work.has_written = true;
-        if !is_new {
-            return Ok(false);
+        (tenant, subject): (Tenant, Subject),
+        events: impl FnOnce(webhooks::Kinds) -> I,
+        now: Millis,
+    ) -> bool
+    where
+        I: IntoIterator<Item = webhooks::OutboxEvent>,
+    {
+        let Some(subscription) = self.subscriptions.of_tenant(tenant) else { return false };
+        let mut has_enqueued = false;
+        for event in events(subscription.kinds) {
+            self.events.add((tenant, subscription), (subject, event), now);
+            has_enqueued = true;
         }
-        self.counts.add(&before, -1);
-        self.written(parcel, Some(event.state));
+        has_enqueued
+    }
+
+    /// The parcel, if it is locked, as the next version of it is to be.
+    fn next_version(&mut self, parcel: ParcelRowId) -> Option<&mut Locked> {
+        let locked = self.locked.get_mut(&parcel)?;
+        locked.version.0 += 1;
+        self.changed.insert(parcel);
+        Some(locked)
+    }
+
+    fn move_to(&mut self, parcel: ParcelRowId, event: &Event, work: &mut Progress<'_>) -> bool {
+        let Some(before) = self.locked.get(&parcel) else { return false };
+        self.counts.add(before, -1);
+        let (tenant, id, previous) = (before.tenant, before.id, before.state);
+        let Some(locked) = self.next_version(parcel) else { return false };
+        locked.state = event.state;
+        locked.updated_at = event.at;
+        locked.last_sequence = event.sequence.into();
+        let subject = Subject { epoch: Some(locked.epoch), parcel: Some(parcel.0), manifest: None };
         if let Some(after) = self.locked.get(&parcel) {
             self.counts.add(after, 1);
         }
-        self.subscriptions.load(self.db, vec![before.tenant]).await?;
-        let Some(subscription) = self.subscriptions.of_tenant(before.tenant) else {
-            return Ok(true);
-        };
-        let subject = Subject { parcel: Some(parcel.0), manifest: None };
-        let events: Vec<OutboxEvent> =
-            webhooks::of_move(subscription.kinds, before.id, before.state, event);
-        for event in &events {
-            let whose = (before.tenant, subscription);
-            outbox::enqueue(self.db, whose, (subject, event), work.now).await?;
-            work.has_enqueued = true;
-        }
-        Ok(true)
+        self.histories.push((work.at, parcel, event.clone()));
+        let events = |kinds| webhooks::of_move(kinds, id, previous, event);
+        work.has_enqueued |= self.enqueue((tenant, subject), events, work.now);
+        true
     }
 
     /// A late event leaves `updated_at` where it is.
-    async fn add(
-        &mut self,
-        parcel: ParcelRowId,
-        event: &Event,
-        work: &mut Progress<'_>,
-    ) -> DbResult<bool> {
-        if !self.locked.contains_key(&parcel) {
-            return Ok(false);
-        }
-        let sql = "UPDATE parcels SET version = version + 1, \
-             updated_at = greatest(updated_at, $2), last_sequence = $3 WHERE id = $1";
-        let sequence = i64::from(event.sequence);
-        let update: [&(dyn ToSql + Sync); 3] = [&parcel.0, &event.at.0, &sequence];
-        let (_updated, is_new) = futures_util::future::try_join(
-            self.db.execute(sql, &update),
-            insert_event(self.db, parcel, event),
-        )
-        .await?;
-        work.has_written = true;
-        self.written(parcel, None);
-        Ok(is_new)
+    fn add(&mut self, parcel: ParcelRowId, event: &Event, work: &Progress<'_>) -> bool {
+        let Some(locked) = self.next_version(parcel) else { return false };
+        locked.updated_at = locked.updated_at.max(event.at);
+        locked.last_sequence = event.sequence.into();
+        self.histories.push((work.at, parcel, event.clone()));
+        true
     }
 
-    async fn schedule(&mut self, parcel: ParcelRowId, step: Option<Step>) -> DbResult<bool> {
-        if !self.locked.contains_key(&parcel) {
-            return Ok(false);
-        }
-        let sql = "UPDATE parcels SET version = version + 1, step_index = $2, step_due = $3 \
-             WHERE id = $1";
-        let index = step.map(|step| i16::from(step.index));
-        self.db.execute(sql, &[&parcel.0, &index, &step.map(|step| step.due.0)]).await?;
-        self.written(parcel, None);
-        Ok(true)
+    fn schedule(&mut self, parcel: ParcelRowId, step: Option<Step>) -> bool {
+        self.next_version(parcel).map(|locked| locked.step = step).is_some()
     }
 
-    async fn reprint(&mut self, parcel: ParcelRowId, at: Millis) -> DbResult<bool> {
-        if !self.locked.contains_key(&parcel) {
-            return Ok(false);
-        }
-        let sql = "UPDATE parcels SET version = version + 1, label_version = label_version + 1, \
-             reprinted_at = $2 WHERE id = $1";
-        self.db.execute(sql, &[&parcel.0, &at.0]).await?;
-        self.written(parcel, None);
-        Ok(true)
-    }
-
-    /// Later changes of the group meet the parcel as it is now.
-    fn written(&mut self, parcel: ParcelRowId, state: Option<State>) {
-        if let Some(locked) = self.locked.get_mut(&parcel) {
-            locked.version.0 += 1;
-            locked.state = state.unwrap_or(locked.state);
-        }
+    fn reprint(&mut self, parcel: ParcelRowId, at: Millis) -> bool {
+        let Some(locked) = self.next_version(parcel) else { return false };
+        locked.label_version += 1;
+        locked.reprinted_at = Some(at);
+        true
     }
 
     async fn insert_manifest(
@@ -253,17 +273,18 @@ impl<'a> Application<'a> {
         manifest: &NewManifest,
         work: &mut Progress<'_>,
     ) -> DbResult<bool> {
-        let Some(row) = manifests::insert(self.db, manifest).await? else { return Ok(false) };
+        let parcels = manifest.parcels.iter();
+        let labels = parcels.filter_map(|parcel| {
+            // Not as they are in the table: a reprint of this group may not be written yet.
+            Some((parcel.0, self.locked.get(parcel)?.label_version))
+        });
+        let labels: Vec<_> = labels.collect();
+        let inserted = manifests::insert(self.db, manifest, &labels).await?;
+        let Some(row) = inserted else { return Ok(false) };
         self.subscriptions.load(self.db, vec![manifest.tenant]).await?;
-        let Some(subscription) = self.subscriptions.of_tenant(manifest.tenant) else {
-            return Ok(true);
-        };
-        let subject = Subject { parcel: None, manifest: Some(row) };
-        if let Some(event) = webhooks::of_manifest(subscription.kinds, manifest) {
-            let whose = (manifest.tenant, subscription);
-            outbox::enqueue(self.db, whose, (subject, &event), work.now).await?;
-            work.has_enqueued = true;
-        }
+        let subject = Subject { manifest: Some(row), ..Subject::default() };
+        let events = |kinds| webhooks::of_manifest(kinds, manifest);
+        work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
         Ok(true)
     }
 }
@@ -302,16 +323,37 @@ async fn insert_parcel(
     db.first(sql, &given).await?.map(|row| get(&row, 0)).transpose()
 }
 
-async fn insert_event(db: &Connection, parcel: ParcelRowId, event: &Event) -> DbResult<bool> {
+/// Inserts events of histories; answers the position of a write whose event found its place taken.
+async fn insert_events(
+    db: &Connection,
+    histories: &[(usize, ParcelRowId, Event)],
+) -> DbResult<Option<usize>> {
+    if histories.is_empty() {
+        return Ok(None);
+    }
+    /// A column of the new rows.
+    macro_rules! column {
+        ($event:ident => $value:expr) => {
+            histories.iter().map(|(_, _, $event)| $value).collect::<Vec<_>>()
+        };
+    }
+    let parcels: Vec<i64> = histories.iter().map(|(_, parcel, _)| parcel.0).collect();
+    let sequences = column!(event => i64::from(event.sequence));
+    let states = column!(event => i16::from(event.state.number()));
+    let times = column!(event => event.at.0);
+    let locations = column!(event => event.location.as_str());
+    let descriptions = column!(event => event.description.as_deref());
     let sql = "INSERT INTO events (parcel, sequence, state, at, location, description) \
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
-    let given: [&(dyn ToSql + Sync); 6] = [
-        &parcel.0,
-        &i64::from(event.sequence),
-        &i16::from(event.state.number()),
-        &event.at.0,
-        &event.location,
-        &event.description,
-    ];
-    Ok(db.execute(sql, &given).await? == 1)
+         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], \
+         $5::text[], $6::text[]) ON CONFLICT DO NOTHING RETURNING parcel, sequence";
+    let given: [&(dyn ToSql + Sync); 6] =
+        [&parcels, &sequences, &states, &times, &locations, &descriptions];
+    let inserted = db.each(sql, &given, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
+    let mut inserted: HashSet<(i64, u32)> = inserted.into_iter().collect();
+    // Each place is one event's: of two that want the same, the first has it.
+    let refused = histories.iter().find(|(_, parcel, event)| {
+        let place = (parcel.0, event.sequence);
+        !inserted.remove(&place)
+    });
+    Ok(refused.map(|(at, ..)| *at))
 }

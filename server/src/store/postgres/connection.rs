@@ -52,6 +52,9 @@ pub(super) struct Connector {
 impl Connector {
     /// Connections that the writer can use: sessions of PostgreSQL itself.
     pub(super) fn direct(address: &Address) -> DbResult<Self> {
+        if address.may_lose_data {
+            tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
+        }
         Self::session(address.direct(), SETTINGS)
     }
 
@@ -181,6 +184,8 @@ impl Connection {
 
     /// Runs statements without parameters, none of whose rows is wanted.
     pub(super) async fn run(&self, sql: &str) -> DbResult<()> {
+        #[cfg(test)]
+        super::tests::statements::note(self.backend.pid, sql);
         self.answered(self.client.batch_execute(sql)).await
     }
 
@@ -244,6 +249,8 @@ impl Connection {
 
     /// None where statements cannot be prepared.
     async fn prepared(&self, sql: &str) -> DbResult<Option<Statement>> {
+        #[cfg(test)]
+        super::tests::statements::note(self.backend.pid, sql);
         let Some(statements) = &self.statements else { return Ok(None) };
         let known = statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
         if known.is_some() {
@@ -287,6 +294,12 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("backend", &self.backend).finish_non_exhaustive()
     }
+}
+
+/// Whether no row can have this text: PostgreSQL stores no NUL, and refuses a statement that is given one. Names
+/// and ids that strangers give are asked with this before they are looked for.
+pub(super) fn never_stored(text: &str) -> bool {
+    text.contains('\0')
 }
 
 /// A column of a row. One that does not hold what it should is an error of the row alone.

@@ -12,6 +12,12 @@ use super::{
 };
 use crate::domain::{State, Tenant, activity::ParcelCount};
 
+/// Adds to counts. A count that comes down to 0 stays until its tenant's next purge.
+pub(super) const ADD: &str = "INSERT INTO parcel_counts AS c (tenant, epoch, day, state, country, total) \
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], \
+     $5::text[], $6::bigint[]) \
+     ON CONFLICT (tenant, epoch, day, state, country) DO UPDATE SET total = c.total + excluded.total";
+
 /// Tenant, epoch, day, state, country.
 type Place = (i64, i64, i64, i16, String);
 
@@ -50,12 +56,8 @@ impl Counts {
         let states: Vec<i16> = changed.iter().map(|(place, _)| place.3).collect();
         let countries: Vec<&str> = changed.iter().map(|(place, _)| place.4.as_str()).collect();
         let totals: Vec<i64> = changed.iter().map(|(_, difference)| **difference).collect();
-        // Sorted as the key is, and a count that comes down to 0 stays until its tenant's next purge.
-        let sql = "INSERT INTO parcel_counts AS c (tenant, epoch, day, state, country, total) \
-             SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], \
-             $5::text[], $6::bigint[]) \
-             ON CONFLICT (tenant, epoch, day, state, country) DO UPDATE SET total = c.total + excluded.total";
-        db.execute(sql, &[&tenants, &epochs, &days, &states, &countries, &totals]).await.map(drop)
+        // Sorted as the key is.
+        db.execute(ADD, &[&tenants, &epochs, &days, &states, &countries, &totals]).await.map(drop)
     }
 }
 

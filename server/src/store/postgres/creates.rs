@@ -1,22 +1,33 @@
-//! The orders of a group, inserted together: one statement for the parcels, one for the events of the outbox.
+//! The orders of a group, inserted together by one statement.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
+    apply::Application,
     connection::{Connection, get},
-    counts::Counts,
     error::DbResult,
-    locks::Locked,
-    outbox::{self, Subscriptions},
     parcels,
 };
 use crate::{
     clock::Millis,
-    domain::{
-        NewParcel, State,
-        webhooks::{self, OutboxEvent},
-    },
+    domain::{NewParcel, State},
 };
+
+/// Inserts parcels whose number is free, in their order, which is that of the numbers; answers which those were.
+pub(super) const INSERT: &str = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, \
+     step_due, promised_day, label_version, last_sequence, environment, state, step_index, \
+     country, number, public_id, origin, destination, external_order_id, order_json) \
+     SELECT n.id, 1, n.tenant, \
+     coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
+     n.created_at, n.created_at, n.step_due, n.promised_day, 1, 2, n.environment, $15, \
+     n.step_index, n.country, n.number, n.public_id, n.origin, n.destination, \
+     n.external_order_id, n.order_json \
+     FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bytea[], \
+     $6::bigint[], $7::text[], $8::text[], $9::text[], $10::integer[], $11::smallint[], \
+     $12::bigint[], $13::text[], $14::text[]) WITH ORDINALITY AS n (id, tenant, \
+     environment, number, public_id, created_at, origin, destination, country, promised_day, \
+     step_index, step_due, external_order_id, order_json, place) ORDER BY n.place \
+     ON CONFLICT DO NOTHING RETURNING id, epoch";
 
 /// Environment and number, as the index has them.
 type Number = (i16, String);
@@ -51,28 +62,18 @@ impl<'w> Batch<'w> {
         self.0.is_empty()
     }
 
-    /// Inserts those whose number is free; answers which writes that were, and whether each has an event.
+    /// Inserts those whose number is free; answers which writes that were, and whether each has an event. Their
+    /// tenants' subscriptions are loaded.
     pub(super) async fn insert(
         self,
-        db: &Connection,
-        (subscriptions, counts): (&mut Subscriptions, &mut Counts),
+        application: &mut Application<'_>,
     ) -> DbResult<Vec<(usize, bool)>> {
-        let tenants = self.0.values().map(|new| new.parcel.tenant);
-        let (_known, epochs) = futures_util::future::try_join(
-            subscriptions.load(db, tenants.collect()),
-            self.insert_parcels(db),
-        )
-        .await?;
-        let (mut events, mut inserted) = (Vec::new(), Vec::new());
-        for new in self.0.values() {
-            let Some(epoch) = epochs.get(&new.id) else { continue };
-            counts.add(&Locked::new_parcel(new.parcel, *epoch), 1);
-            let created = new.events(subscriptions.of_tenant(new.parcel.tenant), *epoch);
-            inserted.push((new.at, !created.is_empty()));
-            events.extend(created);
-        }
-        outbox::insert_all(db, &events).await?;
-        Ok(inserted)
+        let epochs = self.insert_parcels(application.db).await?;
+        let inserted = self.0.values().filter_map(|new| {
+            let epoch = *epochs.get(&new.id)?;
+            Some((new.at, application.created(new.parcel, epoch, new.now)))
+        });
+        Ok(inserted.collect())
     }
 
     /// Answers the epoch of each parcel that was inserted, by its id.
@@ -97,20 +98,6 @@ impl<'w> Batch<'w> {
         let dues = column!(new => new.parcel.step.map(|step| step.due.0));
         let external = column!(new => new.parcel.order.external_order_id.as_deref());
         let orders = column!(new => new.order);
-        let sql = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, \
-             step_due, promised_day, label_version, last_sequence, environment, state, step_index, \
-             country, number, public_id, origin, destination, external_order_id, order_json) \
-             SELECT n.id, 1, n.tenant, \
-             coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
-             n.created_at, n.created_at, n.step_due, n.promised_day, 1, 2, n.environment, $15, \
-             n.step_index, n.country, n.number, n.public_id, n.origin, n.destination, \
-             n.external_order_id, n.order_json \
-             FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bytea[], \
-             $6::bigint[], $7::text[], $8::text[], $9::text[], $10::integer[], $11::smallint[], \
-             $12::bigint[], $13::text[], $14::text[]) WITH ORDINALITY AS n (id, tenant, \
-             environment, number, public_id, created_at, origin, destination, country, promised_day, \
-             step_index, step_due, external_order_id, order_json, place) ORDER BY n.place \
-             ON CONFLICT DO NOTHING RETURNING id, epoch";
         let state = i16::from(State::LabelGenerated.number());
         let given: [&(dyn tokio_postgres::types::ToSql + Sync); 15] = [
             &ids,
@@ -129,35 +116,7 @@ impl<'w> Batch<'w> {
             &orders,
             &state,
         ];
-        let inserted = db.each(sql, &given, |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
+        let inserted = db.each(INSERT, &given, |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
         Ok(inserted.into_iter().collect())
-    }
-}
-
-impl NewRow<'_> {
-    /// The events of its creation: the first goes out at once, the next waits for it.
-    fn events(
-        &self,
-        subscription: Option<outbox::Subscription>,
-        epoch: i64,
-    ) -> Vec<outbox::NewEvent> {
-        let Some(subscription) = subscription else { return Vec::new() };
-        let all: Vec<OutboxEvent> = webhooks::of_creation(subscription.kinds, self.parcel);
-        let new = all.into_iter().enumerate().map(|(place, event)| {
-            let status = match place {
-                _ if !subscription.enabled => outbox::HELD,
-                0 => outbox::READY,
-                _ => outbox::WAITING,
-            };
-            outbox::NewEvent {
-                tenant: self.parcel.tenant,
-                epoch,
-                parcel: Some(self.id),
-                event,
-                now: self.now,
-                status,
-            }
-        });
-        new.collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
 
+use std::collections::HashMap;
+
 use parcelo::webhook::Secret;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
@@ -8,7 +10,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
-    outbox::{self, HELD, MISSED, READY, Subject, Subscriptions, WAITING},
+    outbox::{self, HELD, MISSED, NewEvents, READY, Subject, Subscriptions, WAITING},
 };
 use crate::{
     clock::Millis,
@@ -121,8 +123,10 @@ impl Store {
             let mut subscriptions = Subscriptions::default();
             subscriptions.load(db, vec![tenant]).await?;
             let Some(subscription) = subscriptions.of_tenant(tenant) else { return Ok(()) };
-            let what = (Subject::default(), &event);
-            outbox::enqueue(db, (tenant, subscription), what, event.at).await
+            let (what, now) = ((Subject::default(), event.clone()), event.at);
+            let mut events = NewEvents::default();
+            events.add((tenant, subscription), what, now);
+            events.insert(db).await
         })
         .await?;
         self.notify_outbox();
@@ -160,28 +164,63 @@ impl Store {
 
 /// The tenant's endpoint.
 pub(super) async fn find(db: &Connection, tenant: Tenant) -> DbResult<Option<Endpoint>> {
-    let sql = "SELECT url, kinds, secret, disabled_why, created_at FROM webhook_endpoints \
-         WHERE tenant = $1";
-    let Some(row) = db.first(sql, &[&tenant.number()]).await? else { return Ok(None) };
-    let why: Option<&str> = get(&row, 3)?;
-    let kinds = u8::try_from(get::<i16>(&row, 1)?).map_err(Failure::row)?;
-    Ok(Some(Endpoint {
-        tenant,
-        url: get(&row, 0)?,
-        kinds: Kinds::from_number(kinds),
-        secret: secret(&row, 2)?,
-        old: old_secrets(db, tenant).await?,
-        disabled: why.map(disabled_by),
-        created_at: Millis(get(&row, 4)?),
-    }))
+    let found = find_all(db, &[tenant.number()]).await?.pop();
+    found.map(|(_, endpoint)| endpoint).transpose()
 }
 
-async fn old_secrets(db: &Connection, tenant: Tenant) -> DbResult<Vec<(Secret, Millis)>> {
-    let sql = "SELECT secret, until FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC";
-    let rows = db.all(sql, &[&tenant.number()]).await?;
-    let old = |row: &Row| Ok((secret(row, 0)?, Millis(get(row, 1)?)));
-    // One that cannot be read signs nothing; the others go on.
-    rows.iter().map(old).filter(|read| !read.as_ref().is_err_and(Failure::is_row)).collect()
+/// The endpoints of these tenants, those that cannot be read as failures.
+pub(super) async fn find_all(
+    db: &Connection,
+    tenants: &[i64],
+) -> DbResult<Vec<(i64, DbResult<Endpoint>)>> {
+    let sql = "SELECT tenant, url, kinds, secret, disabled_why, created_at \
+         FROM webhook_endpoints WHERE tenant = ANY($1)";
+    let rows = db.all(sql, &[&tenants]).await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut old = old_secrets(db, tenants).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let tenant: i64 = get(row, 0)?;
+        found.push((tenant, read(row, old.remove(&tenant).unwrap_or_default())));
+    }
+    Ok(found)
+}
+
+fn read(row: &Row, old: Vec<(Secret, Millis)>) -> DbResult<Endpoint> {
+    let why: Option<&str> = get(row, 4)?;
+    let kinds = u8::try_from(get::<i16>(row, 2)?).map_err(Failure::row)?;
+    Ok(Endpoint {
+        tenant: Tenant::from_number(get(row, 0)?),
+        url: get(row, 1)?,
+        kinds: Kinds::from_number(kinds),
+        secret: secret(row, 3)?,
+        old,
+        disabled: why.map(disabled_by),
+        created_at: Millis(get(row, 5)?),
+    })
+}
+
+/// The replaced secrets of these tenants that may still sign, the latest first.
+async fn old_secrets(
+    db: &Connection,
+    tenants: &[i64],
+) -> DbResult<HashMap<i64, Vec<(Secret, Millis)>>> {
+    let sql = "SELECT tenant, secret, until FROM webhook_old_secrets WHERE tenant = ANY($1) \
+         ORDER BY id DESC";
+    let mut old = HashMap::<i64, Vec<_>>::new();
+    for row in &db.all(sql, &[&tenants]).await? {
+        match secret(row, 1) {
+            Ok(secret) => {
+                old.entry(get(row, 0)?).or_default().push((secret, Millis(get(row, 2)?)));
+            }
+            // One that cannot be read signs nothing; the others go on.
+            Err(failure) if failure.is_row() => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(old)
 }
 
 /// Keeps the secrets that still sign, as many as may.
@@ -236,7 +275,7 @@ async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
 /// one is sent what is still to be sent when `due` says so.
 async fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> DbResult<()> {
     let lease = outbox::next_lease(db).await?;
-    let sql = "UPDATE outbox SET leased = false, lease = $3, \
+    let sql = "UPDATE outbox SET leased = false, lease_until = NULL, lease = $3, \
          due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = $1 AND leased";
     db.execute(sql, &[&tenant.number(), &due.map(|due| due.0), &lease]).await.map(drop)
 }
@@ -254,7 +293,7 @@ pub(super) async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> 
 async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
     let sql = "UPDATE outbox SET state = $2, due = NULL WHERE id IN \
          (SELECT id FROM living_outbox WHERE tenant = $1 AND state IN (0, 1) \
-         ORDER BY created_at LIMIT 250) \
+         ORDER BY id LIMIT 250) AND state IN (0, 1) \
          AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)";
     db.execute(sql, &[&tenant, &HELD]).await
 }
@@ -283,11 +322,10 @@ async fn replay(
     let lease = outbox::next_lease(db).await?;
     let sql = "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
          due = CASE WHEN parcel IS NULL THEN $2::bigint END, \
-         leased = false, lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1)";
+         leased = false, lease_until = NULL, lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1)";
     db.execute(sql, &[&rows, &now.0, &READY, &WAITING, &lease]).await?;
-    for parcel in parcels {
-        outbox::release(db, parcel, now).await?;
-    }
+    let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
+    outbox::release(db, &parcels).await?;
     Ok(rows)
 }
 

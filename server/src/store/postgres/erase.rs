@@ -68,7 +68,7 @@ async fn old_parcels(db: &Connection, tenant: i64, before: i64) -> DbResult<Dele
     let mut ids: Vec<i64> =
         db.each(sql, &[&tenant, &before, &PARCELS_PER_PAGE], |row| get(row, 0)).await?;
     ids.sort_unstable();
-    let locked = locks::lock(db, &ids).await?;
+    let locked = locks::lock(db, &ids, &[]).await?;
     let ids: Vec<i64> = ids
         .into_iter()
         .filter(|id| locked.contains_key(&crate::domain::ParcelRowId(*id)))

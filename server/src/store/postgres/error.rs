@@ -98,6 +98,12 @@ impl Failure {
             })
     }
 
+    /// Whether it was a conflict that is over: not one for a row that someone may still hold locked.
+    pub(super) fn is_deadlock(&self) -> bool {
+        let is_locked = |error: &DbError| *error.code() == SqlState::LOCK_NOT_AVAILABLE;
+        self.is_conflict() && !self.db_error().is_some_and(is_locked)
+    }
+
     /// Whether the connection is of no use any more. Most errors in a statement leave it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {

@@ -4,9 +4,16 @@
 //! turns out to be refused when it has written something already stops the group, which is done again
 //! without it.
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+};
 
-use futures_util::FutureExt;
+use futures_util::{
+    FutureExt, TryFutureExt,
+    future::{try_join, try_join3, try_join4},
+};
 use tokio::sync::{Notify, oneshot};
 
 use super::{
@@ -14,12 +21,15 @@ use super::{
     call::Call,
     connection::Connection,
     creates,
-    error::{DbResult, Failure},
-    locks, records,
+    error::Failure,
+    locks,
+    outbox::Subscriptions,
+    records,
     rows::NO_ROW,
+    settles::{self, Settlement},
 };
 use crate::{
-    domain::{Changes, IdempotencyRecord, NewParcel, Op, RecordKey},
+    domain::{Changes, IdempotencyRecord, NewParcel, Op, ParcelRowId, RecordKey, Tenant},
     store::CommitOutcome,
 };
 
@@ -27,6 +37,8 @@ use crate::{
 pub(super) enum Write {
     /// What the domain decided.
     Changes(Box<Mutation>),
+    /// What came of a delivery.
+    Settle(Box<Settlement>),
     /// Any other.
     Call(Box<dyn Call>),
 }
@@ -132,7 +144,7 @@ impl Write {
     pub(super) fn orders(&self) -> u64 {
         match self {
             Self::Changes(mutation) => mutation.orders.len() as u64,
-            Self::Call(_) => 0,
+            Self::Settle(_) | Self::Call(_) => 0,
         }
     }
 
@@ -147,6 +159,11 @@ impl Write {
             }
             (Self::Changes(mutation), _) => {
                 let _gone = mutation.caller.send(CommitOutcome::Broken);
+            }
+            (Self::Settle(one), Verdict::Made) => one.answer(Ok(())),
+            (Self::Settle(one), Verdict::Failed(failure)) => one.answer(Err(failure)),
+            (Self::Settle(one), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+                one.answer(Err(Failure::Unanswered));
             }
             (Self::Call(call), Verdict::Made) => call.answer(Ok(())),
             (Self::Call(call), Verdict::Failed(failure)) => call.answer(Err(failure)),
@@ -165,6 +182,7 @@ impl Write {
                     if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
                 let _gone = mutation.caller.send(outcome);
             }
+            Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),
         }
     }
@@ -175,14 +193,26 @@ impl Write {
     }
 }
 
-/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back.
-pub(super) async fn write(db: &Connection, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
-    db.run("BEGIN").await?;
+/// A row that someone else holds locked for longer keeps the orders of one group waiting no longer than this.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1s'";
+
+/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `last` goes out with the
+/// last statements; `Ok` only when the answers of all of them were read, and none forbids the commit.
+///
+/// Statements that do not need one another's answers go out together, so a group of creates waits for PostgreSQL four
+/// times, whatever its size: it begins, takes its keys, inserts its parcels, and writes all that follows from
+/// which of them were inserted.
+pub(super) async fn write(
+    db: &Connection,
+    writes: &mut [Write],
+    last: impl Future<Output = Result<(), Stopped>>,
+) -> Result<Vec<Verdict>, Stopped> {
     let mut group = Group::begin(db, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
+    group.settle_deliveries(writes).await?;
     group.make_calls(writes).await?;
-    group.finish().await?;
+    group.finish(last).await?;
     Ok(group.verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Broken)).collect())
 }
 
@@ -200,7 +230,14 @@ struct Group<'a> {
 fn changes(write: &Write) -> Option<&Mutation> {
     match write {
         Write::Changes(mutation) => Some(mutation),
-        Write::Call(_) => None,
+        Write::Settle(_) | Write::Call(_) => None,
+    }
+}
+
+fn settlement(write: &Write) -> Option<&Settlement> {
+    match write {
+        Write::Settle(one) => Some(one),
+        Write::Changes(_) | Write::Call(_) => None,
     }
 }
 
@@ -221,12 +258,22 @@ impl<'a> Group<'a> {
         }
         let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
         let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
-        // Parcels before keys, and keys before numbers, in every group of every server.
-        let (locked, taken) = futures_util::future::try_join(
-            locks::lock(db, &parcels),
-            records::insert_all(db, &sorted),
+        let settled = writes.iter().filter_map(settlement).filter_map(Settlement::parcel);
+        let settled: Vec<i64> = settled.collect();
+        let mut subscriptions = Subscriptions::default();
+        // Parcels before keys, and keys before numbers, in every group of every server. Nothing is written before BEGIN
+        // was answered: should it fail, what went out with it did no harm outside a transaction.
+        let ((), (), locked, ()) = try_join4(
+            db.run(BEGIN),
+            locks::keep_resets_away(db, &tenants(writes)),
+            locks::lock(db, &parcels, &settled),
+            subscriptions.load(db, owners(writes).collect()),
         )
         .await?;
+        let changed = parcels.iter().filter_map(|parcel| locked.get(&ParcelRowId(*parcel)));
+        let tenants = changed.map(|parcel| parcel.tenant).collect();
+        let (taken, ()) =
+            try_join(records::insert_all(db, &sorted), subscriptions.load(db, tenants)).await?;
         let lost: Vec<_> =
             sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
         for found in records::find_all(db, &lost).await? {
@@ -236,7 +283,7 @@ impl<'a> Group<'a> {
                 *verdict = Some(Verdict::settled(CommitOutcome::IdempotencyTaken(found)));
             }
         }
-        let application = Application::new(db, locked);
+        let application = Application::new(db, locked, subscriptions);
         let group = Self { db, application, verdicts, followers, refused: Vec::new() };
         group.check_that_records_were_found(&lost, &records)?;
         Ok(group)
@@ -286,8 +333,7 @@ impl<'a> Group<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        let known = (&mut self.application.subscriptions, &mut self.application.counts);
-        for (at, has_enqueued) in batch.insert(self.db, known).await? {
+        for (at, has_enqueued) in batch.insert(&mut self.application).await? {
             self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
         }
         Ok(())
@@ -298,10 +344,10 @@ impl<'a> Group<'a> {
         for (at, write) in writes.iter().enumerate() {
             let Some(mutation) = changes(write).filter(|_| self.is_open(at)) else { continue };
             panicked(at, || check(&mutation.changes))?;
-            let applied = self.application.apply(&mutation.changes, &mutation.orders);
+            let applied = self.application.apply(at, &mutation.changes, &mutation.orders);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
-            match applied? {
+            match applied.map_err(|failure| failed(at, failure))? {
                 Applied::Whole { has_enqueued } => {
                     let outcome = CommitOutcome::Committed;
                     self.settle(at, Verdict::Settled { outcome, has_enqueued });
@@ -342,13 +388,37 @@ impl<'a> Group<'a> {
         }
     }
 
+    async fn settle_deliveries(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+        let mut settlements = Vec::new();
+        for (at, write) in writes.iter_mut().enumerate() {
+            let Write::Settle(one) = write else { continue };
+            settlements.push(&mut **one);
+            self.settle(at, Verdict::Made);
+        }
+        if settlements.is_empty() {
+            return Ok(());
+        }
+        // What waits behind them is written first, and so released.
+        stop_at(self.application.flush().await?)?;
+        Ok(settles::write(self.db, &mut settlements).await?)
+    }
+
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+        if writes.iter().any(|write| matches!(write, Write::Call(_))) {
+            // They read what the changes before them wrote.
+            stop_at(self.application.flush().await?)?;
+        }
+        let is_alone = writes.len() == 1;
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Call(call) = write else { continue };
             let made = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
             match made {
                 Ok(Ok(())) => self.settle(at, Verdict::Made),
-                Ok(Err(failure)) if failure.is_of_connection() || failure.is_conflict() => {
+                Ok(Err(failure)) if failure.is_of_connection() => {
+                    return Err(Stopped::Failed(failure));
+                }
+                // Alone it is tried again.
+                Ok(Err(failure)) if failure.is_conflict() && is_alone => {
                     return Err(Stopped::Failed(failure));
                 }
                 Ok(Err(failure)) => {
@@ -360,11 +430,62 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// What all of the group has in common: counts, each row of them once, and records that go again.
-    async fn finish(&mut self) -> DbResult<()> {
-        records::delete_all(self.db, &self.refused).await?;
-        self.application.counts.write(self.db).await
+    /// What all of the group has in common: its parcels, counts, each row of them once, records that go again, and
+    /// `last`.
+    async fn finish(
+        &mut self,
+        last: impl Future<Output = Result<(), Stopped>>,
+    ) -> Result<(), Stopped> {
+        let Application { counts, .. } = &mut self.application;
+        let counts = std::mem::take(counts);
+        let all = try_join3(
+            self.application.flush(),
+            records::delete_all(self.db, &self.refused),
+            counts.write(self.db),
+        );
+        let ((refused, (), ()), ()) = try_join(all.map_err(Stopped::Failed), last).await?;
+        stop_at(refused)
     }
+}
+
+/// The tenants for which a group writes what has an epoch.
+fn tenants(writes: &[Write]) -> BTreeSet<i64> {
+    let records = writes.iter().filter_map(changes).filter_map(|mutation| {
+        let record = mutation.changes.idempotency_record.as_ref()?;
+        Some(record.tenant)
+    });
+    records.chain(owners(writes)).map(Tenant::number).collect()
+}
+
+/// The tenants of what a group adds.
+fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
+    let ops = writes.iter().filter_map(changes).flat_map(|mutation| &mutation.changes.ops);
+    ops.filter_map(|op| match op {
+        Op::InsertParcel(parcel) => Some(parcel.tenant),
+        Op::InsertManifest(manifest) => Some(manifest.tenant),
+        Op::Move { .. }
+        | Op::AddEvent { .. }
+        | Op::RecordCarrierEvent(_)
+        | Op::LogCarrierException(_)
+        | Op::Schedule { .. }
+        | Op::CancelSteps { .. }
+        | Op::Reprint { .. } => None,
+    })
+}
+
+/// Stops the group for the write at a position, if there is one: something else is in its event's place.
+fn stop_at(refused: Option<usize>) -> Result<(), Stopped> {
+    let verdict = Verdict::settled(CommitOutcome::VersionConflict);
+    refused.map_or(Ok(()), |at| Err(Stopped::By { at, verdict }))
+}
+
+/// A statement of one write failed. What is wrong with its values is wrong with it alone.
+fn failed(at: usize, failure: Failure) -> Stopped {
+    if failure.is_of_connection() || failure.is_conflict() {
+        return Stopped::Failed(failure);
+    }
+    tracing::error!(error = %failure, "a write failed and was undone");
+    Stopped::By { at, verdict: Verdict::Broken }
 }
 
 /// Runs what may panic for one write alone.
@@ -377,5 +498,5 @@ fn panicked(at: usize, run: impl FnOnce()) -> Result<(), Stopped> {
 #[cfg_attr(not(test), expect(unused_variables, reason = "a test's hook"))]
 fn check(changes: &Changes) {
     #[cfg(test)]
-    crate::store::sqlite::tests::conformance::panic_if_asked(changes);
+    crate::store::tests::conformance::panic_if_asked(changes);
 }

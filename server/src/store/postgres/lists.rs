@@ -2,6 +2,7 @@
 //! the other engine ([`parts`]).
 
 use parcelo::{Awb, rules::ListQuery};
+use serde::Deserialize;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
@@ -10,7 +11,7 @@ use super::{
     connection::{Connection, get, optional_bytes},
     counts,
     error::{DbResult, Failure},
-    parcels::{self, select_parcels},
+    parcels::{self, read_order, select_parcels},
 };
 use crate::{
     clock::Millis,
@@ -41,7 +42,7 @@ const ONE_ORDER_ID: &str = filter!("external_order_id = $6");
 
 /// The rows of a page, whose ids are found without them.
 const ROWS: &str = select_parcels!(
-    ", external_order_id, order_json::json ->> 'customerReference', m.public_id, m.awb",
+    ", external_order_id, order_json, m.public_id, m.awb",
     "JOIN ids ON ids.id = parcels.id LEFT JOIN (SELECT p.parcel, m.public_id, m.awb \
      FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest) AS m \
      ON m.parcel = parcels.id ORDER BY created_at DESC, parcels.id DESC"
@@ -167,14 +168,21 @@ impl Filter {
     }
 }
 
+/// What a list shows of an order.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedOrder {
+    customer_reference: Option<String>,
+}
+
 fn read(row: &Row) -> DbResult<ParcelListRow> {
-    let [order_id, reference, manifest, awb] = [0, 1, 2, 3].map(|place| parcels::MORE + place);
+    let [order_id, order, manifest, awb] = [0, 1, 2, 3].map(|place| parcels::MORE + place);
     let number: Option<&str> = get(row, awb)?;
     let number = number.map(|number| Awb::parse(number).map_err(Failure::row)).transpose()?;
     Ok(ParcelListRow {
         parcel: parcels::read(row)?,
         external_order_id: get(row, order_id)?,
-        customer_reference: get(row, reference)?,
+        customer_reference: read_order::<ListedOrder>(row, order)?.customer_reference,
         manifest: optional_bytes(row, manifest)?.map(Ulid::from_bytes).zip(number),
     })
 }

@@ -1,20 +1,20 @@
-//! The parcels that a group of writes is about, locked by one statement in the order of their ids. The lock
-//! makes the versions that were seen hold until the commit, and keeps deliveries of the same parcel from being
-//! settled while another of its events is enqueued.
+//! The parcels that a group of writes is about, locked by one statement in the order of their ids, and written back by
+//! one. The lock makes what was read hold until the commit, and keeps deliveries of the same parcel from
+//! being settled while another of its events is enqueued.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
     connection::{Connection, bytes, get, number},
     error::DbResult,
-    parcels::read_state,
+    parcels::{self, read_state},
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, NewParcel, Op, ParcelRowId, State, Tenant, Version, activity},
+    domain::{Changes, NewParcel, Op, ParcelRowId, State, Step, Tenant, Version, activity},
 };
 
 /// A parcel as it is in this transaction.
@@ -28,6 +28,11 @@ pub(super) struct Locked {
     pub(super) state: State,
     pub(super) country: String,
     pub(super) id: Ulid,
+    pub(super) updated_at: Millis,
+    pub(super) last_sequence: i64,
+    pub(super) label_version: i64,
+    pub(super) reprinted_at: Option<Millis>,
+    pub(super) step: Option<Step>,
 }
 
 impl Locked {
@@ -41,6 +46,11 @@ impl Locked {
             state: State::LabelGenerated,
             country: parcel.country.as_str().to_owned(),
             id: parcel.id,
+            updated_at: parcel.created_at,
+            last_sequence: 2,
+            label_version: 1,
+            reprinted_at: None,
+            step: parcel.step,
         }
     }
 }
@@ -50,40 +60,103 @@ pub(super) fn parcels<'c>(changes: impl Iterator<Item = &'c Changes>) -> Vec<i64
     let mut parcels = Vec::new();
     for changes in changes {
         parcels.extend(changes.expect.iter().map(|(parcel, _)| parcel.0));
-        parcels.extend(changes.ops.iter().filter_map(subject).map(|parcel| parcel.0));
+        parcels.extend(changes.ops.iter().flat_map(subjects).map(|parcel| parcel.0));
     }
     parcels.sort_unstable();
     parcels.dedup();
     parcels
 }
 
-fn subject(op: &Op) -> Option<ParcelRowId> {
+fn subjects(op: &Op) -> &[ParcelRowId] {
     match op {
         Op::Move { parcel, .. }
         | Op::AddEvent { parcel, .. }
         | Op::Schedule { parcel, .. }
         | Op::Reprint { parcel, .. }
-        | Op::CancelSteps { parcel } => Some(*parcel),
-        Op::InsertParcel(_)
-        | Op::InsertManifest(_)
-        | Op::RecordCarrierEvent(_)
-        | Op::LogCarrierException(_) => None,
+        | Op::CancelSteps { parcel } => std::slice::from_ref(parcel),
+        Op::InsertManifest(manifest) => &manifest.parcels,
+        Op::InsertParcel(_) | Op::RecordCarrierEvent(_) | Op::LogCarrierException(_) => &[],
     }
 }
 
-/// Locks those that are there.
+/// A sandbox's advisory lock is this number and its tenant's.
+const RESETS: i64 = 0x7061_7263_0000_0000;
+
+/// Keeps resets of these sandboxes away until the commit. It is a statement of its own before any that reads `resets`:
+/// so all that a group writes for a tenant is of one epoch, and a reset hides and erases all of it or nothing.
+pub(super) async fn keep_resets_away(db: &Connection, tenants: &BTreeSet<i64>) -> DbResult<()> {
+    // Only sandboxes are reset.
+    let sandboxes = tenants.iter().filter(|tenant| **tenant % 2 == 1);
+    let sandboxes: Vec<i64> = sandboxes.map(|tenant| RESETS + tenant).collect();
+    if sandboxes.is_empty() {
+        return Ok(());
+    }
+    let sql = "SELECT pg_advisory_xact_lock_shared(l) FROM unnest($1::bigint[]) AS l";
+    db.execute(sql, &[&sandboxes]).await.map(drop)
+}
+
+/// Waits for the groups that write for a sandbox, and keeps others away until the commit.
+pub(super) async fn keep_groups_away(db: &Connection, tenant: i64) -> DbResult<()> {
+    db.execute("SELECT pg_advisory_xact_lock($1)", &[&(RESETS + tenant)]).await.map(drop)
+}
+
+/// Locks those that are there, and beside them those whose deliveries are settled: by one statement, since two would
+/// lock in two orders.
 pub(super) async fn lock(
     db: &Connection,
     parcels: &[i64],
+    settled: &[i64],
 ) -> DbResult<HashMap<ParcelRowId, Locked>> {
-    if parcels.is_empty() {
+    if parcels.is_empty() && settled.is_empty() {
         return Ok(HashMap::new());
     }
-    let sql = "SELECT id, version, tenant, epoch, created_at, state, country, public_id \
+    let sql = "SELECT id, version, tenant, epoch, created_at, state, country, public_id, updated_at, \
+         last_sequence, label_version, reprinted_at, step_index, step_due \
          FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
-    let found =
-        db.each(sql, &[&parcels], |row| Ok((ParcelRowId(get(row, 0)?), read(row)?))).await?;
-    Ok(found.into_iter().collect())
+    let all = [parcels, settled].concat();
+    let mut locked = HashMap::new();
+    for row in &db.all(sql, &[&all]).await? {
+        match (get(row, 0)?, read(row)) {
+            (id, Ok(parcel)) => drop(locked.insert(ParcelRowId(id), parcel)),
+            // A row that cannot be read keeps none of its events from being settled.
+            (id, Err(_)) if parcels.binary_search(&id).is_err() => {}
+            (_, Err(failure)) => return Err(failure),
+        }
+    }
+    Ok(locked)
+}
+
+/// Writes all of them back: those whose columns have changed, each with what it has now.
+pub(super) async fn write(db: &Connection, changed: &[(ParcelRowId, &Locked)]) -> DbResult<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    /// A column of the rows.
+    macro_rules! column {
+        ($now:ident => $value:expr) => {
+            changed.iter().map(|(_, $now)| $value).collect::<Vec<_>>()
+        };
+    }
+    let ids: Vec<i64> = changed.iter().map(|(parcel, _)| parcel.0).collect();
+    let versions = column!(now => now.version.0);
+    let states = column!(now => i16::from(now.state.number()));
+    let updated = column!(now => now.updated_at.0);
+    let sequences = column!(now => now.last_sequence);
+    let labels = column!(now => now.label_version);
+    let reprinted = column!(now => now.reprinted_at.map(|at| at.0));
+    let steps = column!(now => now.step.map(|step| i16::from(step.index)));
+    let dues = column!(now => now.step.map(|step| step.due.0));
+    let sql = "UPDATE parcels AS p SET version = n.version, state = n.state, \
+         updated_at = n.updated_at, last_sequence = n.last_sequence, \
+         label_version = n.label_version, reprinted_at = n.reprinted_at, \
+         step_index = n.step_index, step_due = n.step_due \
+         FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[], \
+         $6::bigint[], $7::bigint[], $8::smallint[], $9::bigint[]) AS n (id, version, state, \
+         updated_at, last_sequence, label_version, reprinted_at, step_index, step_due) \
+         WHERE p.id = n.id";
+    let given: [&(dyn ToSql + Sync); 9] =
+        [&ids, &versions, &states, &updated, &sequences, &labels, &reprinted, &steps, &dues];
+    db.execute(sql, &given).await.map(drop)
 }
 
 fn read(row: &Row) -> DbResult<Locked> {
@@ -95,5 +168,10 @@ fn read(row: &Row) -> DbResult<Locked> {
         state: read_state(row, 5)?,
         country: get(row, 6)?,
         id: Ulid::from_bytes(bytes(row, 7)?),
+        updated_at: Millis(get(row, 8)?),
+        last_sequence: get(row, 9)?,
+        label_version: get(row, 10)?,
+        reprinted_at: get::<Option<i64>>(row, 11)?.map(Millis),
+        step: parcels::read_step(row, 12)?,
     })
 }

@@ -1,6 +1,7 @@
 //! Manifests in the database, and the parcels that are to go into one.
 
 use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
+use serde::Deserialize;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
@@ -88,9 +89,13 @@ pub(super) async fn of_event(
     is_of_manifest(event, id, at).then(|| document(&row)).transpose()
 }
 
-/// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one. One that a reset
-/// hides under the same air waybill is deleted.
-pub(super) async fn insert(db: &Connection, manifest: &NewManifest) -> DbResult<Option<i64>> {
+/// Keeps the manifest with its parcels, each with its label's version, and answers its row; none when the air waybill
+/// has one. One that a reset hides under the same air waybill is deleted.
+pub(super) async fn insert(
+    db: &Connection,
+    manifest: &NewManifest,
+    labels: &[(i64, i64)],
+) -> DbResult<Option<i64>> {
     let (tenant, awb) = (manifest.tenant.number(), manifest.awb.as_str());
     let free = "DELETE FROM manifests WHERE tenant = $1 AND awb = $2 \
          AND epoch < (SELECT r.epoch FROM resets AS r WHERE r.tenant = $1)";
@@ -103,17 +108,18 @@ pub(super) async fn insert(db: &Connection, manifest: &NewManifest) -> DbResult<
         [&tenant, &awb, &id.as_slice(), &manifest.submitted_at.0, &manifest.document];
     let Some(inserted) = db.first(sql, &given).await? else { return Ok(None) };
     let row: i64 = get(&inserted, 0)?;
-    let parcels: Vec<i64> = manifest.parcels.iter().map(|parcel| parcel.0).collect();
+    let (parcels, versions): (Vec<i64>, Vec<i64>) = labels.iter().copied().unzip();
     let sql = "INSERT INTO manifest_parcels (parcel, manifest, label_version) \
-         SELECT id, $2, label_version FROM living_parcels WHERE id = ANY($1) ORDER BY id";
-    db.execute(sql, &[&parcels, &row]).await?;
+         SELECT n.parcel, $3, n.label_version FROM unnest($1::bigint[], $2::bigint[]) \
+         AS n (parcel, label_version) ORDER BY n.parcel";
+    db.execute(sql, &[&parcels, &versions, &row]).await?;
     Ok(Some(row))
 }
 
 async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Option<Candidate>> {
     let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
     let sql = select_parcels!(
-        ", (order_json::json -> 'parcelDetails')::text, \
+        ", order_json, \
          (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
         "WHERE environment = $1 AND upper(number) = $2"
@@ -122,9 +128,15 @@ async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Op
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 
+/// What a manifest declares of an order.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeclaredOrder {
+    parcel_details: ParcelDetails,
+}
+
 fn read(row: &Row) -> DbResult<Candidate> {
-    let details: ParcelDetails =
-        serde_json::from_str(get(row, parcels::MORE)?).map_err(Failure::row)?;
+    let details = parcels::read_order::<DeclaredOrder>(row, parcels::MORE)?.parcel_details;
     let manifest = optional_bytes(row, parcels::MORE + 1)?.map(Ulid::from_bytes);
     Ok(Candidate { parcel: parcels::read(row)?, details, manifest })
 }

@@ -3,10 +3,14 @@
 use tokio_postgres::error::SqlState;
 
 use super::{
+    Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
 };
-use crate::domain::{NumberKey, secrets::fresh_number_key};
+use crate::{
+    domain::{NumberKey, secrets::fresh_number_key},
+    store::StoreError,
+};
 
 /// What the database keeps from its first start on.
 pub(super) struct Secrets {
@@ -18,7 +22,11 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_init.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_init.sql"),
+    include_str!("migrations/0002_outbox.sql"),
+    include_str!("migrations/0003_shared.sql"),
+];
 
 /// The lock under which schemas are changed: "parcelo" in ASCII.
 const LOCK: i64 = 0x0070_6172_6365_6C6F;
@@ -81,8 +89,19 @@ async fn version(db: &Connection) -> DbResult<Option<i64>> {
     db.value("SELECT max(version) FROM schema_migrations", &[]).await
 }
 
+impl Store {
+    /// The two addresses may lead to two databases.
+    pub(super) async fn check_that_reads_see_what_is_written(&self) -> Result<(), StoreError> {
+        if self.read(secret).await?.as_deref() == Some(&self.0.secret) {
+            return Ok(());
+        }
+        let reason = "it is not the database that --database-direct names: both must lead to one";
+        Err(StoreError::Unsuitable { database: self.name(), reason: reason.to_owned() })
+    }
+}
+
 /// The database's secret, if it has one.
-pub(super) async fn secret(db: &Connection) -> DbResult<Option<Vec<u8>>> {
+async fn secret(db: &Connection) -> DbResult<Option<Vec<u8>>> {
     let row = db.first("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
     row.map(|row| get(&row, 0)).transpose()
 }

@@ -17,6 +17,7 @@ mod counts;
 mod creates;
 mod credentials;
 mod deliveries;
+mod due;
 mod endpoints;
 mod erase;
 mod error;
@@ -24,6 +25,7 @@ mod fence;
 mod group;
 mod leases;
 mod legacy;
+mod limits;
 mod lists;
 mod locks;
 mod manifests;
@@ -37,6 +39,8 @@ mod resets;
 mod rows;
 mod sessions;
 mod set_back;
+mod settles;
+mod sign_in;
 mod tls;
 mod writer;
 
@@ -48,7 +52,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -75,6 +79,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections read for a server.
 const READERS: usize = 6;
+/// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
+pub const CREATE_STATEMENTS: [&str; 4] =
+    [records::INSERT, creates::INSERT, counts::ADD, fence::COUNT_BATCH];
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -90,6 +97,10 @@ struct Inner {
     server: i64,
     writer: Writer,
     readers: Readers,
+    /// Idempotency keys that wait to be looked up.
+    lookups: records::Lookups,
+    /// For what servers share (`limits.rs`).
+    shared: Readers,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -97,6 +108,13 @@ struct Inner {
     mass_writes: tokio::sync::Mutex<()>,
     /// The resets that this server is erasing: tenant and epoch.
     erasing: Mutex<HashSet<(i64, i64)>>,
+    /// Where a look for what is due begins.
+    floors: due::Floors,
+    /// Where the look for events that wait for nothing has come to.
+    swept_to: AtomicI64,
+    /// Leases begin and end by the database's clock, as they always do outside tests.
+    #[cfg(test)]
+    leases_by_database: std::sync::atomic::AtomicBool,
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
@@ -131,17 +149,14 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
-        if address.may_lose_data {
-            tracing::warn!(
-                "unsafe_settings=allow: a crash of PostgreSQL may lose acknowledged orders"
-            );
-        }
         let direct = Connector::direct(&address).map_err(failed)?;
         let reading = Connector::reading(&address).map_err(failed)?;
         let health = Arc::new(Health::default());
-        let started = Writer::start(direct, Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(reading, readers)?)));
-        let (writer, readers) =
+        let started = Writer::start(direct.clone(), Arc::clone(&health)).and_then(|writer| {
+            let readers = Readers::start(reading, readers)?;
+            Ok((writer, readers, Readers::start(direct, 1)?))
+        });
+        let (writer, readers, shared) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         let store = Self(Arc::new(Inner {
@@ -152,10 +167,16 @@ impl Store {
             server,
             writer,
             readers,
+            lookups: records::Lookups::default(),
+            shared,
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
+            floors: due::Floors::default(),
+            swept_to: AtomicI64::new(0),
+            #[cfg(test)]
+            leases_by_database: std::sync::atomic::AtomicBool::new(false),
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             unreadable_parcels: AtomicU64::new(0),
@@ -166,16 +187,6 @@ impl Store {
             store.check_that_reads_see_what_is_written().await?;
         }
         Ok(store)
-    }
-
-    /// The two addresses may lead to two databases.
-    async fn check_that_reads_see_what_is_written(&self) -> Result<(), StoreError> {
-        let secret = async |db: &Connection| migrations::secret(db).await;
-        if self.read(secret).await?.as_deref() == Some(&self.0.secret) {
-            return Ok(());
-        }
-        let reason = "it is not the database that --database-direct names: both must lead to one";
-        Err(StoreError::Unsuitable { database: self.name(), reason: reason.to_owned() })
     }
 
     pub(super) fn secret(&self) -> [u8; 32] {
@@ -204,10 +215,14 @@ impl Store {
             Err(NotTaken::Full) => return CommitOutcome::Full,
             Err(NotTaken::Stopped) => return CommitOutcome::Broken,
         }
-        match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
+        let outcome = match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
             Ok(answer) => answer.unwrap_or(CommitOutcome::Broken),
             Err(_elapsed) => CommitOutcome::Busy,
+        };
+        if outcome == CommitOutcome::StaleRow {
+            self.forget_rows().await;
         }
+        outcome
     }
 
     pub(crate) async fn pause_writes(&self) -> Option<Pause> {
@@ -237,6 +252,8 @@ impl Store {
     /// Finishes the writes that wait, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {
         let finish = async {
+            // Not seen any more, it is forgotten in a few seconds anyway.
+            let _ = self.leave_servers().await;
             if let Some(thread) = self.0.writer.stop().await {
                 // It waits for a thread, which must not hold up the runtime's own.
                 let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -307,7 +324,25 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        match self.0.writer.push(Write::Call(call)) {
+        self.write_within(timeout, Write::Call(call), answer).await
+    }
+
+    /// Hands a write over and waits for its answer.
+    async fn write<T>(
+        &self,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        self.write_within(Some(WRITE_TIMEOUT), write, answer).await
+    }
+
+    async fn write_within<T>(
+        &self,
+        timeout: Option<Duration>,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        match self.0.writer.push(write) {
             Ok(()) => self.answered(answer, timeout).await,
             Err(NotTaken::Full) => Err(StoreError::Full { database: self.name() }),
             Err(NotTaken::Stopped) => Err(StoreError::Broken { database: self.name() }),

@@ -3,22 +3,30 @@
 //! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
 //! no due time. Settling the earlier one calls [`release`] in the same commit, which makes the next one
 //! `READY`. Each of the two locks the parcel's row first: if two servers did both
-//! at once, the new event would wait for one that is settled already, and no one would release it.
+//! at once, the new event would wait for one that is settled already, and no one would release it. A net under
+//! that lock, [`Store::release_stranded`], looks for such events all the same.
+//!
+//! What is to be sent and what is done are partitions of the table: a condition on `state` leads to one of them.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::atomic::Ordering,
+};
 
 use tokio_postgres::types::ToSql;
 
 use super::{
+    Store,
     connection::{Connection, get},
     error::DbResult,
 };
 use crate::{
     clock::Millis,
     domain::{
-        State, Tenant,
+        Tenant,
         webhooks::{AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
+    store::StoreError,
 };
 
 /// The numbers under which `DeliveryStatus` is stored.
@@ -29,6 +37,9 @@ pub(super) const FAILED: i16 = 3;
 pub(super) const HELD: i16 = 4;
 /// Failed or held; written exactly as in the index `outbox_missed`.
 pub(super) const MISSED: &str = "state > 2";
+
+/// How many waiting events one look for stranded ones goes through.
+const SWEPT_AT_ONCE: usize = 1_000;
 
 /// How much of an answer is kept.
 const MAX_ANSWER_BYTES: usize = 1_024;
@@ -74,92 +85,105 @@ impl Subscriptions {
     }
 }
 
-/// An event that is to be enqueued, and where it will stand.
-#[derive(Debug)]
-pub(super) struct NewEvent {
-    pub(super) tenant: Tenant,
-    pub(super) epoch: i64,
-    pub(super) parcel: Option<i64>,
-    pub(super) event: OutboxEvent,
-    /// When its change was decided.
-    pub(super) now: Millis,
-    pub(super) status: i16,
-}
-
-/// Enqueues events of new parcels.
-pub(super) async fn insert_all(db: &Connection, events: &[NewEvent]) -> DbResult<()> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    /// A column of the new rows.
-    macro_rules! column {
-        ($new:ident => $value:expr) => {
-            events.iter().map(|$new| $value).collect::<Vec<_>>()
-        };
-    }
-    let tenants = column!(new => new.tenant.number());
-    let epochs = column!(new => new.epoch);
-    let ids = column!(new => new.event.event.to_bytes().to_vec());
-    let kinds = column!(new => i16::from(new.event.kind.number()));
-    let parcels = column!(new => new.parcel);
-    let sequences = column!(new => new.event.sequence.map(i64::from));
-    let previous = column!(new => new.event.previous.map(|state| i16::from(state.number())));
-    let happened = column!(new => new.event.at.0);
-    let created = column!(new => new.now.0);
-    let states = column!(new => new.status);
-    let dues = column!(new => (new.status == READY).then_some(new.now.0));
-    let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, sequence, previous, \
-         happened_at, created_at, state, due, after_lease) \
-         SELECT n.*, (SELECT last_value FROM lease_numbers) FROM unnest($1::bigint[], \
-         $2::bigint[], $3::bytea[], $4::smallint[], $5::bigint[], $6::bigint[], $7::smallint[], \
-         $8::bigint[], $9::bigint[], $10::smallint[], $11::bigint[]) AS n";
-    let given: [&(dyn ToSql + Sync); 11] = [
-        &tenants, &epochs, &ids, &kinds, &parcels, &sequences, &previous, &happened, &created,
-        &states, &dues,
-    ];
-    db.execute(sql, &given).await.map(drop)
-}
-
 /// What an event is about, when that exists already.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Subject {
+    /// Its own; the tenant's at present where it has none.
+    pub(super) epoch: Option<i64>,
     pub(super) parcel: Option<i64>,
     pub(super) manifest: Option<i64>,
 }
 
-/// Enqueues one event behind the earlier ones of its parcel, whose row is locked.
-pub(super) async fn enqueue(
-    db: &Connection,
-    (tenant, subscription): (Tenant, Subscription),
-    (subject, event): (Subject, &OutboxEvent),
+/// Events that are to be enqueued together.
+#[derive(Debug, Default)]
+pub(super) struct NewEvents {
+    all: Vec<NewEvent>,
+    /// The parcels that have one among them: their next one waits for it.
+    parcels: HashSet<i64>,
+}
+
+#[derive(Debug)]
+struct NewEvent {
+    tenant: Tenant,
+    subject: Subject,
+    event: OutboxEvent,
+    /// When its change was decided.
     now: Millis,
-) -> DbResult<()> {
-    // An earlier one comes first that is itself waiting, or is still tried and has failed fewer than
-    // `RELEASED_AFTER` times.
-    let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, manifest, sequence, \
-         previous, happened_at, created_at, state, due, after_lease) \
-         SELECT $1, coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = $1), 0), $2, $3, $4, \
-         $5, $6, $7, $8, $9, s.state, CASE WHEN s.state = 1 THEN $9::bigint END, \
-         (SELECT last_value FROM lease_numbers) \
-         FROM (SELECT (CASE WHEN NOT $10::boolean THEN 4 WHEN EXISTS \
-         (SELECT 1 FROM living_outbox WHERE parcel = $4 \
-         AND (state = 0 OR (state = 1 AND attempts < $11))) \
-         THEN 0 ELSE 1 END)::smallint AS state) AS s";
-    let event_id = event.event.to_bytes();
-    let given: [&(dyn ToSql + Sync); 11] = [
-        &tenant.number(),
-        &event_id.as_slice(),
-        &i16::from(event.kind.number()),
-        &subject.parcel,
-        &subject.manifest,
-        &event.sequence.map(i64::from),
-        &event.previous.map(|state: State| i16::from(state.number())),
-        &event.at.0,
-        &now.0,
-        &subscription.enabled,
-        &i64::from(RELEASED_AFTER),
-    ];
-    db.execute(sql, &given).await.map(drop)
+    status: i16,
+}
+
+impl NewEvents {
+    /// Adds one behind the earlier ones of its parcel, whose row is new or locked.
+    pub(super) fn add(
+        &mut self,
+        (tenant, subscription): (Tenant, Subscription),
+        (subject, event): (Subject, OutboxEvent),
+        now: Millis,
+    ) {
+        let is_first = subject.parcel.is_none_or(|parcel| self.parcels.insert(parcel));
+        let status = match is_first {
+            _ if !subscription.enabled => HELD,
+            true => READY,
+            false => WAITING,
+        };
+        self.all.push(NewEvent { tenant, subject, event, now, status });
+    }
+
+    /// Enqueues all that were added, by one statement. One that is the first of its parcel in here is behind an earlier
+    /// one that is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER` times.
+    pub(super) async fn insert(&mut self, db: &Connection) -> DbResult<()> {
+        if self.all.is_empty() {
+            return Ok(());
+        }
+        let all = std::mem::take(&mut self.all);
+        /// A column of the new rows.
+        macro_rules! column {
+            ($new:ident => $value:expr) => {
+                all.iter().map(|$new| $value).collect::<Vec<_>>()
+            };
+        }
+        let tenants = column!(new => new.tenant.number());
+        let epochs = column!(new => new.subject.epoch);
+        let ids = column!(new => new.event.event.to_bytes().to_vec());
+        let kinds = column!(new => i16::from(new.event.kind.number()));
+        let parcels = column!(new => new.subject.parcel);
+        let manifests = column!(new => new.subject.manifest);
+        let sequences = column!(new => new.event.sequence.map(i64::from));
+        let previous = column!(new => new.event.previous.map(|state| i16::from(state.number())));
+        let happened = column!(new => new.event.at.0);
+        let created = column!(new => new.now.0);
+        let states = column!(new => new.status);
+        let released_after = i64::from(RELEASED_AFTER);
+        let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, manifest, sequence, \
+             previous, happened_at, created_at, state, due, after_lease) \
+             SELECT n.tenant, coalesce(n.epoch, \
+             (SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), n.event_id, n.kind, \
+             n.parcel, n.manifest, n.sequence, n.previous, n.happened_at, n.created_at, s.state, \
+             CASE WHEN s.state = 1 THEN n.created_at END, (SELECT last_value FROM lease_numbers) \
+             FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::smallint[], $5::bigint[], \
+             $6::bigint[], $7::bigint[], $8::smallint[], $9::bigint[], $10::bigint[], \
+             $11::smallint[]) WITH ORDINALITY AS n (tenant, epoch, event_id, kind, parcel, manifest, \
+             sequence, previous, happened_at, created_at, state, place) \
+             CROSS JOIN LATERAL (SELECT (CASE WHEN n.state = 1 AND EXISTS \
+             (SELECT 1 FROM living_outbox AS o WHERE o.parcel = n.parcel \
+             AND (o.state = 0 OR (o.state = 1 AND o.attempts < $12))) \
+             THEN 0 ELSE n.state END)::smallint AS state) AS s ORDER BY n.place";
+        let given: [&(dyn ToSql + Sync); 12] = [
+            &tenants,
+            &epochs,
+            &ids,
+            &kinds,
+            &parcels,
+            &manifests,
+            &sequences,
+            &previous,
+            &happened,
+            &created,
+            &states,
+            &released_after,
+        ];
+        db.execute(sql, &given).await.map(drop)
+    }
 }
 
 /// Locks a parcel's row, as all must who enqueue or settle its events.
@@ -168,14 +192,66 @@ pub(super) async fn lock_parcel(db: &Connection, parcel: i64) -> DbResult<()> {
     db.execute(sql, &[&parcel]).await.map(drop)
 }
 
-/// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier one still comes first. The parcel's row
-/// is locked.
-pub(super) async fn release(db: &Connection, parcel: i64, now: Millis) -> DbResult<()> {
-    let sql = "UPDATE outbox SET state = 1, due = $2 \
-         WHERE id = (SELECT id FROM living_outbox WHERE parcel = $1 AND state = 0 \
-         ORDER BY sequence, id LIMIT 1) \
-         AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = $1 AND state = 1 AND attempts < $3)";
-    db.execute(sql, &[&parcel, &now.0, &i64::from(RELEASED_AFTER)]).await.map(drop)
+/// Makes the next `WAITING` (0) event of each parcel `READY` (1), due at the moment beside it, unless an earlier one
+/// still comes first; answers how many. The parcels' rows are locked. Next is who has the lowest sequence in
+/// the parcel's history.
+pub(super) async fn release(db: &Connection, parcels: &[(i64, Millis)]) -> DbResult<u64> {
+    if parcels.is_empty() {
+        return Ok(0);
+    }
+    let (ids, due): (Vec<i64>, Vec<i64>) =
+        parcels.iter().map(|(parcel, due)| (*parcel, due.0)).unzip();
+    let sql = "UPDATE outbox AS o SET state = 1, due = next.due FROM \
+         (SELECT first.id, p.due FROM unnest($1::bigint[], $2::bigint[]) AS p (id, due) \
+         CROSS JOIN LATERAL (SELECT id FROM living_outbox WHERE parcel = p.id AND state = 0 \
+         ORDER BY sequence, id LIMIT 1) AS first \
+         WHERE NOT EXISTS (SELECT 1 FROM living_outbox \
+         WHERE parcel = p.id AND state = 1 AND attempts < $3)) AS next \
+         WHERE o.id = next.id AND o.state = 0";
+    db.execute(sql, &[&ids, &due, &i64::from(RELEASED_AFTER)]).await
+}
+
+impl Store {
+    pub(crate) async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError> {
+        let after = self.0.swept_to.load(Ordering::Relaxed);
+        let page = self.read(async move |db| waiting(db, after).await).await?;
+        let next = if page.len() < SWEPT_AT_ONCE { None } else { page.last() };
+        self.0.swept_to.store(next.map_or(0, |(row, _)| *row), Ordering::Relaxed);
+        let mut parcels: Vec<i64> = page.into_iter().filter_map(|(_, parcel)| parcel).collect();
+        parcels.sort_unstable();
+        parcels.dedup();
+        if parcels.is_empty() {
+            return Ok(0);
+        }
+        let released = self
+            .call(async move |db| {
+                lock_parcels(db, &parcels).await?;
+                let parcels: Vec<_> = parcels.iter().map(|parcel| (*parcel, now)).collect();
+                release(db, &parcels).await
+            })
+            .await?;
+        self.notify_outbox();
+        Ok(released)
+    }
+}
+
+/// A page of the events that wait, behind the row `after`: each with its parcel when it waits for nothing.
+async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
+    let sql = "SELECT w.id, CASE WHEN NOT EXISTS (SELECT 1 FROM living_outbox AS r \
+         WHERE r.parcel = w.parcel AND r.state = 1 AND r.attempts < $2) THEN w.parcel END \
+         FROM (SELECT id, parcel FROM living_outbox WHERE state = 0 AND id > $1 \
+         ORDER BY id LIMIT $3) AS w ORDER BY w.id";
+    let most = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
+    db.each(sql, &[&after, &i64::from(RELEASED_AFTER), &most], |row| {
+        Ok((get(row, 0)?, get(row, 1)?))
+    })
+    .await
+}
+
+/// Locks parcels' rows in the order of their ids, as writers of orders do.
+pub(super) async fn lock_parcels(db: &Connection, parcels: &[i64]) -> DbResult<()> {
+    let sql = "SELECT id FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+    db.execute(sql, &[&parcels]).await.map(drop)
 }
 
 /// The next lease's number.
@@ -183,29 +259,40 @@ pub(super) async fn next_lease(db: &Connection) -> DbResult<i64> {
     db.value("SELECT nextval('lease_numbers')", &[]).await
 }
 
-/// Logs the attempt with a number at the event in a row of this transaction.
-pub(super) async fn log_attempt(
+/// Logs attempts, each with its number, at the events in these rows.
+pub(super) async fn log_attempts(
     db: &Connection,
-    (row, number): (i64, u32),
-    outcome: &AttemptResult,
+    attempts: &[(i64, u32, &AttemptResult)],
 ) -> DbResult<()> {
-    let received = outcome.answer.as_ref();
-    let answer = received
+    /// A column of the new rows.
+    macro_rules! column {
+        ($attempt:ident => $value:expr) => {
+            attempts.iter().map(|$attempt| $value).collect::<Vec<_>>()
+        };
+    }
+    let rows = column!(attempt => attempt.0);
+    let numbers = column!(attempt => i64::from(attempt.1));
+    let moments = column!(attempt => attempt.2.at.0);
+    let millis = column!(attempt => attempt.2.millis);
+    let received = column!(attempt => attempt.2.answer.as_ref());
+    let statuses: Vec<Option<i32>> = received
+        .iter()
+        .map(|received| received.ok().map(|answer| i32::from(answer.status)))
+        .collect();
+    let errors: Vec<Option<String>> =
+        received.iter().map(|received| received.err().map(ToString::to_string)).collect();
+    let answers: Vec<Option<&[u8]>> = received
+        .iter()
         .map(|received| {
-            received.body_prefix.get(..MAX_ANSWER_BYTES).unwrap_or(&received.body_prefix)
+            let body = received.ok()?.body_prefix.as_slice();
+            Some(body.get(..MAX_ANSWER_BYTES).unwrap_or(body))
         })
-        .ok();
+        .collect();
     let sql = "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let given: [&(dyn ToSql + Sync); 7] = [
-        &row,
-        &i64::from(number),
-        &outcome.at.0,
-        &outcome.millis,
-        &received.map(|received| i32::from(received.status)).ok(),
-        &received.err().map(ToString::to_string),
-        &answer,
-    ];
+         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], \
+         $5::integer[], $6::text[], $7::bytea[])";
+    let given: [&(dyn ToSql + Sync); 7] =
+        [&rows, &numbers, &moments, &millis, &statuses, &errors, &answers];
     db.execute(sql, &given).await.map(drop)
 }
 

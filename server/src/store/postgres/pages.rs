@@ -1,6 +1,9 @@
 //! Mass writes: writes of many rows, done page by page, so that no write waits long behind them. A page is a
 //! write like any other and shares its commit with the orders that wait. One of this server's is under way
 //! at a time.
+//!
+//! Statements choose a page's rows by `= ANY (ARRAY (SELECT … LIMIT …))`. With `IN`, a plan that is made for any LIMIT
+//! expects a tenth of the table, and reads all of it for each page.
 
 use super::{Store, connection::Connection, error::DbResult};
 use crate::store::StoreError;

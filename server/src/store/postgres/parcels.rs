@@ -1,6 +1,7 @@
 //! Parcels and their histories, as they are read.
 
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
+use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use ulid::Ulid;
 
@@ -53,10 +54,7 @@ impl Store {
         self.read(async move |db| {
             let sql =
                 select_parcels!(", order_json", "WHERE environment = $1 AND upper(number) = $2");
-            let both = |row: &Row| {
-                let order = serde_json::from_str(get(row, MORE)?).map_err(Failure::row)?;
-                Ok((read(row)?, order))
-            };
+            let both = |row: &Row| Ok((read(row)?, read_order(row, MORE)?));
             one(db, sql, (environment, &number), both).await
         })
         .await
@@ -201,12 +199,6 @@ pub(super) async fn events(db: &Connection, parcel: &ParcelRow) -> DbResult<Vec<
 
 /// The row that `select_parcels` selects.
 pub(super) fn read(row: &Row) -> DbResult<ParcelRow> {
-    let step: Option<i16> = get(row, 14)?;
-    let step = step.zip(get::<Option<i64>>(row, 15)?);
-    let step = step.map(|(index, due)| {
-        let index = u8::try_from(index).map_err(Failure::row)?;
-        Ok::<_, Failure>(Step { index, due: Millis(due) })
-    });
     Ok(ParcelRow {
         key: ParcelRowId(get(row, 0)?),
         version: Version(get(row, 1)?),
@@ -223,8 +215,23 @@ pub(super) fn read(row: &Row) -> DbResult<ParcelRow> {
         label_version: number(row, 12)?,
         reprinted_at: get::<Option<i64>>(row, 16)?.map(Millis),
         last_sequence: number(row, 13)?,
-        step: step.transpose()?,
+        step: read_step(row, 14)?,
     })
+}
+
+/// An order, or what is wanted of it. It is not PostgreSQL that takes it apart: one that is damaged would fail the
+/// statement, and with it the rows beside it.
+pub(super) fn read_order<T: DeserializeOwned>(row: &Row, column: usize) -> DbResult<T> {
+    serde_json::from_str(get(row, column)?).map_err(Failure::row)
+}
+
+/// A step's index and, in the next column, when it is due.
+pub(super) fn read_step(row: &Row, column: usize) -> DbResult<Option<Step>> {
+    let index: Option<i16> = get(row, column)?;
+    let step = index.zip(get::<Option<i64>>(row, column + 1)?).map(|(index, due)| {
+        Ok(Step { index: u8::try_from(index).map_err(Failure::row)?, due: Millis(due) })
+    });
+    step.transpose()
 }
 
 fn read_event(row: &Row) -> DbResult<Event> {

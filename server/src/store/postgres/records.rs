@@ -1,13 +1,19 @@
 //! Idempotency records in the database. Which of them still counts is the domain's decision.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+};
 
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::oneshot;
 use tokio_postgres::Row;
 
 use super::{
-    Store,
+    READ_TIMEOUT, Store,
+    call::Call,
     connection::{Connection, bytes, get},
-    error::DbResult,
+    error::{DbResult, Failure},
     pages::ROWS_PER_PAGE,
 };
 use crate::{
@@ -16,23 +22,115 @@ use crate::{
     store::StoreError,
 };
 
+/// Keeps records, unless there is a living one with the key; answers the keys of those that were kept.
+pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, epoch, first_seen, fingerprint, body) \
+     SELECT n.key, n.tenant, \
+     coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
+     n.first_seen, n.fingerprint, n.body \
+     FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) \
+     AS n (key, tenant, first_seen, fingerprint, body) ORDER BY n.key \
+     ON CONFLICT (key) DO UPDATE SET tenant = excluded.tenant, epoch = excluded.epoch, \
+     first_seen = excluded.first_seen, fingerprint = excluded.fingerprint, body = excluded.body \
+     WHERE old.first_seen <= excluded.first_seen - $6 OR EXISTS \
+     (SELECT 1 FROM resets AS r WHERE r.tenant = old.tenant AND r.epoch > old.epoch) \
+     RETURNING key";
+
 impl Store {
     pub(crate) async fn record(
         &self,
         key: &RecordKey,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let key = *key;
-        self.read(async move |db| Ok(find_all(db, &[key]).await?.pop())).await
+        let (caller, answer) = oneshot::channel();
+        let lookups = &self.0.lookups;
+        if lookups.add(*key, caller) && !self.0.readers.push(Box::new(lookups.as_call())) {
+            lookups.take();
+            return Err(StoreError::Crowded { database: self.name() });
+        }
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.answered(answer, Some(READ_TIMEOUT)).await
     }
 
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         let dead = now.plus(-LIFETIME).0;
         self.in_pages(async move |db| {
-            let sql = "DELETE FROM idempotency WHERE key IN (SELECT key FROM living_idempotency \
-                 WHERE first_seen <= $1 ORDER BY first_seen LIMIT $2)";
+            // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
+            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY \
+                 (SELECT key FROM living_idempotency WHERE first_seen <= $1 \
+                 ORDER BY first_seen LIMIT $2 FOR UPDATE SKIP LOCKED)) AND first_seen <= $1";
             db.execute(sql, &[&dead, &ROWS_PER_PAGE]).await
         })
         .await
+    }
+}
+
+/// The keys that wait to be looked up. Every order begins with such a look, so they share a statement: the
+/// first that waits brings the others along, and those that come while it is on its way wait for the next.
+#[derive(Clone, Default)]
+pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
+
+type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
+
+impl Lookups {
+    /// Says whether the key is the first that waits: a call is to be made for it.
+    fn add(
+        &self,
+        key: RecordKey,
+        caller: oneshot::Sender<DbResult<Option<IdempotencyRecord>>>,
+    ) -> bool {
+        let mut waiting = self.waiting();
+        waiting.push((key, caller));
+        waiting.len() == 1
+    }
+
+    fn as_call(&self) -> LookupCall {
+        LookupCall { waiting: self.clone(), taken: Vec::new(), found: HashMap::new() }
+    }
+
+    fn take(&self) -> Vec<Lookup> {
+        std::mem::take(&mut *self.waiting())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Lookup>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The call that looks up all keys that wait when it is made.
+struct LookupCall {
+    waiting: Lookups,
+    taken: Vec<Lookup>,
+    /// Each record, or why it cannot be read, which is its own callers' error alone.
+    found: HashMap<RecordKey, Result<IdempotencyRecord, String>>,
+}
+
+impl Call for LookupCall {
+    fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>> {
+        Box::pin(async move {
+            self.taken.append(&mut self.waiting.take());
+            let keys: Vec<RecordKey> = self.taken.iter().map(|(key, _)| *key).collect();
+            for row in find_rows(db, &keys).await? {
+                let record = read(&row).map_err(|failure| failure.to_string());
+                self.found.insert(RecordKey(bytes(&row, 0)?), record);
+            }
+            Ok(())
+        })
+    }
+
+    fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
+        if self.taken.is_empty() {
+            // No connection was to be had, so none was taken yet.
+            self.taken = self.waiting.take();
+        }
+        let is_reachable = !outcome.as_ref().is_err_and(Failure::is_of_connection);
+        for (key, caller) in self.taken {
+            let answer = match &outcome {
+                Ok(()) => self.found.get(&key).cloned().transpose().map_err(Failure::row),
+                Err(_) if is_reachable => Err(Failure::Unanswered),
+                Err(_) => Err(Failure::Unreachable),
+            };
+            // A caller that has gone needs no answer.
+            let _gone = caller.send(answer);
+        }
     }
 }
 
@@ -52,20 +150,9 @@ pub(super) async fn insert_all(
     let fingerprints: Vec<&[u8]> =
         records.iter().map(|record| record.fingerprint.as_slice()).collect();
     let bodies: Vec<&[u8]> = records.iter().map(|record| record.body.as_slice()).collect();
-    let sql = "INSERT INTO idempotency AS old (key, tenant, epoch, first_seen, fingerprint, body) \
-         SELECT n.key, n.tenant, \
-         coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
-         n.first_seen, n.fingerprint, n.body \
-         FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) \
-         AS n (key, tenant, first_seen, fingerprint, body) ORDER BY n.key \
-         ON CONFLICT (key) DO UPDATE SET tenant = excluded.tenant, epoch = excluded.epoch, \
-         first_seen = excluded.first_seen, fingerprint = excluded.fingerprint, body = excluded.body \
-         WHERE old.first_seen <= excluded.first_seen - $6 OR EXISTS \
-         (SELECT 1 FROM resets AS r WHERE r.tenant = old.tenant AND r.epoch > old.epoch) \
-         RETURNING key";
     let given: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
         [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME];
-    let kept = db.each(sql, &given, |row| bytes(row, 0).map(RecordKey)).await?;
+    let kept = db.each(INSERT, &given, |row| bytes(row, 0).map(RecordKey)).await?;
     Ok(kept.into_iter().collect())
 }
 
@@ -74,13 +161,17 @@ pub(super) async fn find_all(
     db: &Connection,
     keys: &[RecordKey],
 ) -> DbResult<Vec<IdempotencyRecord>> {
+    find_rows(db, keys).await?.iter().map(read).collect()
+}
+
+async fn find_rows(db: &Connection, keys: &[RecordKey]) -> DbResult<Vec<Row>> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
     let keys: Vec<&[u8]> = keys.iter().map(|key| key.0.as_slice()).collect();
     let sql = "SELECT key, tenant, first_seen, fingerprint, body FROM living_idempotency \
          WHERE key = ANY($1)";
-    db.each(sql, &[&keys], read).await
+    db.all(sql, &[&keys]).await
 }
 
 /// Forgets the records under these keys.

@@ -13,6 +13,7 @@ use super::{
     connection::{Connection, get},
     erase::{self, PARCELS_PER_PAGE},
     error::DbResult,
+    locks,
     pages::ROWS_PER_PAGE,
 };
 use crate::{domain::Tenant, store::StoreError};
@@ -93,6 +94,7 @@ impl Store {
 
 /// Hides all that the tenant has now; answers the epoch that begins.
 async fn begin(db: &Connection, tenant: i64) -> DbResult<i64> {
+    locks::keep_groups_away(db, tenant).await?;
     let sql = "INSERT INTO resets AS r (tenant, epoch, is_erasing) VALUES ($1, 1, true) \
          ON CONFLICT (tenant) DO UPDATE SET epoch = r.epoch + 1, is_erasing = true \
          RETURNING epoch";

@@ -33,14 +33,17 @@ use crate::clock::{is_older, stopwatch};
 const MAX_QUEUED_WRITES: usize = 4_096;
 /// The most writes of one transaction: the first of them waits for the last.
 const MAX_WRITES_PER_COMMIT: usize = 256;
-/// How often a group that met another server's locks is tried again.
+/// How often a group that stood in the way of another server's, and that in its, is tried again.
 const MAX_CONFLICTS: u32 = 20;
+/// How often a write waits for rows that someone else holds locked, a second each time. The writes beside it do not.
+const MAX_WAITS_FOR_LOCKS: u32 = 3;
 /// How often the connection is looked at while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// After a failure the next connection is opened no sooner: writes are refused meanwhile, at once.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
 /// Between two looks for the outcome of a COMMIT.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
 /// What is known of the writer from outside.
 #[derive(Debug, Default)]
 pub(super) struct Health {
@@ -191,7 +194,25 @@ impl Session {
 
     /// Does all of `writes` in one transaction, but those that would undo the others' alone, then answers
     /// each.
-    async fn commit(&mut self, mut writes: Vec<Write>) {
+    async fn commit(&mut self, writes: Vec<Write>) {
+        let mut alone = self.commit_together(writes).await;
+        for _ in 0..MAX_WAITS_FOR_LOCKS {
+            let mut locked_out = Vec::new();
+            // In the order in which they came: the first has waited longest.
+            for write in alone {
+                locked_out.extend(self.commit_together(vec![write]).await);
+            }
+            alone = locked_out;
+        }
+        for write in alone {
+            tracing::warn!("a write was not done: someone holds its rows locked");
+            write.refuse(Failure::Conflict);
+        }
+    }
+
+    /// Does writes in one transaction, and answers them. Those that are to be tried alone come back; one that was
+    /// alone does when its rows are locked.
+    async fn commit_together(&mut self, mut writes: Vec<Write>) -> Vec<Write> {
         let (mut alone, mut conflicts) = (Vec::new(), 0);
         while !writes.is_empty() {
             let stopped = match self.transact(&mut writes).await {
@@ -202,12 +223,14 @@ impl Session {
                 }
                 Err(stopped) => stopped,
             };
+            let is_group = writes.len() > 1;
             match stopped {
-                Stopped::By { at, .. } if writes.len() > 1 => alone.push(writes.remove(at)),
+                Stopped::By { at, .. } if is_group => alone.push(writes.remove(at)),
                 Stopped::By { verdict, .. } => {
                     self.answer(std::mem::take(&mut writes), vec![verdict]);
                 }
-                Stopped::Failed(failure) if failure.is_conflict() && conflicts < MAX_CONFLICTS => {
+                // Two groups in each other's way: one of them goes through, so the other will.
+                Stopped::Failed(failure) if failure.is_deadlock() && conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
@@ -216,7 +239,7 @@ impl Session {
                     tracing::debug!(error = %failure, "writes were not done: no connection");
                     writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
-                Stopped::Failed(failure) if writes.len() > 1 => {
+                Stopped::Failed(failure) if is_group || failure.is_conflict() => {
                     // Which of them brought it about is not known: each goes alone.
                     tracing::warn!(error = %failure, "a group of writes was rolled back");
                     alone.append(&mut writes);
@@ -226,15 +249,8 @@ impl Session {
                     writes.drain(..).for_each(Write::fail);
                 }
             }
-            if writes.is_empty()
-                && let Some(next) = alone.pop()
-            {
-                writes.push(next);
-            }
         }
-        for write in alone {
-            Box::pin(self.commit(vec![write])).await;
-        }
+        alone
     }
 
     /// Answers what is settled; answers what is to be tried again.
@@ -262,12 +278,7 @@ impl Session {
     async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
         // Whatever forbids it (a password that was changed, a primary that became a standby), nothing was done.
         let mut live = self.connection().await.map_err(|_| Failure::Unreachable)?;
-        let done = group::write(&live.db, writes).await;
-        let verdicts = match done {
-            Ok(verdicts) => count_batch(&live).await.map(|()| verdicts),
-            Err(stopped) => Err(stopped),
-        };
-        let verdicts = match verdicts {
+        let verdicts = match group::write(&live.db, writes, count_batch(&live)).await {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
                 if live.db.run("ROLLBACK").await.is_ok() {

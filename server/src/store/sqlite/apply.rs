@@ -100,7 +100,7 @@ pub(super) fn apply(
     }
     let enqueued = work.enqueued;
     #[cfg(test)]
-    super::tests::conformance::panic_if_asked(changes);
+    crate::store::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.idempotency_record {
         keep_record((db, keys), record, dead)?;
     }

@@ -259,11 +259,8 @@ mod tests {
     use super::*;
     use crate::store::{
         CommitOutcome,
-        sqlite::{
-            hold,
-            identity::IfEmpty,
-            tests::conformance::{SECRET, commit_as_group, create, sandbox},
-        },
+        sqlite::{hold, identity::IfEmpty, tests::commit_as_group},
+        tests::conformance::{SECRET, create, sandbox},
     };
 
     /// A writer whose log is moved from 20 pages on.

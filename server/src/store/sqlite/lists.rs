@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::Op,
-        store::sqlite::tests::conformance::{NOW, SECRET, create, sandbox},
+        store::tests::conformance::{NOW, SECRET, create, sandbox},
     };
 
     /// Four parcels to Mexico on the first of the days, and ten to Ecuador on each.

@@ -15,7 +15,7 @@ use crate::{
     store::{
         CommitOutcome, Store,
         postgres::Address,
-        sqlite::tests::conformance::{
+        tests::conformance::{
             NOW, SECRET, create, moved, on, record, row, sandbox, webhooks::endpoint,
         },
     },

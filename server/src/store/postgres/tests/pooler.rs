@@ -15,7 +15,7 @@ use super::cluster::{as_owner, direct};
 use crate::store::{
     Store,
     postgres::Address,
-    sqlite::tests::conformance::{SECRET, made, row, sandbox},
+    tests::conformance::{SECRET, made, row, sandbox},
 };
 
 /// Few connections for many clients, so that they are shared.

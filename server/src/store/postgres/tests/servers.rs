@@ -20,7 +20,7 @@ use crate::{
     store::{
         CommitOutcome, Store, StoreError,
         postgres::Address,
-        sqlite::tests::conformance::{
+        tests::conformance::{
             NOW, SECRET, create, made, moved, on, row, sandbox,
             webhooks::{endpoint, enqueue, lease, outcome},
         },

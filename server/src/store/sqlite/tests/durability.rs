@@ -13,7 +13,10 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use super::conformance::{NOW, SECRET, commit_as_group, create, moved, nothing, on, row, sandbox};
+use super::{
+    commit_as_group,
+    conformance::{NOW, SECRET, create, moved, nothing, on, row, sandbox},
+};
 use crate::store::{
     CommitOutcome, Lost, Store, StoreError,
     sqlite::{connection, identity::IfEmpty},

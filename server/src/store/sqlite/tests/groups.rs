@@ -7,8 +7,9 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
-use super::conformance::{
-    NOW, PANIC, SECRET, commit_as_group, create, moved, nothing, on, record, sandbox,
+use super::{
+    commit_as_group,
+    conformance::{NOW, PANIC, SECRET, create, moved, nothing, on, record, sandbox},
 };
 use crate::{
     domain::{Changes, NumberKey, State},
@@ -215,4 +216,18 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     assert_eq!(kept.try_recv(), Ok(CommitOutcome::Committed));
     assert!(matches!(found.try_recv(), Ok(group::PlainWriteOutcome::Done(Ok(1)))));
     assert_eq!(health.lost(), None, "a bad page does not end the process");
+}
+
+#[test]
+fn a_refusal_may_point_at_a_row_of_its_own_group() {
+    let answers = commit_as_group(
+        &memory(),
+        vec![
+            create(sandbox(1), "SB-SUCCESS-0001", 1),
+            create(sandbox(1), "SB-SUCCESS-0001", 1),
+            create(sandbox(1), "SB-SUCCESS-0001", 2),
+        ],
+    );
+    let taken = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
+    assert_eq!(answers, [CommitOutcome::Committed, taken, CommitOutcome::DuplicateTracking]);
 }

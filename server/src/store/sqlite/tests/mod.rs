@@ -1,6 +1,5 @@
-//! What every store must keep ([`conformance`]), and what a file must survive.
+//! What a file must survive, and what only `SQLite` does. What every store must keep: [`conformance`].
 
-pub(in crate::store) mod conformance;
 mod deliveries;
 mod durability;
 mod erasure;
@@ -12,10 +11,15 @@ mod pages;
 pub(crate) mod reads;
 mod resets;
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 
-use super::StoreError;
-use crate::{domain::Tenant, store::Store};
+use super::{StoreError, apply::Ready, group, health::Health, living_keys::LivingKeys};
+use crate::{
+    domain::{Changes, NumberKey, Tenant},
+    store::{CommitOutcome, Store, tests::conformance},
+};
 
 /// What the tests of this engine reach into.
 impl Store {
@@ -47,6 +51,19 @@ impl Store {
     }
 }
 
+/// What a group of all these comes to.
+pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
+    let (number_key, keys) = (NumberKey::new(&conformance::SECRET), Arc::new(LivingKeys::new()));
+    let jobs = all.into_iter().map(|changes| {
+        let ready = Ready::new(changes, &number_key).unwrap();
+        group::Mutation::new(ready, Arc::clone(&keys), Arc::default())
+    });
+    let (jobs, answers): (Vec<_>, Vec<_>) =
+        jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
+    group::commit(db, &Health::default(), jobs);
+    answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
+}
+
 /// Changes a database file as nothing of ours would; answers how many rows.
 #[cfg(feature = "server")]
 pub(crate) fn damage_file(file: &std::path::Path, sql: &str) -> usize {
@@ -74,6 +91,8 @@ pub(crate) enum Damage {
     Endpoint,
     /// What its first event tells.
     Event,
+    /// Its key.
+    Key,
     /// Its first parcel.
     Parcel,
 }
@@ -85,6 +104,7 @@ pub(crate) async fn damage(store: &Store, tenant: Tenant, what: Damage) {
         Damage::Event => {
             "UPDATE outbox SET kind = 99 WHERE id = (SELECT min(id) FROM outbox WHERE tenant = ?1)"
         }
+        Damage::Key => "UPDATE api_keys SET hash = x'00' WHERE tenant = ?1",
         Damage::Parcel => {
             "UPDATE parcels SET country = '?' WHERE id = (SELECT min(id) FROM parcels WHERE tenant = ?1)"
         }

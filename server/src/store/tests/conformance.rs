@@ -1,34 +1,28 @@
-//! What the store must do in a file and in memory: each promise takes an empty store, and is made a test of each mode.
+//! What every store must do, in a file, in memory and in PostgreSQL: each promise takes an empty store, and is made a
+//! test of each mode.
 
 use std::{
     collections::HashSet,
     future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::atomic::{AtomicI64, Ordering},
 };
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
-use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ulid::Ulid;
 
-use crate::store::{
-    ALL_CREDENTIALS, CommitOutcome, Store, StoreError,
-    sqlite::{apply::Ready, connection, group, health::Health, living_keys::LivingKeys},
-};
 use crate::{
     clock::Millis,
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
-        NewCredential, NewParcel, NumberKey, Op, ParcelRow, ParcelRowId, RecordKey, State, Step,
-        Tenant, Version,
+        NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step, Tenant,
+        Version,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
     },
+    store::{ALL_CREDENTIALS, CommitOutcome, Store, StoreError},
 };
 
 pub(in crate::store) const NOW: Millis = Millis(1_768_057_500_000);
@@ -44,9 +38,9 @@ pub(in crate::store) fn panic_if_asked(changes: &Changes) {
 /// take only the rest.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
-        mode!(file, Some(crate::store::sqlite::tests::conformance::file()), [$($promise),+]);
-        mode!(memory, Some((crate::store::sqlite::tests::conformance::memory(), ())), [$($promise),+]);
-        mode!(#[cfg(feature = "postgres")] postgres, crate::store::sqlite::tests::conformance::postgres().await, [$($promise),+]);
+        mode!(file, Some(crate::store::tests::conformance::file()), [$($promise),+]);
+        mode!(memory, Some((crate::store::tests::conformance::memory(), ())), [$($promise),+]);
+        mode!(#[cfg(feature = "postgres")] postgres, crate::store::tests::conformance::postgres().await, [$($promise),+]);
     };
 }
 
@@ -71,7 +65,7 @@ mod lists;
 mod numbers;
 pub(in crate::store) mod webhooks;
 
-pub(super) fn file() -> (Store, TempDir) {
+pub(in crate::store) fn file() -> (Store, TempDir) {
     let folder = TempDir::new().unwrap();
     (Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap(), folder)
 }
@@ -490,22 +484,6 @@ async fn a_panic_takes_nothing_with_it(store: Store) {
     assert!(store.is_writable());
 }
 
-#[tokio::test]
-async fn a_refusal_may_point_at_a_row_of_its_own_group() {
-    let mut db = connection::memory().unwrap();
-    connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let answers = commit_as_group(
-        &db,
-        vec![
-            create(sandbox(1), "SB-SUCCESS-0001", 1),
-            create(sandbox(1), "SB-SUCCESS-0001", 1),
-            create(sandbox(1), "SB-SUCCESS-0001", 2),
-        ],
-    );
-    let taken = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
-    assert_eq!(answers, [CommitOutcome::Committed, taken, CommitOutcome::DuplicateTracking]);
-}
-
 async fn what_is_committed_during_a_pause_makes_one_group(store: Store) {
     let before = store.stats();
     let pause = store.pause_writes().await;
@@ -536,16 +514,16 @@ fn memory_needs_no_runtime() {
 
 #[test]
 fn every_method_of_the_store_has_a_promise() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/sqlite");
+    let store = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
     let text = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap();
     let files = |folder: &std::path::Path| -> Vec<_> {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
     };
-    let mut promises = text(folder.join("tests/conformance.rs"));
-    promises.extend(files(&folder.join("tests/conformance")).into_iter().map(text));
+    let mut promises = text(store.join("tests/conformance.rs"));
+    promises.extend(files(&store.join("tests/conformance")).into_iter().map(text));
     let mut methods = 0;
-    for path in files(&folder) {
+    for path in files(&store.join("sqlite")) {
         let code = text(path);
         for name in code
             .split("\n    pub async fn ")
@@ -564,18 +542,6 @@ fn every_method_of_the_store_has_a_promise() {
 fn no_error_and_no_debug_shows_a_row() {
     let store = Store::memory(SECRET).unwrap();
     assert_eq!(format!("{store:?}"), "Store { file: \":memory:\", .. }");
-}
-
-pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
-    let (number_key, keys) = (NumberKey::new(&SECRET), Arc::new(LivingKeys::new()));
-    let jobs = all.into_iter().map(|changes| {
-        let ready = Ready::new(changes, &number_key).unwrap();
-        group::Mutation::new(ready, Arc::clone(&keys), Arc::default())
-    });
-    let (jobs, answers): (Vec<_>, Vec<_>) =
-        jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
-    group::commit(db, &Health::default(), jobs);
-    answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
 }
 
 const UNKNOWN: ParcelRowId = ParcelRowId(i64::MAX);

@@ -1,0 +1,119 @@
+//! The statements of a group of creates, sent bare over one connection: what PostgreSQL does of them with no
+//! service around it, every statement of a group on its way at once, and nothing judged.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use parcelo_server::internals::CREATE_STATEMENTS;
+use tokio_postgres::{Client, Statement, types::ToSql};
+
+/// About what the service keeps of an order, and of its answer.
+const ORDER: &str = r#"{"sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"},"idempotencyKey":"0123456789abcdefghijkl"}"#;
+const ANSWER: [u8; 400] = [b'a'; 400];
+const TENANT: i64 = 999;
+const BLOCK: i64 = 1_000;
+
+/// Creates groups of so many orders for a while; how many orders a second.
+pub(crate) async fn rate(client: &Client, orders: usize, time: Duration) -> f64 {
+    let mut statements = Vec::new();
+    for sql in CREATE_STATEMENTS {
+        statements.push(client.prepare(sql).await.unwrap());
+    }
+    let writer = fastrand::i64(..);
+    let sql = "INSERT INTO writers (writer, batch, pid) VALUES ($1, 0, 0)";
+    client.execute(sql, &[&writer]).await.unwrap();
+    let mut bare = Bare { client, statements, writer, batch: 0, next: 0, end: 0 };
+    let (begun, mut made) = (Instant::now(), 0);
+    while begun.elapsed() < time {
+        bare.create(orders).await;
+        made += orders;
+    }
+    made as f64 / begun.elapsed().as_secs_f64()
+}
+
+struct Bare<'c> {
+    client: &'c Client,
+    statements: Vec<Statement>,
+    writer: i64,
+    batch: i64,
+    next: i64,
+    end: i64,
+}
+
+impl Bare<'_> {
+    async fn create(&mut self, orders: usize) {
+        let (mut keys, mut ids) = (random(orders), Vec::new());
+        keys.sort_unstable();
+        for _ in 0..orders {
+            ids.push(self.id().await);
+        }
+        let now = i64::try_from(
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis(),
+        )
+        .unwrap();
+        let mut numbers: Vec<String> = (0..orders).map(|_| number()).collect();
+        numbers.sort_unstable();
+        /// A column of the group, with the same in every row.
+        macro_rules! all {
+            ($value:expr) => {
+                vec![$value; orders]
+            };
+        }
+        let (tenants, nows, prints) = (all!(TENANT), all!(now), all!(vec![7_u8; 32]));
+        let (bodies, lifetime) = (all!(ANSWER.to_vec()), 86_400_000_i64);
+        let (environments, public_ids) = (all!(1_i16), random(orders));
+        let (places, countries, days) = (all!("Quito, EC"), all!("EC"), all!(20_500));
+        let (steps, dues, external) = (all!(Some(0_i16)), all!(Some(now)), all!(None::<&str>));
+        let (texts, state) = (all!(ORDER), 2_i16);
+        let (tenant, epoch, day) = (vec![TENANT], vec![0_i64], vec![now / 86_400_000]);
+        let (one_state, one_country, total) = (vec![state], vec!["EC"], vec![orders as i64]);
+        let given: [Vec<&(dyn ToSql + Sync)>; 4] = [
+            vec![&keys, &tenants, &nows, &prints, &bodies, &lifetime],
+            vec![
+                &ids,
+                &tenants,
+                &environments,
+                &numbers,
+                &public_ids,
+                &nows,
+                &places,
+                &places,
+                &countries,
+                &days,
+                &steps,
+                &dues,
+                &external,
+                &texts,
+                &state,
+            ],
+            vec![&tenant, &epoch, &day, &one_state, &one_country, &total],
+            vec![&self.writer, &self.batch],
+        ];
+        let begin = self.client.batch_execute("BEGIN");
+        let all = self.statements.iter().zip(&given);
+        let all = try_join_all(all.map(|(sql, given)| self.client.execute(sql, given)));
+        let commit = self.client.batch_execute("COMMIT");
+        let ((), written, ()) = tokio::try_join!(begin, all, commit).unwrap();
+        assert_eq!(written, [orders as u64, orders as u64, 1, 1]);
+        self.batch += 1;
+    }
+
+    async fn id(&mut self) -> i64 {
+        if self.next == self.end {
+            let block = self.client.query_one("SELECT nextval('parcel_ids')", &[]).await.unwrap();
+            self.next = block.get(0);
+            self.end = self.next + BLOCK;
+        }
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+fn random(count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(|_| fastrand::u128(..).to_be_bytes().to_vec()).collect()
+}
+
+fn number() -> String {
+    let tail = (0..13).map(|_| fastrand::choice(*b"0123456789ABCDEFGHJKMNPQRSTVWXYZ").unwrap());
+    format!("SBEC{}", tail.map(char::from).collect::<String>())
+}

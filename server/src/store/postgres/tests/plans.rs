@@ -1,0 +1,142 @@
+//! Every statement that the tests of this engine send, explained on tables of the size of a real database: none reads
+//! one that grows from end to end.
+
+use std::{collections::BTreeSet, process::Command};
+
+use tokio_postgres::{Client, NoTls};
+
+use super::{cluster::database, statements::STATEMENTS_FILE};
+use crate::store::{Store, tests::conformance::SECRET};
+
+const THIS_TEST: &str = "no_statement_reads_a_growing_table_from_end_to_end";
+
+/// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often meant.
+const SMALL: [&str; 17] = [
+    "accounts",
+    "admin_tokens",
+    "api_key_old_secrets",
+    "api_keys",
+    "carrier_keys",
+    "carriers",
+    "dashboard_passwords",
+    "legacy_uses",
+    "lease_numbers",
+    "meta",
+    "parcel_counts",
+    "resets",
+    "schema_migrations",
+    "webhook_endpoints",
+    "webhook_old_secrets",
+    "webhook_successes",
+    "writers",
+];
+
+/// Statements that are about every parcel there is, by how they begin.
+const OF_ALL_PARCELS: [&str; 1] =
+    // What every parcel was created by: for a check of a server of tests.
+    ["SELECT tenant, public_id, number, created_at, state, coalesce(order_json"];
+
+/// 300,000 parcels of 300 tenants, and what belongs to some of them.
+const FILL: &str = "
+INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, step_due, promised_day,
+  label_version, last_sequence, environment, state, step_index, country, number, public_id, origin,
+  destination, external_order_id, order_json)
+SELECT 1000000 + g, 1, g % 300, 0, 1760000000000 + g * 20000::bigint, 1760000000000 + g * 20000::bigint,
+  CASE WHEN g % 100 = 1 THEN 1760000000000 + g * 20000::bigint END, 20000, 1, 3, g % 2, 1 + g % 8, 0,
+  (ARRAY['EC', 'CO', 'PE', 'MX'])[1 + g % 4], 'EC' || upper(substr(md5(g::text), 1, 13)),
+  decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', CASE WHEN g % 2 = 1 THEN 'order-' || g END,
+  '{\"customerReference\": \"a\"}' FROM generate_series(1, 300000) AS g;
+INSERT INTO events (parcel, sequence, state, at, location)
+SELECT id, 3, 3, created_at, 'Miami, US' FROM parcels WHERE id % 3 = 0;
+INSERT INTO parcel_counts (tenant, epoch, day, state, country, total)
+SELECT tenant, 0, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5;
+INSERT INTO idempotency (key, tenant, epoch, first_seen, fingerprint, body)
+SELECT public_id, tenant, 0, created_at, public_id, public_id FROM parcels WHERE id % 3 = 0;
+INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document)
+SELECT tenant, 0, id::text, public_id, created_at, '{}' FROM parcels WHERE id % 10 = 0;
+INSERT INTO manifest_parcels (parcel, manifest, label_version)
+SELECT p.id, m.id, 1 FROM parcels AS p JOIN manifests AS m ON m.awb = ((p.id / 10) * 10)::text
+WHERE p.id % 3 = 0;
+INSERT INTO carriers (environment, name) VALUES (0, 'A'), (1, 'A'), (0, 'B'), (1, 'B');
+INSERT INTO carrier_events (carrier, event_id, parcel, sequence)
+SELECT 1 + id % 4, id::text, id, 3 FROM parcels WHERE id % 3 = 0;
+INSERT INTO carrier_exceptions (tenant, carrier, event_id, parcel, from_state, state, at, location, refused_at)
+SELECT tenant, 1 + id % 4, id::text, id, 3, 4, created_at, 'Miami, US', created_at FROM parcels
+WHERE id % 10 = 0;
+INSERT INTO outbox (tenant, epoch, event_id, parcel, sequence, happened_at, created_at, due, after_lease,
+  kind, state)
+SELECT tenant, 0, public_id, id, 2, created_at, created_at,
+  CASE WHEN id % 50 = 1 THEN created_at END, 1, 1,
+  CASE WHEN id % 50 = 1 THEN 1 WHEN id % 50 = 2 THEN 0 WHEN id % 500 = 3 THEN 3
+  WHEN id % 500 = 4 THEN 4 ELSE 2 END FROM parcels
+WHERE id % 3 > 0;
+INSERT INTO webhook_attempts (outbox, number, at, millis, status)
+SELECT id, 1, created_at, 9, 200 FROM outbox WHERE state IN (2, 3) AND id % 2 = 0;
+INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at)
+SELECT g, 'https://example.com', 255, '\\x00', true, 0 FROM generate_series(0, 299) AS g;
+INSERT INTO dashboard_sessions (hash, account, ends_at)
+SELECT public_id, tenant / 2, created_at FROM parcels WHERE id % 10 = 0;
+ANALYZE;
+";
+
+/// The statements of all tests of this engine. They run once more for it, in a process of their own, so that none is
+/// left out, whatever runs beside this test.
+fn statements() -> BTreeSet<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("statements");
+    let ran = Command::new(std::env::current_exe().unwrap())
+        .args(["postgres", "--skip", THIS_TEST])
+        .env(STATEMENTS_FILE, &file)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+    let all = std::fs::read_to_string(file).unwrap();
+    let is_of_data = |sql: &&str| {
+        let verb = sql.split_whitespace().next();
+        verb.is_some_and(|verb| ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&verb))
+    };
+    all.split('\0').filter(is_of_data).map(str::to_owned).collect()
+}
+
+/// The plan of a statement that is prepared once for all values.
+async fn plan(client: &Client, sql: &str) -> String {
+    client.batch_execute(&format!("PREPARE one AS {sql}")).await.unwrap();
+    let count =
+        "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'one'";
+    let parameters: i32 = client.query_one(count, &[]).await.unwrap().get(0);
+    let nulls = vec!["NULL"; usize::try_from(parameters).unwrap()].join(", ");
+    let given = if nulls.is_empty() { nulls } else { format!("({nulls})") };
+    let lines = client.query(&format!("EXPLAIN EXECUTE one{given}"), &[]).await.unwrap();
+    client.batch_execute("DEALLOCATE one").await.unwrap();
+    lines.iter().map(|line| format!("{}\n", line.get::<_, &str>(0))).collect()
+}
+
+/// The tables that a plan reads from end to end.
+fn read_whole(plan: &str) -> BTreeSet<&str> {
+    plan.lines()
+        .filter_map(|line| line.split_once("Seq Scan on ")?.1.split_whitespace().next())
+        .filter(|table| !SMALL.contains(table) && !table.starts_with("pg_"))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_statement_reads_a_growing_table_from_end_to_end() {
+    let Some(address) = database() else { return };
+    let statements = statements();
+    assert!(statements.len() > 100, "{}", statements.len());
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(FILL).await.unwrap();
+    client.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
+    let mut faults = String::new();
+    for sql in &statements {
+        let plan = plan(&client, sql).await;
+        let whole = read_whole(&plan);
+        if !whole.is_empty() && !OF_ALL_PARCELS.iter().any(|begin| sql.starts_with(begin)) {
+            faults += &format!("{whole:?}: {sql}\n{plan}\n");
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+    store.close().await;
+}

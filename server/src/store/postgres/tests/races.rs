@@ -1,0 +1,139 @@
+//! What one server does between two statements of another one, held open by a connection of the test.
+
+use futures_util::{FutureExt as _, future::join_all};
+use parcelo::rules::ListQuery;
+use tokio_postgres::{Client, NoTls};
+
+use super::cluster::database;
+use crate::{
+    domain::{IdempotencyRecord, Op, ParcelRowId, idempotency::LIFETIME},
+    store::{
+        CommitOutcome, Store,
+        postgres::Address,
+        tests::conformance::{NOW, SECRET, create, made, on, row, sandbox},
+    },
+};
+
+/// A server on a database of its own, and a connection beside it.
+async fn beside() -> Option<(Store, Client, Address)> {
+    let address = database()?;
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    Some((store, client, address))
+}
+
+/// Returns when a backend waits for a lock, or `or` says that none will.
+async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
+    let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) \
+         WHERE NOT l.granted AND a.datname = current_database())";
+    while !or() && !client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn record_of(number: &str, key: u32) -> IdempotencyRecord {
+    create(sandbox(1), number, key).idempotency_record.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_spares_a_record_that_is_taking_the_place_of_a_dead_one() {
+    let Some((store, client, _)) = beside().await else { return };
+    made(&store, sandbox(1), "SB-PURGED-0001").await;
+    let later = NOW.plus(LIFETIME);
+    // As another server's group does it, before its commit.
+    client.batch_execute("BEGIN").await.unwrap();
+    let renewed = client.execute("UPDATE idempotency SET first_seen = $1", &[&later.0]).await;
+    assert_eq!(renewed.unwrap(), 1);
+    let purge = tokio::spawn(async move { (store.purge_records(later).await.unwrap(), store) });
+    until_one_waits(&client, || purge.is_finished()).await;
+    client.batch_execute("COMMIT").await.unwrap();
+    let (purged, store) = purge.await.unwrap();
+    assert_eq!(purged, 0, "it is alive when it is looked at again");
+    let left: i64 = client.query_one("SELECT count(*) FROM idempotency", &[]).await.unwrap().get(0);
+    assert_eq!(left, 1);
+    assert_eq!(store.purge_records(later.plus(LIFETIME)).await.unwrap(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_beside_an_open_group_hides_all_of_it_or_nothing() {
+    let Some((store, client, address)) = beside().await else { return };
+    let other = Store::connect(address, [1; 32]).await.unwrap();
+    // The second pause holds the group open in which the order is written.
+    let first = store.pause_writes().await.unwrap();
+    let mut order = Box::pin(store.commit(create(sandbox(1), "SB-OPEN-0001", 1)));
+    assert!((&mut order).now_or_never().is_none());
+    let mut second = Box::pin(store.pause_writes());
+    assert!((&mut second).now_or_never().is_none());
+    drop(first);
+    let second = second.await.unwrap();
+    let reset = tokio::spawn(async move { other.reset(sandbox(1)).await.unwrap() });
+    until_one_waits(&client, || reset.is_finished()).await;
+    drop(second);
+    assert_eq!(order.await, CommitOutcome::Committed);
+    assert_eq!(reset.await.unwrap().parcels, 1, "what was acknowledged before it, it has counted");
+    assert!(row(&store, "SB-OPEN-0001").await.is_none());
+    assert_eq!(store.record(&record_of("SB-OPEN-0001", 1).key).await.unwrap(), None);
+    // Nothing that is hidden is left for ever.
+    let left = "SELECT (SELECT count(*) FROM parcels) + (SELECT count(*) FROM idempotency)";
+    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_someone_holds_locked_fails_its_own_write_and_no_order() {
+    let Some((store, client, _)) = beside().await else { return };
+    let parcel = made(&store, sandbox(1), "SB-LOCKED-0001").await;
+    client.batch_execute("BEGIN; SELECT 1 FROM parcels FOR UPDATE").await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let reprint = on(&parcel, vec![Op::Reprint { parcel: parcel.key, at: NOW }]);
+    let mut writes = vec![Box::pin(store.commit(reprint.clone()))];
+    for number in 0..3 {
+        let order = create(sandbox(1), &format!("SB-BESIDE-{number:04}"), 10 + number);
+        writes.push(Box::pin(store.commit(order)));
+    }
+    for write in &mut writes {
+        assert!(write.now_or_never().is_none());
+    }
+    drop(pause);
+    let outcomes = join_all(writes).await;
+    let [locked, orders @ ..] = &outcomes[..] else { panic!("{outcomes:?}") };
+    assert_eq!(*locked, CommitOutcome::Busy, "it may be tried again");
+    assert!(orders.iter().all(|order| *order == CommitOutcome::Committed), "{orders:?}");
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(store.commit(reprint).await, CommitOutcome::Committed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_id_that_another_server_has_used_is_drawn_again() {
+    let Some((store, client, address)) = beside().await else { return };
+    let other = Store::connect(address, [1; 32]).await.unwrap();
+    let place = |changes: &mut crate::domain::Changes, row: ParcelRowId| match &mut changes.ops[..]
+    {
+        [Op::InsertParcel(parcel)] => parcel.row = row,
+        ops => panic!("{ops:?}"),
+    };
+    let mut first = create(sandbox(1), "SB-BLOCK-0001", 1);
+    place(&mut first, store.next_parcel_row().await);
+    assert_eq!(store.commit(first).await, CommitOutcome::Committed);
+    // What a failover to a database without the sequence's last number looks like.
+    client.execute("SELECT setval('parcel_ids', 1, false)", &[]).await.unwrap();
+    let mut second = create(sandbox(1), "SB-BLOCK-0002", 2);
+    place(&mut second, other.next_parcel_row().await);
+    assert_eq!(other.commit(second.clone()).await, CommitOutcome::StaleRow);
+    place(&mut second, other.next_parcel_row().await);
+    assert_eq!(other.commit(second).await, CommitOutcome::Committed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_damaged_is_left_out_of_lists_and_hides_no_other() {
+    let Some((store, client, _)) = beside().await else { return };
+    for number in ["SB-SOUND-0001", "SB-BROKEN-0001", "SB-SOUND-0002"] {
+        made(&store, sandbox(1), number).await;
+    }
+    let damage = "UPDATE parcels SET order_json = '{' WHERE number = 'SB-BROKEN-0001'";
+    assert_eq!(client.execute(damage, &[]).await.unwrap(), 1);
+    let (listed, total) = store.list(sandbox(1), ListQuery::default()).await.unwrap();
+    assert_eq!((listed.len(), total), (2, 3));
+}

@@ -1,0 +1,117 @@
+//! What is sent to PostgreSQL: how many statements a group takes, and which there are, for `plans.rs`.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{File, OpenOptions},
+    io::Write as _,
+    sync::{LazyLock, Mutex, PoisonError},
+};
+
+use futures_util::{FutureExt as _, future::join_all};
+use tokio_postgres::NoTls;
+
+use super::cluster::database;
+use crate::{
+    domain::{Changes, State},
+    store::{
+        CommitOutcome, Store,
+        tests::conformance::{NOW, SECRET, create, made, moved, on, sandbox, webhooks::endpoint},
+    },
+};
+
+/// Names a file that is to hold every statement that this process sends, with a NUL behind each.
+pub(super) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
+
+/// How many statements each connection has sent, by its backend's process id.
+static SENT: LazyLock<Mutex<HashMap<i32, usize>>> = LazyLock::new(Mutex::default);
+
+struct Noted {
+    file: File,
+    known: HashSet<String>,
+}
+
+static NOTED: LazyLock<Option<Mutex<Noted>>> = LazyLock::new(|| {
+    let path = std::env::var_os(STATEMENTS_FILE)?;
+    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    Some(Mutex::new(Noted { file, known: HashSet::new() }))
+});
+
+/// Notes that a connection sends a statement.
+pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
+    *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
+    if let Some(noted) = &*NOTED {
+        let mut noted = noted.lock().unwrap();
+        if noted.known.insert(sql.to_owned()) {
+            noted.file.write_all(format!("{sql}\0").as_bytes()).unwrap();
+        }
+    }
+}
+
+/// A store on a database of its own, and its writer's backend.
+async fn store() -> Option<(Store, i32)> {
+    let address = database()?;
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let writer = client.query_one("SELECT pid FROM writers", &[]).await.unwrap().get(0);
+    Some((store, writer))
+}
+
+/// How many statements the writer sends for these changes, in one group.
+async fn statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> usize {
+    let sent = || SENT.lock().unwrap()[writer];
+    let pause = store.pause_writes().await.unwrap();
+    let before = sent();
+    let mut commits: Vec<_> =
+        changes.into_iter().map(|changes| Box::pin(store.commit(changes))).collect();
+    for commit in &mut commits {
+        assert!(commit.now_or_never().is_none(), "it waits behind the pause");
+    }
+    drop(pause);
+    for outcome in join_all(commits).await {
+        assert_eq!(outcome, CommitOutcome::Committed);
+    }
+    // Those of the pause's own commit are the same every time.
+    sent() - before
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_of_creates_takes_as_many_statements_as_one_of_them() {
+    let Some(store) = store().await else { return };
+    for with_webhook in [false, true] {
+        if with_webhook {
+            store.0.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+        }
+        let mut counts = Vec::new();
+        for (round, orders) in [(0_u32, 1_u32), (1, 64)] {
+            let first = 1_000 * round + 10_000 * u32::from(with_webhook);
+            let creates = (first..first + orders)
+                .map(|number| create(sandbox(1), &format!("SB-MANY-{number:06}"), number));
+            counts.push(statements(&store, creates.collect()).await);
+        }
+        assert_eq!(counts[0], counts[1], "with a webhook: {with_webhook}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_parcels_that_move_in_one_commit_take_as_many_statements_as_one() {
+    let Some(store) = store().await else { return };
+    store.0.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+    let mut parcels = Vec::new();
+    for number in 0..65 {
+        parcels.push(made(&store.0, sandbox(1), &format!("SB-MOVE-{number:06}")).await);
+    }
+    let mut counts = Vec::new();
+    for parcels in [&parcels[..1], &parcels[1..]] {
+        let mut all = on(&parcels[0], vec![]);
+        all.expect.clear();
+        for parcel in parcels {
+            all.expect.push((parcel.key, parcel.version));
+            all.ops.push(moved(parcel, State::InTransit, 5));
+        }
+        counts.push(statements(&store, vec![all]).await);
+    }
+    assert_eq!(counts[0], counts[1]);
+    let waiting = store.0.lease(vec![(sandbox(1), 200)], NOW.plus(60_000)).await.unwrap();
+    assert_eq!(waiting.events.len(), 65, "the first event of each parcel is due, and no other");
+}
