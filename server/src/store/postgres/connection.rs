@@ -33,7 +33,7 @@ const SETTINGS: &str = "\
     -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
     -c client_min_messages=warning -c timezone=UTC -c jit=off";
-/// One of them as PostgreSQL shows it; a pooler may be told to drop them without a word.
+/// One of them as PostgreSQL shows it; a pooler may be set up to drop them silently.
 const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
 
 /// What a statement is given.
@@ -52,15 +52,26 @@ pub(super) struct Connector {
 impl Connector {
     /// Connections that the writer can use: sessions of PostgreSQL itself.
     pub(super) fn direct(address: &Address) -> DbResult<Self> {
-        let mut address = address.direct().clone();
-        let options = address.config.get_options().map(|given| format!("{given} "));
-        address.config.options(options.unwrap_or_default() + SETTINGS);
-        Self::new(address, false)
+        if address.may_lose_data {
+            tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
+        }
+        Self::session(address.direct(), SETTINGS)
     }
 
     /// Connections that only read, through a pooler where there is one.
     pub(super) fn reading(address: &Address) -> DbResult<Self> {
-        if address.is_pooled() { Self::new(address.clone(), true) } else { Self::direct(address) }
+        if address.is_pooled() {
+            return Self::new(address.clone(), true);
+        }
+        // For no longer than its caller waits for it.
+        Self::session(address, &format!("{SETTINGS} -c statement_timeout=10s"))
+    }
+
+    fn session(address: &Address, settings: &str) -> DbResult<Self> {
+        let mut address = address.clone();
+        let given = address.config.get_options().map(|given| format!("{given} "));
+        address.config.options(given.unwrap_or_default() + settings);
+        Self::new(address, false)
     }
 
     fn new(address: Address, is_pooled: bool) -> DbResult<Self> {

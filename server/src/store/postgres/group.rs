@@ -177,7 +177,10 @@ impl Write {
     pub(super) fn refuse(self, failure: Failure) {
         match self {
             Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(CommitOutcome::Unreachable);
+                let is_away = failure.is_of_connection();
+                let outcome =
+                    if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
+                let _gone = mutation.caller.send(outcome);
             }
             Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),

@@ -3,10 +3,14 @@
 use tokio_postgres::error::SqlState;
 
 use super::{
+    Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
 };
-use crate::domain::{NumberKey, secrets::fresh_number_key};
+use crate::{
+    domain::{NumberKey, secrets::fresh_number_key},
+    store::StoreError,
+};
 
 /// What the database keeps from its first start on.
 pub(super) struct Secrets {
@@ -85,8 +89,19 @@ async fn version(db: &Connection) -> DbResult<Option<i64>> {
     db.value("SELECT max(version) FROM schema_migrations", &[]).await
 }
 
+impl Store {
+    /// The two addresses may lead to two databases.
+    pub(super) async fn check_that_reads_see_what_is_written(&self) -> Result<(), StoreError> {
+        if self.read(secret).await?.as_deref() == Some(&self.0.secret) {
+            return Ok(());
+        }
+        let reason = "it is not the database that --database-direct names: both must lead to one";
+        Err(StoreError::Unsuitable { database: self.name(), reason: reason.to_owned() })
+    }
+}
+
 /// The database's secret, if it has one.
-pub(super) async fn secret(db: &Connection) -> DbResult<Option<Vec<u8>>> {
+async fn secret(db: &Connection) -> DbResult<Option<Vec<u8>>> {
     let row = db.first("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
     row.map(|row| get(&row, 0)).transpose()
 }

@@ -43,6 +43,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
 /// Between two looks for the outcome of a COMMIT.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
 /// What is known of the writer from outside.
 #[derive(Debug, Default)]
 pub(super) struct Health {

@@ -1,14 +1,14 @@
 //! Tests of this engine, and the PostgreSQL that every test of it runs on.
 
 pub(in crate::store) mod cluster;
-mod plans;
-mod races;
-mod keys;
 mod cuts;
 mod dropped;
 mod encrypted;
+mod keys;
+mod plans;
 mod pooler;
 mod proxy;
+mod races;
 mod servers;
 mod snapshots;
 pub(super) mod statements;
