@@ -213,7 +213,10 @@ mod tests {
 
     #[test]
     fn a_skew_in_words() {
-        assert_eq!(Skew(12_340).to_string(), "this machine's clock is 12.3 s ahead of the database's");
+        assert_eq!(
+            Skew(12_340).to_string(),
+            "this machine's clock is 12.3 s ahead of the database's"
+        );
         assert_eq!(Skew(-1_000).to_string(), "this machine's clock is 1.0 s behind the database's");
     }
 }

@@ -60,8 +60,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let addresses = addresses(&sockets)?;
     // Asked before the first key is made, after which no database is new.
     let is_new = store.claim_new().await?;
-    let service =
-        Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
+    let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);

@@ -15,6 +15,9 @@ mod sqlite;
 
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::tests::cluster::two_servers;
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::{Address, StoredScope};
 pub use self::sqlite::Pause;
@@ -29,9 +32,6 @@ pub(crate) use self::sqlite::{
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held, reset_ahead};
 use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
-#[cfg(test)]
-#[cfg(feature = "postgres")]
-pub(crate) use self::postgres::tests::cluster::two_servers;
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};

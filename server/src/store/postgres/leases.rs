@@ -46,10 +46,7 @@ impl Store {
     ) -> Result<LeasedBatch, StoreError> {
         let tenants: Vec<i64> = shares.iter().map(|(tenant, _)| tenant.number()).collect();
         let wanted = Wanted {
-            most: shares
-                .iter()
-                .map(|(_, most)| i64::try_from(*most).unwrap_or(i64::MAX))
-                .collect(),
+            most: shares.iter().map(|(_, most)| i64::try_from(*most).unwrap_or(i64::MAX)).collect(),
             floors: self.0.floors.of(&tenants),
             tenants,
             server: self.0.server,
@@ -142,8 +139,7 @@ async fn take(
     (endpoints, number): (&HashMap<i64, Arc<Endpoint>>, i64),
 ) -> DbResult<Vec<Row>> {
     let shares = wanted.tenants.iter().zip(&wanted.most).zip(&wanted.floors);
-    let shares: Vec<_> =
-        shares.filter(|((tenant, _), _)| endpoints.contains_key(tenant)).collect();
+    let shares: Vec<_> = shares.filter(|((tenant, _), _)| endpoints.contains_key(tenant)).collect();
     let tenants: Vec<i64> = shares.iter().map(|((tenant, _), _)| **tenant).collect();
     let most: Vec<i64> = shares.iter().map(|((_, most), _)| **most).collect();
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
@@ -163,16 +159,8 @@ async fn take(
          RETURNING o.event_id, o.kind, o.parcel, o.manifest, o.sequence, o.previous, \
          o.happened_at, o.attempts, o.id, o.tenant) SELECT * FROM mine ORDER BY id"
     );
-    let given: [&(dyn ToSql + Sync); 8] = [
-        &wanted.clock,
-        &tenants,
-        &most,
-        &floors,
-        &wanted.now.0,
-        &wanted.server,
-        &number,
-        &LEASE,
-    ];
+    let given: [&(dyn ToSql + Sync); 8] =
+        [&wanted.clock, &tenants, &most, &floors, &wanted.now.0, &wanted.server, &number, &LEASE];
     db.all(sql, &given).await
 }
 

@@ -164,8 +164,7 @@ impl Rows {
              leased = false, lease_until = NULL \
              FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) \
              AS n (id, state, due, attempts) WHERE o.id = n.id AND (n.state <> 1 OR o.state = 1)";
-        let given: [&(dyn ToSql + Sync); 4] =
-            [&self.ids, &self.states, &self.dues, &self.attempts];
+        let given: [&(dyn ToSql + Sync); 4] = [&self.ids, &self.states, &self.dues, &self.attempts];
         db.execute(sql, &given).await.map(drop)
     }
 }

@@ -136,9 +136,10 @@ async fn both_deliver(parcels: usize) {
     for status in SCANS {
         let chunks: Vec<_> = numbers.chunks(50).collect();
         for pair in chunks.chunks(2) {
-            let scans = pair.iter().enumerate().map(|(place, numbers)| {
-                scan(&houses[place].service, &carrier, numbers, status)
-            });
+            let scans = pair
+                .iter()
+                .enumerate()
+                .map(|(place, numbers)| scan(&houses[place].service, &carrier, numbers, status));
             join_all(scans).await;
         }
     }

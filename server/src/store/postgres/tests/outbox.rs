@@ -127,9 +127,8 @@ async fn a_server_of_the_version_before_shares_the_outbox() {
     store.set_endpoint(endpoint(tenant)).await.unwrap();
     let (client, connection) = address.config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
-    let old_leases = async || -> i64 {
-        client.query_one(LEASE_OF_SCHEMA_1, &[]).await.unwrap().get(0)
-    };
+    let old_leases =
+        async || -> i64 { client.query_one(LEASE_OF_SCHEMA_1, &[]).await.unwrap().get(0) };
     let now = SystemClock.now();
     for event in 0..4 {
         enqueue(&store, event, now.plus(-9)).await;

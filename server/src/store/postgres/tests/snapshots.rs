@@ -53,7 +53,8 @@ async fn deliver(address: &Address, events: u64) -> Cost {
         now = now.plus(30);
         for _ in 0..10.min(events - enqueued) {
             let event = Ulid::from_parts(1, enqueued.into());
-            let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: now };
+            let test =
+                OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: now };
             store.enqueue(tenant, test).await.unwrap();
             enqueued += 1;
         }
