@@ -192,6 +192,11 @@ impl AreaMiddleware {
     /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
     /// guessed at speed.
     fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
+        // That keys cannot be looked up at the moment says nothing about a key, nor is it its client's fault.
+        if refusal.code == ErrorCode::ServiceUnavailable {
+            let limit = self.api.service.settings().limits.unauthenticated;
+            return (Quota::whole(limit, now), Err(refusal));
+        }
         let limit = match self.policy.principal {
             Principal::Anyone(limit) => limit,
             Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,

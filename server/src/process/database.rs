@@ -16,6 +16,22 @@ pub(super) struct DatabaseArg {
     /// a password file.
     #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = parse_database)]
     pub(super) database: Database,
+    /// PostgreSQL itself, where `--database` leads to a pooler such as PgBouncer in transaction mode: it
+    /// takes what is written, and the pooler what is read.
+    #[cfg(feature = "postgres")]
+    #[arg(long, env = "PARCELO_DATABASE_DIRECT", value_name = "URL", value_parser = Address::parse)]
+    pub(super) database_direct: Option<Address>,
+}
+
+#[cfg(feature = "postgres")]
+impl DatabaseArg {
+    /// The database at an address, with its way around a pooler.
+    pub(super) fn address(&self, address: &Address) -> Address {
+        match &self.database_direct {
+            Some(direct) => address.clone().with_direct(direct.clone()),
+            None => address.clone(),
+        }
+    }
 }
 
 /// Where data is kept.
@@ -54,7 +70,7 @@ pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Fai
         Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
-            Ok(Store::connect_for_admin(*address.clone(), ids.array()).await?)
+            Ok(Store::connect_for_admin(database.address(address), ids.array()).await?)
         }
     }
 }

@@ -50,7 +50,9 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
         Database::Memory => Store::memory(ids.array())?,
         Database::File(path) => Store::open(path, ids.array())?,
         #[cfg(feature = "postgres")]
-        Database::Postgres(address) => Store::connect(*address.clone(), ids.array()).await?,
+        Database::Postgres(address) => {
+            Store::connect(options.database.address(address), ids.array()).await?
+        }
     };
     // Bound before anything else is made: a port in use must leave no half-started server, and the ports that
     // were picked (`:0`) stand in the base URLs below. Nothing is accepted yet.

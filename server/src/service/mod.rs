@@ -181,6 +181,7 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
     match outcome {
         CommitOutcome::Busy
         | CommitOutcome::Full
+        | CommitOutcome::Unreachable
         | CommitOutcome::VersionConflict
         | CommitOutcome::StaleRow
         | CommitOutcome::DuplicateAwb => Refusal::unavailable(),
@@ -200,6 +201,8 @@ impl From<StoreError> for Refusal {
         match error {
             // It is the caller who asks for too much.
             StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
+            // The store has logged it once; each request would be another line.
+            StoreError::Unreachable { .. } => tracing::debug!(%error, "there is no database"),
             // Another try would read the same.
             StoreError::Damaged { .. } => {
                 tracing::error!(%error, "a row cannot be read");

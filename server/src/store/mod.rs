@@ -81,6 +81,8 @@ pub enum CommitOutcome {
     Busy,
     /// Too many wait; they were not taken.
     Full,
+    /// The database cannot be reached at the moment, and nothing of them was done.
+    Unreachable,
     /// They failed; see [`Store::is_writable`].
     Broken,
 }

@@ -137,7 +137,9 @@ impl Cluster {
 
     /// The same, with what `psql` prints: a line for each row, `|` between its columns.
     pub(crate) fn query(&self, database: &str, sql: &str) -> String {
-        let done = Command::new(self.programs.join("psql"))
+        // Not every set of programs has it, and that of the path speaks to any version.
+        let own = self.programs.join("psql");
+        let done = Command::new(if own.exists() { own } else { "psql".into() })
             .args(["-X", "-q", "-t", "-A", "-h", &self.folder, "-U", "parcelo", "-d", database])
             .args(["-c", sql])
             .stderr(Stdio::inherit())
@@ -186,7 +188,7 @@ impl Drop for Database {
 }
 
 /// A command as the user to whom the cluster belongs: PostgreSQL does not run as root.
-fn as_owner(program: &str) -> Command {
+pub(crate) fn as_owner(program: &str) -> Command {
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let mut command = Command::new(if is_root { "runuser" } else { program });
     if is_root {

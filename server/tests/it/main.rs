@@ -49,6 +49,7 @@ mod raw;
 mod reprint;
 mod requests;
 mod reset;
+mod restarts;
 mod rotation;
 mod running;
 mod state;

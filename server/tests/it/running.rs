@@ -39,7 +39,7 @@ enum Kept {
 
 /// A running server; dropping it kills it.
 pub(crate) struct Running {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) ready: Value,
 }
 

@@ -17,6 +17,9 @@ use url::form_urlencoded;
 
 /// How long one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longer than a statement may take (`statement_timeout`, 15 s). What stands between us and PostgreSQL may have
+/// lost it and still acknowledge our bytes, so that neither keepalives nor `tcp_user_timeout` notice.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// For how long sent bytes may stay unacknowledged: a connection into nowhere would hold its locks.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
@@ -49,6 +52,10 @@ pub struct Address {
     pub(super) root_certificates: Option<PathBuf>,
     /// Whether settings that lose data are accepted: for tests.
     pub(super) may_lose_data: bool,
+    /// How long PostgreSQL may take to answer a statement before the connection is given up.
+    pub(super) answer_timeout: Duration,
+    /// PostgreSQL itself, where `config` leads to a pooler.
+    pub(super) direct: Option<Box<Self>>,
 }
 
 /// What is wrong with an address; it does not quote it.
@@ -61,15 +68,18 @@ impl Address {
     /// in `PGPASSWORD` and in the password file.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (start, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut tls, mut root, mut passfile, mut may_lose_data) = (None, None, None, false);
+        let (mut tls, mut root, mut passfile) = (None, None, None);
+        let (mut is_system, mut may_lose_data) = (false, false);
         let mut rest = form_urlencoded::Serializer::new(String::new());
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "sslmode" => tls = Some(Tls::from_str(&value)?),
-                "sslrootcert" => root = (value != "system").then(|| PathBuf::from(&*value)),
+                "sslrootcert" if value == "system" => is_system = true,
+                "sslrootcert" => root = Some(PathBuf::from(&*value)),
                 "passfile" => passfile = Some(PathBuf::from(&*value)),
                 "unsafe_settings" => may_lose_data = value == "allow",
-                _ => drop(rest.append_pair(&name, &value)),
+                _ if is_known(&name, &value) => drop(rest.append_pair(&name, &value)),
+                _ => return Err(AddressError(format!("the parameter {name} is not supported"))),
             }
         }
         // tokio-postgres reads `+` as it stands.
@@ -86,13 +96,35 @@ impl Address {
         {
             config.password(password);
         }
-        let tls = match (tls.unwrap_or(Tls::Prefer), &root) {
-            // What `libpq` does: a named authority is to be asked.
-            (Tls::Require, Some(_)) => Tls::VerifyCa,
-            (tls, _) => tls,
+        // What `libpq` does: authorities that are named are to be asked.
+        let tls = match (tls, &root) {
+            (None | Some(Tls::VerifyFull), _) if is_system => Tls::VerifyFull,
+            (Some(_), _) if is_system => {
+                let weak = "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate";
+                return Err(AddressError(weak.to_owned()));
+            }
+            (Some(Tls::Require), Some(_)) => Tls::VerifyCa,
+            (tls, _) => tls.unwrap_or(Tls::Prefer),
         };
         set_up(&mut config, tls);
-        Ok(Self { config, tls, root_certificates: root, may_lose_data })
+        let (root_certificates, answer_timeout) = (root, ANSWER_TIMEOUT);
+        let direct = None;
+        Ok(Self { config, tls, root_certificates, may_lose_data, answer_timeout, direct })
+    }
+
+    /// A pooler's address, with the one of PostgreSQL itself.
+    pub(crate) fn with_direct(self, direct: Self) -> Self {
+        Self { direct: Some(Box::new(direct)), ..self }
+    }
+
+    /// Where sessions are PostgreSQL's own.
+    pub(super) fn direct(&self) -> &Self {
+        self.direct.as_deref().unwrap_or(self)
+    }
+
+    /// Whether what leads to the database is a pooler.
+    pub(super) const fn is_pooled(&self) -> bool {
+        self.direct.is_some()
     }
 
     /// The address without user and password, for messages.
@@ -108,6 +140,13 @@ impl Address {
     }
 }
 
+/// Whether the driver takes a parameter with this value.
+fn is_known(name: &str, value: &str) -> bool {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair(name, value);
+    Config::from_str(&format!("postgres://host/?{}", query.finish().replace('+', "%20"))).is_ok()
+}
+
 fn set_up(config: &mut Config, tls: Tls) {
     let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     config.ssl_mode(match tls {
@@ -120,8 +159,10 @@ fn set_up(config: &mut Config, tls: Tls) {
     if config.get_application_name().is_none() {
         config.application_name("parcelo-server");
     }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_TIMEOUT);
+    }
     config
-        .connect_timeout(CONNECT_TIMEOUT)
         .tcp_user_timeout(TCP_USER_TIMEOUT)
         .keepalives(true)
         .keepalives_idle(KEEPALIVE_IDLE)
@@ -249,6 +290,13 @@ mod tests {
             assert_eq!(address.tls, tls, "{query}");
         }
         assert!(Address::parse("postgres://u@h/d?sslmode=full").is_err());
+        let system =
+            |query: &str| Address::parse(&format!("postgres://u@h/d?sslrootcert=system{query}"));
+        assert_eq!(system("").unwrap().tls, Tls::VerifyFull);
+        assert_eq!(system("&sslmode=verify-full").unwrap().tls, Tls::VerifyFull);
+        assert!(system("&sslmode=require").unwrap_err().to_string().contains("verify-full"));
+        let own = Address::parse("postgres://u@h/d?sslcert=/own.pem").unwrap_err();
+        assert!(own.to_string().contains("sslcert"), "{own}");
         let local = Address::parse("postgres:///d?host=/run/pg&sslmode=require").unwrap();
         assert_eq!(local.config.get_ssl_mode(), SslMode::Disable);
     }

@@ -1,5 +1,5 @@
 //! A call of the database on its way to a connection. No caller ever holds a connection: one that goes away
-//! leaves a call behind, which completes and is answered to no one.
+//! leaves a call behind. A write completes, and is answered to no one; a read that has not begun is left out.
 
 use tokio::sync::oneshot;
 
@@ -14,6 +14,8 @@ use super::{
 pub(super) trait Call: Send {
     /// Makes it; when it is made again, its last answer counts.
     fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>>;
+    /// Whether its caller has gone.
+    fn is_abandoned(&self) -> bool;
     /// Answers the caller: what it has found, or why it failed.
     fn answer(self: Box<Self>, outcome: DbResult<()>);
 }
@@ -44,6 +46,10 @@ where
             self.found = Some((self.run)(db).await?);
             Ok(())
         })
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.caller.is_closed()
     }
 
     fn answer(self: Box<Self>, outcome: DbResult<()>) {

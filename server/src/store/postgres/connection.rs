@@ -5,15 +5,19 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
+use bytes::BytesMut;
+use tokio::time::timeout;
 use tokio_postgres::{
     Client, Row, Statement,
-    types::{FromSql, ToSql},
+    types::{FromSql, ToSql, Type},
 };
 
 use super::{
     address::Address,
+    connect_error::{POOLER, not_opened},
     error::{DbResult, Failure},
     tls::Encryption,
 };
@@ -23,15 +27,16 @@ const OLDEST_VERSION: i32 = 15_00_00;
 
 /// READ COMMITTED is what the statements are written for, and a role or a database may have another default.
 /// A statement or lock that takes longer fails, so that no connection waits for ever; a transaction that is
-/// left open (its process stopped, its network gone) loses its locks.
+/// left open (its process stopped, its network gone) loses its locks. A statement is planned once for all values: to plan a
+/// list took four times as long as to read it, and a test explains these plans. They are sent with the connection's
+/// first message: a pooler, which would keep them for one transaction only, refuses them there.
 const SETTINGS: &str = "\
-    SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; \
-    SET statement_timeout = '15s'; \
-    SET lock_timeout = '3s'; \
-    SET idle_in_transaction_session_timeout = '10s'; \
-    SET client_min_messages = warning; \
-    SET TimeZone = 'UTC'; \
-    SET jit = off";
+    -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
+    -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
+    -c client_min_messages=warning -c timezone=UTC -c jit=off \
+    -c plan_cache_mode=force_generic_plan";
+/// One of them as PostgreSQL shows it; a pooler may be told to drop them without a word.
+const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
 
 /// What a statement is given.
 pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -41,38 +46,76 @@ pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) struct Connector {
     address: Address,
     encryption: Encryption,
+    /// Whether a pooler lends a connection of its own to each transaction: it keeps neither settings nor
+    /// prepared statements.
+    is_pooled: bool,
 }
 
 impl Connector {
-    pub(super) fn new(address: Address) -> DbResult<Self> {
+    /// Connections that the writer can use: sessions of PostgreSQL itself.
+    pub(super) fn direct(address: &Address) -> DbResult<Self> {
+        let mut address = address.direct().clone();
+        let options = address.config.get_options().map(|given| format!("{given} "));
+        address.config.options(options.unwrap_or_default() + SETTINGS);
+        Self::new(address, false)
+    }
+
+    /// Connections that only read, through a pooler where there is one.
+    pub(super) fn reading(address: &Address) -> DbResult<Self> {
+        if address.is_pooled() { Self::new(address.clone(), true) } else { Self::direct(address) }
+    }
+
+    fn new(address: Address, is_pooled: bool) -> DbResult<Self> {
         let encryption = Encryption::new(&address).map_err(Failure::Unsuitable)?;
-        Ok(Self { address, encryption })
+        Ok(Self { address, encryption, is_pooled })
     }
 
     /// Opens a connection, unless the database loses data or cannot be written.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
-        let (client, connection) = self.address.config.connect(self.encryption.clone()).await?;
+        let connected = timeout(self.address.answer_timeout, self.open());
+        connected.await.map_err(|_elapsed| Failure::Unreachable)?
+    }
+
+    async fn open(&self) -> DbResult<Connection> {
+        let connected = self.address.config.connect(self.encryption.clone()).await;
+        let (client, connection) = connected.map_err(not_opened)?;
         tokio::task::spawn_local(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to the database ended");
             }
         });
-        client.batch_execute(SETTINGS).await?;
-        let pid = self.check(&client).await?;
-        Ok(Connection { client, pid, statements: Mutex::default() })
+        let backend = self.check(&client).await?;
+        Ok(Connection {
+            client,
+            backend,
+            answer_timeout: self.address.answer_timeout,
+            statements: (!self.is_pooled).then(Mutex::default),
+        })
     }
 
-    /// Refuses what would break promises; answers the backend's process id.
-    async fn check(&self, client: &Client) -> DbResult<i32> {
-        let found = client
-            .query_one(
-                "SELECT current_setting('server_version_num')::integer, \
-                 current_setting('fsync'), current_setting('full_page_writes'), \
-                 current_setting('synchronous_commit'), pg_is_in_recovery(), pg_backend_pid(), \
-                 current_setting('server_encoding')",
-                &[],
-            )
-            .await?;
+    /// Refuses what would break promises; answers whose connection it is.
+    async fn check(&self, client: &Client) -> DbResult<Backend> {
+        // Without a parameter that would have to be prepared, so that it works through a pooler.
+        let sql = format!(
+            "SELECT current_setting('server_version_num')::integer, \
+             current_setting('fsync'), current_setting('full_page_writes'), \
+             current_setting('synchronous_commit'), pg_is_in_recovery(), pg_backend_pid(), \
+             current_setting('server_encoding'), current_setting('{}'), \
+             (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())",
+            SHOWN.0
+        );
+        let found = client.query_typed(&sql, &[]).await?;
+        let found = found.first().ok_or_else(|| Failure::row("settings have no row"))?;
+        self.refuse_unsuitable(found)?;
+        if found.try_get::<_, &str>(3)? == "off" && !self.is_pooled {
+            // A default that a session may change; the stronger ones (`remote_apply`) stay.
+            client.batch_execute("SET synchronous_commit = on").await?;
+        }
+        let started = found.try_get::<_, Option<String>>(8)?.unwrap_or_default();
+        Ok(Backend { pid: found.try_get(5)?, started })
+    }
+
+    fn refuse_unsuitable(&self, found: &Row) -> DbResult<()> {
         let refuse = |reason: &str| Err(Failure::Unsuitable(reason.to_owned()));
         if found.try_get::<_, i32>(0)? < OLDEST_VERSION {
             return refuse("it is older than PostgreSQL 15: upgrade it");
@@ -83,36 +126,47 @@ impl Connector {
         if found.try_get::<_, &str>(6)? != "UTF8" {
             return refuse("its encoding is not UTF8: create the database with ENCODING 'UTF8'");
         }
-        if !self.address.may_lose_data {
-            for (column, setting) in [(1, "fsync"), (2, "full_page_writes")] {
-                if found.try_get::<_, &str>(column)? == "off" {
-                    let reason = format!(
-                        "its setting {setting} is off, and a crash would lose orders that were \
-                         acknowledged: turn it on"
-                    );
-                    return Err(Failure::Unsuitable(reason));
-                }
+        if !self.is_pooled && found.try_get::<_, &str>(7)? != SHOWN.1 {
+            return refuse(POOLER);
+        }
+        for (column, setting) in [(1, "fsync"), (2, "full_page_writes")] {
+            if found.try_get::<_, &str>(column)? == "off" && !self.address.may_lose_data {
+                let reason = format!(
+                    "its setting {setting} is off, and a crash would lose orders that were \
+                     acknowledged: turn it on"
+                );
+                return Err(Failure::Unsuitable(reason));
             }
         }
-        if found.try_get::<_, &str>(3)? == "off" {
-            // A default that a session may change; the stronger ones (`remote_apply`) stay.
-            client.batch_execute("SET synchronous_commit = on").await?;
-        }
-        Ok(found.try_get(5)?)
+        Ok(())
     }
+}
+
+/// A process of PostgreSQL that serves one connection. Process ids come again, also after a restart.
+#[derive(Debug, Clone)]
+pub(super) struct Backend {
+    pub(super) pid: i32,
+    /// When it started.
+    pub(super) started: String,
 }
 
 /// A connection. Several calls of it may be under way at once: they are answered in their order.
 pub struct Connection {
     client: Client,
-    pid: i32,
-    statements: Mutex<HashMap<Box<str>, Statement>>,
+    backend: Backend,
+    answer_timeout: Duration,
+    /// Those that are prepared; none through a pooler, where the next transaction may be another backend's.
+    statements: Option<Mutex<HashMap<Box<str>, Statement>>>,
 }
 
 impl Connection {
-    /// The process id of its backend.
-    pub(super) const fn pid(&self) -> i32 {
-        self.pid
+    pub(super) const fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// Lets statements take another time; answers what it was.
+    pub(super) const fn set_answer_timeout(&mut self, limit: Duration) -> Duration {
+        std::mem::replace(&mut self.answer_timeout, limit)
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -122,18 +176,32 @@ impl Connection {
     /// Runs statements without parameters, none of whose rows is wanted.
     pub(super) async fn run(&self, sql: &str) -> DbResult<()> {
         #[cfg(test)]
-        super::tests::statements::note(self.pid, sql);
-        Ok(self.client.batch_execute(sql).await?)
+        super::tests::statements::note(self.backend.pid, sql);
+        self.answered(self.client.batch_execute(sql)).await
     }
 
     pub(super) async fn execute(&self, sql: &str, given: Given<'_>) -> DbResult<u64> {
-        let statement = self.prepared(sql).await?;
-        Ok(self.client.execute(&statement, given).await?)
+        match self.prepared(sql).await? {
+            Some(statement) => self.answered(self.client.execute(&statement, given)).await,
+            None => self.answered(self.client.execute_typed(sql, &typed(given))).await,
+        }
     }
 
     pub(super) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
-        let statement = self.prepared(sql).await?;
-        Ok(self.client.query(&statement, given).await?)
+        match self.prepared(sql).await? {
+            Some(statement) => self.answered(self.client.query(&statement, given)).await,
+            None => self.answered(self.client.query_typed(sql, &typed(given))).await,
+        }
+    }
+
+    /// What PostgreSQL answers in time. Otherwise the connection is of no use any more: whether it did what it was
+    /// asked is not known.
+    async fn answered<T>(
+        &self,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> DbResult<T> {
+        let answer = timeout(self.answer_timeout, call).await;
+        Ok(answer.map_err(|_elapsed| Failure::Unreachable)??)
     }
 
     /// The first row, if there is one.
@@ -170,25 +238,52 @@ impl Connection {
         self.all(sql, given).await?.iter().map(read).collect()
     }
 
-    async fn prepared(&self, sql: &str) -> DbResult<Statement> {
+    /// None where statements cannot be prepared.
+    async fn prepared(&self, sql: &str) -> DbResult<Option<Statement>> {
         #[cfg(test)]
-        super::tests::statements::note(self.pid, sql);
-        let known = |sql: &str| {
-            self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned()
-        };
-        if let Some(statement) = known(sql) {
-            return Ok(statement);
+        super::tests::statements::note(self.backend.pid, sql);
+        let Some(statements) = &self.statements else { return Ok(None) };
+        let known = statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
+        if known.is_some() {
+            return Ok(known);
         }
-        let statement = self.client.prepare(sql).await?;
-        let mut statements = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        let statement = self.answered(self.client.prepare(sql)).await?;
+        let mut statements = statements.lock().unwrap_or_else(PoisonError::into_inner);
         statements.insert(sql.into(), statement.clone());
-        Ok(statement)
+        Ok(Some(statement))
     }
 }
 
+/// What a statement that is not prepared is given: PostgreSQL is not asked for the types first.
+fn typed(given: Given<'_>) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    given.iter().map(|value| (*value, type_of(*value))).collect()
+}
+
+/// The type of PostgreSQL that a value of Rust has; of ours, each has one. The trait does not say it of a value
+/// whose type is not known, but it does say no.
+fn type_of(value: &(dyn ToSql + Sync)) -> Type {
+    let fits = |wanted: &Type| value.to_sql_checked(wanted, &mut BytesMut::new()).is_ok();
+    TYPES.into_iter().find(fits).unwrap_or(Type::UNKNOWN)
+}
+
+const TYPES: [Type; 12] = [
+    Type::INT8,
+    Type::TEXT,
+    Type::BYTEA,
+    Type::INT4,
+    Type::INT2,
+    Type::BOOL,
+    Type::INT8_ARRAY,
+    Type::TEXT_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::INT4_ARRAY,
+    Type::INT2_ARRAY,
+    Type::BOOL_ARRAY,
+];
+
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("pid", &self.pid).finish_non_exhaustive()
+        f.debug_struct("Connection").field("backend", &self.backend).finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,7 @@
 //! What can go wrong between this process and PostgreSQL, and what it means for the caller.
 
+use std::error::Error as _;
+
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::store::{StoreError, sqlite::EngineError};
@@ -27,6 +29,14 @@ pub enum Failure {
     /// Nothing is known of the call: the task that made it has ended.
     Unanswered,
 }
+
+/// Errors of a statement that the next connection may not have: a primary was demoted in place, and a statement
+/// that was prepared is gone, or means something else since a newer server's migration.
+const OF_SESSION: [SqlState; 3] = [
+    SqlState::READ_ONLY_SQL_TRANSACTION,
+    SqlState::INVALID_SQL_STATEMENT_NAME,
+    SqlState::FEATURE_NOT_SUPPORTED,
+];
 
 impl Failure {
     /// A value that does not mean anything.
@@ -70,16 +80,21 @@ impl Failure {
         }
     }
 
+    /// What PostgreSQL calls it, if it is PostgreSQL that says it.
+    pub(super) fn code(&self) -> Option<&SqlState> {
+        self.db_error().map(DbError::code)
+    }
+
     /// Whether two transactions stood in each other's way: the same again may go through.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict)
-            || self.db_error().is_some_and(|error| {
+            || self.code().is_some_and(|code| {
                 [
                     SqlState::T_R_SERIALIZATION_FAILURE,
                     SqlState::T_R_DEADLOCK_DETECTED,
                     SqlState::LOCK_NOT_AVAILABLE,
                 ]
-                .contains(error.code())
+                .contains(code)
             })
     }
 
@@ -89,11 +104,14 @@ impl Failure {
         self.is_conflict() && !self.db_error().is_some_and(is_locked)
     }
 
-    /// Whether the connection is of no use any more. An error in a statement leaves it sound.
+    /// Whether the connection is of no use any more. Most errors in a statement leave it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::Driver(error) => error.as_db_error().is_none_or(|error| {
                 matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+                    // As poolers say it of what is behind them.
+                    || error.code().code().starts_with("08")
+                    || OF_SESSION.contains(error.code())
             }),
             Self::Unreachable | Self::Unanswered => true,
             Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict => false,
@@ -145,9 +163,13 @@ impl std::fmt::Display for Failure {
 }
 
 /// The error in words without data of rows: PostgreSQL's details quote the values of a key.
-fn without_rows(error: &tokio_postgres::Error) -> String {
+pub(super) fn without_rows(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
-        None => error.to_string(),
+        // What the driver says alone is as little as "error connecting to server".
+        None => match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
     }
 }

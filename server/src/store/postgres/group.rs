@@ -75,6 +75,8 @@ pub(super) enum Stopped {
     By { at: usize, verdict: Verdict },
     /// A statement failed, and not for one write alone.
     Failed(Failure),
+    /// The connection's row of `writers` is gone: it may commit nothing any more.
+    Fenced,
 }
 
 impl From<Failure> for Stopped {
@@ -171,14 +173,25 @@ impl Write {
         }
     }
 
-    /// Nothing was done, for a reason that passes.
-    pub(super) fn refuse(self, failure: Failure) {
+    /// There is no connection, and nothing was done.
+    pub(super) fn refuse(self) {
+        match self {
+            Self::Changes(mutation) => {
+                let _gone = mutation.caller.send(CommitOutcome::Unreachable);
+            }
+            Self::Settle(one) => one.answer(Err(Failure::Unreachable)),
+            Self::Call(call) => call.answer(Err(Failure::Unreachable)),
+        }
+    }
+
+    /// Its rows are locked, and nothing was done.
+    pub(super) fn lock_out(self) {
         match self {
             Self::Changes(mutation) => {
                 let _gone = mutation.caller.send(CommitOutcome::Busy);
             }
-            Self::Settle(one) => one.answer(Err(failure)),
-            Self::Call(call) => call.answer(Err(failure)),
+            Self::Settle(one) => one.answer(Err(Failure::Conflict)),
+            Self::Call(call) => call.answer(Err(Failure::Conflict)),
         }
     }
 

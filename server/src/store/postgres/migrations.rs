@@ -1,7 +1,9 @@
 //! The schema, and how a database of an older version gets there.
 
+use tokio_postgres::error::SqlState;
+
 use super::{
-    connection::Connection,
+    connection::{Connection, get},
     error::{DbResult, Failure},
 };
 use crate::domain::{NumberKey, secrets::fresh_number_key};
@@ -23,12 +25,23 @@ const MIGRATIONS: [&str; 2] =
 const LOCK: i64 = 0x0070_6172_6365_6C6F;
 
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new. Servers
-/// that start at once on an empty database make one schema and one secret: the lock is held until the commit.
+/// that start at once on an empty database make one schema and one secret: the lock is held until the commit, and
+/// waited for without a limit.
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
-    db.run("BEGIN").await?;
-    let prepared = prepare_locked(db, fresh).await;
-    db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-    prepared
+    db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
+    let prepared = prepare_locked(db, fresh).await.map_err(advised);
+    let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
+    let secrets = prepared?;
+    ended.map(|()| secrets)
+}
+
+/// A role without the right to make tables is the likeliest failure of a first start.
+fn advised(failure: Failure) -> Failure {
+    if failure.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return failure;
+    }
+    let advice = "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it";
+    Failure::Unsuitable(format!("{failure}: {advice}"))
 }
 
 async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
@@ -67,6 +80,12 @@ async fn version(db: &Connection) -> DbResult<Option<i64>> {
         .await?;
     }
     db.value("SELECT max(version) FROM schema_migrations", &[]).await
+}
+
+/// The database's secret, if it has one.
+pub(super) async fn secret(db: &Connection) -> DbResult<Option<Vec<u8>>> {
+    let row = db.first("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
+    row.map(|row| get(&row, 0)).transpose()
 }
 
 /// The secret that the database keeps under a name, which is `fresh` if it has none.

@@ -12,6 +12,7 @@ mod apply;
 mod call;
 mod carriers;
 mod clock;
+mod connect_error;
 mod connection;
 mod counts;
 mod creates;
@@ -21,6 +22,7 @@ mod due;
 mod endpoints;
 mod erase;
 mod error;
+mod fence;
 mod group;
 mod leases;
 mod legacy;
@@ -81,7 +83,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 const READERS: usize = 6;
 /// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
 pub const CREATE_STATEMENTS: [&str; 4] =
-    [records::INSERT, creates::INSERT, counts::ADD, writer::COUNT_BATCH];
+    [records::INSERT, creates::INSERT, counts::ADD, fence::COUNT_BATCH];
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -149,10 +151,16 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
-        let connector = Connector::new(address).map_err(failed)?;
+        if address.may_lose_data {
+            tracing::warn!(
+                "unsafe_settings=allow: a crash of PostgreSQL may lose acknowledged orders"
+            );
+        }
+        let direct = Connector::direct(&address).map_err(failed)?;
+        let reading = Connector::reading(&address).map_err(failed)?;
         let health = Arc::new(Health::default());
-        let started = Writer::start(connector.clone(), Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(connector, readers)?)));
+        let started = Writer::start(direct, Arc::clone(&health))
+            .and_then(|writer| Ok((writer, Readers::start(reading, readers)?)));
         let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
@@ -184,7 +192,20 @@ impl Store {
         if let Some(skew) = store.measure_clock().await? {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
+        if address.is_pooled() {
+            store.check_that_reads_see_what_is_written().await?;
+        }
         Ok(store)
+    }
+
+    /// The two addresses may lead to two databases.
+    async fn check_that_reads_see_what_is_written(&self) -> Result<(), StoreError> {
+        let secret = async |db: &Connection| migrations::secret(db).await;
+        if self.read(secret).await?.as_deref() == Some(&self.0.secret) {
+            return Ok(());
+        }
+        let reason = "it is not the database that --database-direct names: both must lead to one";
+        Err(StoreError::Unsuitable { database: self.name(), reason: reason.to_owned() })
     }
 
     pub(super) fn secret(&self) -> [u8; 32] {
@@ -206,7 +227,7 @@ impl Store {
             return CommitOutcome::Broken;
         };
         if mutation.lacks_row() {
-            return CommitOutcome::Busy;
+            return CommitOutcome::Unreachable;
         }
         match self.0.writer.push(Write::Changes(mutation)) {
             Ok(()) => {}

@@ -58,6 +58,10 @@ async fn serve(connector: Connector, queue: Queue) {
     loop {
         let next = queue.lock().await.recv().await;
         let Some(mut read) = next else { return };
+        // After a minute in which PostgreSQL was slow, thousands may wait whose callers have gone.
+        if read.is_abandoned() {
+            continue;
+        }
         let outcome = reader.make(read.as_mut()).await;
         read.answer(outcome);
     }

@@ -116,6 +116,11 @@ impl Call for LookupCall {
         })
     }
 
+    /// Others may wait for it whose own look it spared.
+    fn is_abandoned(&self) -> bool {
+        false
+    }
+
     fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
         if self.taken.is_empty() {
             // No connection was to be had, so none was taken yet.

@@ -40,20 +40,21 @@ impl Encryption {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;
-        let builder = match address.tls {
+        let known = || roots(address.root_certificates.as_deref());
+        let authorities = match address.tls {
             Tls::VerifyFull => {
-                builder.with_root_certificates(roots(address.root_certificates.as_deref())?)
+                let config = builder.with_root_certificates(known()?).with_no_client_auth();
+                return Ok(Self(TlsConnector::from(Arc::new(config))));
             }
             Tls::VerifyCa => {
-                let roots = Arc::new(roots(address.root_certificates.as_deref())?);
+                let (roots, provider) = (Arc::new(known()?), Arc::clone(&provider));
                 let full = WebPkiServerVerifier::builder_with_provider(roots, provider);
-                let full = full.build().map_err(|error| error.to_string())?;
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyHost(full)))
+                Some(full.build().map_err(|error| error.to_string())?)
             }
-            Tls::Disable | Tls::Prefer | Tls::Require => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider)))
-            }
+            Tls::Disable | Tls::Prefer | Tls::Require => None,
         };
+        let verifier = Arc::new(Lenient { authorities, provider });
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         Ok(Self(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
     }
 }
@@ -73,14 +74,21 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
         let certificate = certificate.map_err(|error| failed(&error))?;
         roots.add(certificate).map_err(|error| failed(&error))?;
     }
+    if roots.is_empty() {
+        return Err(failed(&"there are none in it"));
+    }
     Ok(roots)
 }
 
-/// `verify-ca`: a known authority's certificate, whichever host's it is.
+/// What `libpq` checks where it does not check all, and rustls would.
 #[derive(Debug)]
-struct AnyHost(Arc<WebPkiServerVerifier>);
+struct Lenient {
+    /// `verify-ca`: a known authority's certificate, whichever host's it is. Without: whichever server answers.
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for AnyHost {
+impl ServerCertVerifier for Lenient {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -89,7 +97,10 @@ impl ServerCertVerifier for AnyHost {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, chain, host, ocsp, now) {
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match authorities.verify_server_cert(certificate, chain, host, ocsp, now) {
             // The name is looked at last, when all else is right.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -104,46 +115,7 @@ impl ServerCertVerifier for AnyHost {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// `prefer` and `require`: encrypted, to whichever server answers. `libpq` checks no more.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _chain: &[CertificateDer<'_>],
-        _host: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -153,12 +125,12 @@ impl ServerCertVerifier for Anyone {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -21,11 +21,13 @@ use tokio::{
 };
 
 use super::{
-    connection::{Connection, Connector},
+    connection::{Backend, Connector},
     error::{DbResult, Failure},
+    fence::{Live, begin, count_batch, end_backend, settle},
     group::{self, Stopped, Verdict, Write},
     migrations::{self, Secrets},
 };
+use crate::clock::{is_older, stopwatch};
 
 /// Writes that may wait; more are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
@@ -37,15 +39,10 @@ const MAX_CONFLICTS: u32 = 20;
 const MAX_WAITS_FOR_LOCKS: u32 = 3;
 /// How often the connection is looked at while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Between two tries to connect.
+/// After a failure the next connection is opened no sooner: writes are refused meanwhile, at once.
+const OPEN_PAUSE: Duration = Duration::from_millis(250);
+/// Between two looks for the outcome of a COMMIT.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// Rows of `writers` that no server has written to for so long are deleted.
-const FORGET_WRITERS: &str =
-    "DELETE FROM writers WHERE seen_at < now() - interval '30 days' AND writer <> $1";
-/// The number of the row's last commit goes up by one, or the row is gone and nothing may be committed.
-pub(super) const COUNT_BATCH: &str = "UPDATE writers SET batch = batch + 1, seen_at = now() \
-     WHERE writer = $1 AND batch = $2";
-
 /// What is known of the writer from outside.
 #[derive(Debug, Default)]
 pub(super) struct Health {
@@ -83,7 +80,14 @@ impl Writer {
         let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            let session = Session { connector, health, live: None, is_prepared: false };
+            let session = Session {
+                connector,
+                health,
+                live: None,
+                abandoned: None,
+                failed: None,
+                is_prepared: false,
+            };
             LocalSet::new().block_on(&runtime, session.serve(waiting));
         })?;
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
@@ -119,16 +123,12 @@ struct Session {
     connector: Connector,
     health: Arc<Health>,
     live: Option<Live>,
+    /// The backend of a connection that failed within a transaction. It may not know, and hold its locks.
+    abandoned: Option<Backend>,
+    /// When the last connection could not be opened.
+    failed: Option<Instant>,
     /// Whether the schema is there, without which no connection is of use.
     is_prepared: bool,
-}
-
-/// A connection with its row of `writers`.
-struct Live {
-    db: Connection,
-    writer: i64,
-    /// The number of its last commit.
-    batch: i64,
 }
 
 impl Session {
@@ -171,8 +171,11 @@ impl Session {
     }
 
     async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
-        let db = self.connector.connect().await?;
+        let mut db = self.connector.connect().await?;
+        // An index on a large table takes as long as it takes, and so does waiting for another server's.
+        let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secrets = migrations::prepare(&db, fresh).await?;
+        db.set_answer_timeout(answer_timeout);
         let live = begin(db).await?;
         let server = live.writer;
         self.live = Some(live);
@@ -202,7 +205,7 @@ impl Session {
         }
         for write in alone {
             tracing::warn!("a write was not done: someone holds its rows locked");
-            write.refuse(Failure::Conflict);
+            write.lock_out();
         }
     }
 
@@ -230,9 +233,10 @@ impl Session {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
+                Stopped::Fenced => {}
                 Stopped::Failed(failure) if failure.is_of_connection() => {
-                    tracing::warn!(error = %failure, "writes were not done: no connection");
-                    writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
+                    tracing::debug!(error = %failure, "writes were not done: no connection");
+                    writes.drain(..).for_each(Write::refuse);
                 }
                 Stopped::Failed(failure) if is_group || failure.is_conflict() => {
                     // Which of them brought it about is not known: each goes alone.
@@ -271,12 +275,15 @@ impl Session {
 
     /// One transaction. `Ok` only when it is known to be committed.
     async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
-        let mut live = self.connection().await.map_err(Stopped::Failed)?;
+        // Whatever forbids it (a password that was changed, a primary that became a standby), nothing was done.
+        let mut live = self.connection().await.map_err(|_| Failure::Unreachable)?;
         let verdicts = match group::write(&live.db, writes, count_batch(&live)).await {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
                 if live.db.run("ROLLBACK").await.is_ok() {
-                    self.live = Some(live);
+                    self.live = Some(live).filter(|_| !matches!(stopped, Stopped::Fenced));
+                } else {
+                    self.abandoned = Some(live.db.backend().clone());
                 }
                 return Err(stopped);
             }
@@ -336,20 +343,38 @@ impl Session {
         {
             return Ok(live);
         }
-        let live = begin(self.connector.connect().await?).await?;
-        self.health.is_connected.store(true, Ordering::Release);
-        Ok(live)
+        if self.failed.is_some_and(|failed| !is_older(failed, OPEN_PAUSE)) {
+            return Err(Failure::Unreachable);
+        }
+        let opened = self.open().await;
+        self.health.is_connected.store(opened.is_ok(), Ordering::Release);
+        let failed = std::mem::replace(&mut self.failed, opened.is_err().then(stopwatch));
+        match &opened {
+            // Once, however often it is tried: `/readyz` tells the rest.
+            Err(failure) if failed.is_none() => {
+                tracing::error!(error = %failure, "no connection to the database");
+            }
+            Err(failure) => tracing::debug!(error = %failure, "still no connection"),
+            Ok(_) if failed.is_some() => tracing::info!("connected to the database again"),
+            Ok(_) => {}
+        }
+        opened
+    }
+
+    async fn open(&mut self) -> DbResult<Live> {
+        let db = self.connector.connect().await?;
+        if let Some(abandoned) = &self.abandoned {
+            end_backend(&db, abandoned).await?;
+            self.abandoned = None;
+        }
+        begin(db).await
     }
 
     async fn try_to_connect(&mut self) {
-        match self.connection().await {
-            Ok(live) => self.live = Some(live),
-            Err(failure) => tracing::warn!(error = %failure, "no connection to the database"),
-        }
+        self.live = self.connection().await.ok();
     }
 
     async fn end(&mut self) {
-        self.health.is_closed.store(true, Ordering::Release);
         if let Some(live) = self.live.take() {
             // What is left of it is deleted in a month.
             let _left =
@@ -358,38 +383,9 @@ impl Session {
     }
 }
 
-/// Gives a new connection its row.
-async fn begin(db: Connection) -> DbResult<Live> {
-    // From the database's own randomness: no two connections of any server have the same.
-    let writer = db
-        .value(
-            "INSERT INTO writers (writer, batch, pid) \
-             VALUES (('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint, 0, $1) \
-             RETURNING writer",
-            &[&db.pid()],
-        )
-        .await?;
-    db.execute(FORGET_WRITERS, &[&writer]).await?;
-    Ok(Live { db, writer, batch: 0 })
-}
-
-async fn count_batch(live: &Live) -> Result<(), Stopped> {
-    if live.db.execute(COUNT_BATCH, &[&live.writer, &live.batch]).await? == 1 {
-        return Ok(());
+impl Drop for Session {
+    /// At its end, and also when it panics: a server without a writer is to end.
+    fn drop(&mut self) {
+        self.health.is_closed.store(true, Ordering::Release);
     }
-    Err(Failure::Unsuitable("another server has ended this one's connection".to_owned()).into())
-}
-
-/// Says whether the lost connection's last COMMIT was done. Asking again answers the same: its row is left
-/// where it is.
-async fn settle(db: &Connection, lost: &Live) -> DbResult<bool> {
-    // It may hang in a network that lost its packets. Ending it needs no privilege: it is our own role's.
-    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-         WHERE pid = $1 AND datname = current_database() AND usename = current_user \
-         AND application_name = current_setting('application_name')";
-    db.execute(end, &[&lost.db.pid()]).await?;
-    // The old transaction has updated the row: this waits until it has ended, one way or the other.
-    let find = "SELECT batch FROM writers WHERE writer = $1 FOR UPDATE";
-    let batch: i64 = db.value(find, &[&lost.writer]).await?;
-    Ok(batch > lost.batch)
 }

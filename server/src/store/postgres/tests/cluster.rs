@@ -3,11 +3,24 @@
 #[path = "../../../../tests/cluster/mod.rs"]
 mod shared;
 
+pub(super) use shared::{Cluster, as_owner};
+
+use super::pooler;
 use crate::store::postgres::{Address, Store};
 
 /// A database of its own; none where PostgreSQL is not installed. It lasts as long as the cluster: stores that
-/// are still connected when a test ends would keep it from being dropped.
+/// are still connected when a test ends would keep it from being dropped. With `PARCELO_POSTGRES_POOLER` it is
+/// reached through PgBouncer.
 pub(in crate::store) fn database() -> Option<Address> {
+    let direct = direct()?;
+    Some(match pooler::chosen(direct.config.get_dbname()?) {
+        Some(pooled) => pooled.with_direct(direct),
+        None => direct,
+    })
+}
+
+/// The same without a pooler, whatever the run's tests are to use.
+pub(super) fn direct() -> Option<Address> {
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
 }
@@ -15,6 +28,11 @@ pub(in crate::store) fn database() -> Option<Address> {
 /// What an operator does in a database, by `psql`; an error of it is the test's.
 pub(in crate::store) fn run_sql(address: &Address, sql: &str) {
     shared::shared().unwrap().run_sql(address.config.get_dbname().unwrap(), sql);
+}
+
+/// What `psql` prints for a statement.
+pub(super) fn query(address: &Address, sql: &str) -> String {
+    shared::shared().unwrap().query(address.config.get_dbname().unwrap(), sql)
 }
 
 /// Lets connections into a database, or none, ending those that there are.

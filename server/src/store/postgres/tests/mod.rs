@@ -1,8 +1,13 @@
 //! Tests of this engine, and the PostgreSQL that every test of it runs on.
 
 pub(in crate::store) mod cluster;
+mod cuts;
+mod dropped;
+mod encrypted;
 mod outbox;
 mod plans;
+mod pooler;
+mod proxy;
 mod races;
 mod servers;
 mod snapshots;

@@ -9,7 +9,7 @@ use crate::{
     store::{
         Settled, Store,
         postgres::{self, Address},
-        sqlite::tests::conformance::{
+        tests::conformance::{
             NOW, SECRET, made, moved, on, sandbox,
             webhooks::{endpoint, lease, outcome},
         },

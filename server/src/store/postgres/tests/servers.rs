@@ -1,12 +1,17 @@
 //! Several servers on one database: whatever one server promises, two together keep.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use futures_util::{FutureExt as _, future::join_all};
-use parcelo::rules::ListQuery;
+use futures_util::future::join_all;
 use tokio::{sync::Barrier, time::timeout};
 
-use super::cluster::{admit, database, run_sql, two_servers};
+use super::cluster::{admit, database, direct, query, run_sql, two_servers};
 use crate::{
     domain::{
         State,
@@ -176,12 +181,12 @@ async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_t
                     committed += 1;
                     assert!(is_there().await, "{number} was acknowledged");
                 }
-                CommitOutcome::Busy => {
+                CommitOutcome::Busy | CommitOutcome::Unreachable => {
                     unknown += 1;
                     // What its caller does: the same again, under the same key.
                     let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
                     let mut outcome = store.commit(again.clone()).await;
-                    while outcome == CommitOutcome::Busy {
+                    while matches!(outcome, CommitOutcome::Busy | CommitOutcome::Unreachable) {
                         outcome = store.commit(again.clone()).await;
                     }
                     let is_done = matches!(
@@ -227,25 +232,54 @@ async fn a_server_without_its_database_is_not_ready_and_is_again_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_that_go_away_leave_every_connection_idle() {
+async fn a_server_whose_writes_never_pause_notices_that_its_database_is_away() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    for number in 0..300_u32 {
-        let change = create(sandbox(1), &format!("SB-GONE-{number:06}"), number);
-        let mut write = Box::pin(store.commit(change));
-        let _polled_once = (&mut write).now_or_never();
-        let mut read = Box::pin(store.accounts());
-        let _polled_once = (&mut read).now_or_never();
-    }
-    // What waits is done in its order, so this is the last of all.
-    let last = create(sandbox(1), "SB-GONE-LAST", 1_000);
-    assert_eq!(store.commit(last).await, CommitOutcome::Committed);
-    let (_, made) = store.list(sandbox(1), ListQuery::default()).await.unwrap();
-    assert_eq!(made, 301, "what was handed over is done");
-    // Fails with a division by zero if any is in a transaction.
-    let all_idle = "SELECT 1 / (count(*) = 0)::integer FROM pg_stat_activity \
-         WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
-    run_sql(&address, all_idle);
+    let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
+    let ends = Arc::clone(&is_over);
+    let stream = tokio::spawn(async move {
+        for number in 0.. {
+            if ends.load(Ordering::Relaxed) {
+                break;
+            }
+            writes.commit(create(sandbox(1), &format!("SB-STREAM-{number:06}"), number)).await;
+        }
+    });
+    admit(&address, false);
+    let notices = async {
+        while store.is_readable() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), notices).await.unwrap();
+    is_over.store(true, Ordering::Relaxed);
+    stream.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_waits_for_another_s_migration_for_as_long_as_it_takes() {
+    let Some(address) = direct() else { return };
+    // Longer than any other lock is waited for, as a first index on a large table takes.
+    let migration = "BEGIN; SELECT pg_advisory_xact_lock(x'0070617263656C6F'::bigint); \
+         SELECT pg_sleep(4); COMMIT";
+    let other = address.clone();
+    let migrates = tokio::task::spawn_blocking(move || run_sql(&other, migration));
+    let has_lock = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while query(&address, has_lock) == "0" {}
+    Store::connect(address, SECRET).await.unwrap();
+    migrates.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_may_not_commit_any_more_is_replaced() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    // As another server does to one that was silent for a month.
+    run_sql(&address, "DELETE FROM writers");
+    let made = store.commit(create(sandbox(1), "SB-FENCED-0001", 1)).await;
+    assert_eq!(made, CommitOutcome::Committed);
+    assert!(row(&store, "SB-FENCED-0001").await.is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,69 @@
+//! Why a connection was not opened, with what to do about it.
+
+use std::{error::Error as _, io};
+
+use tokio_postgres::error::SqlState;
+use tokio_rustls::rustls::{self, CertificateError};
+
+use super::error::{Failure, without_rows};
+
+/// What is said of a pooler in the place of PostgreSQL.
+pub(super) const POOLER: &str = "a connection pooler stands before it, and does not keep the settings of a session: name \
+     PostgreSQL itself by --database-direct, and the pooler by --database";
+
+/// A failure that says what to do where that can be known. An address at which no one answers stays a failure of
+/// the connection.
+pub(super) fn not_opened(error: tokio_postgres::Error) -> Failure {
+    let reason = without_rows(&error);
+    let advice = match error.code() {
+        Some(&SqlState::PROTOCOL_VIOLATION) if reason.contains("startup parameter") => {
+            return Failure::Unsuitable(POOLER.to_owned());
+        }
+        Some(&SqlState::INVALID_PASSWORD) => {
+            "set the right password in PGPASSWORD or in the password file"
+        }
+        Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+            "let pg_hba.conf admit this user from here, and see whether it demands TLS (sslmode)"
+        }
+        Some(&SqlState::INVALID_CATALOG_NAME) => "create the database",
+        Some(_) => return Failure::Driver(error),
+        None => match advice_without_code(&error, &reason) {
+            Some(advice) => advice,
+            None => return Failure::Driver(error),
+        },
+    };
+    Failure::Unsuitable(format!("{reason}: {advice}"))
+}
+
+/// What to do about what was found out on this side.
+fn advice_without_code(error: &tokio_postgres::Error, reason: &str) -> Option<&'static str> {
+    if reason.contains("does not support TLS") {
+        return Some(
+            "turn on TLS there (ssl = on), or choose sslmode=disable if the network is safe",
+        );
+    }
+    if reason.contains("password missing") {
+        return Some("it asks for a password: set PGPASSWORD or write a password file");
+    }
+    match certificate_error(error)? {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            Some("name the certificate of the authority that signed it by sslrootcert=FILE")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            Some("connect by a host name that its certificate has, or choose sslmode=verify-ca")
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            Some("its certificate has expired: renew it there")
+        }
+        _ => Some("look at its certificate"),
+    }
+}
+
+/// What rustls found wrong with the server's certificate.
+fn certificate_error(error: &tokio_postgres::Error) -> Option<&CertificateError> {
+    let source = error.source()?.downcast_ref::<io::Error>()?;
+    match source.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(wrong) => Some(wrong),
+        _ => None,
+    }
+}

@@ -1,0 +1,105 @@
+//! Callers that go away at any moment: what they handed over is done or is not, and no connection is left in the
+//! middle of anything.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{future::join_all, poll};
+use parcelo::rules::ListQuery;
+use tokio::time::timeout;
+
+use super::cluster::{database, direct, query};
+use crate::store::{
+    CommitOutcome, Store,
+    postgres::{self, call, connection::Connection},
+    tests::conformance::{NOW, SECRET, create, record, row, sandbox, webhooks::endpoint},
+};
+
+const CLIENTS: u32 = 20;
+const CALLS: u32 = 500;
+/// A caller goes away after fewer looks at its answer than this.
+const MAX_POLLS: u32 = 12;
+
+/// Looks at a call's answer so often, and drops it.
+async fn drop_after<T>(polls: u32, call: impl Future<Output = T>) {
+    let mut call = pin!(call);
+    for _ in 0..polls {
+        if poll!(call.as_mut()).is_ready() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn client(store: Store, number: u32) {
+    let mut random = fastrand::Rng::with_seed(u64::from(number));
+    for call in (0..CALLS).map(|call| number * CALLS + call) {
+        let (polls, text) = (random.u32(0..MAX_POLLS), format!("SB-GONE-{call:06}"));
+        match call % 10 {
+            0..4 => drop_after(polls, store.commit(create(sandbox(1), &text, call))).await,
+            4..6 => drop_after(polls, store.record(&record(sandbox(1), call - 1).key)).await,
+            6..9 => drop_after(polls, store.list(sandbox(1), ListQuery::default())).await,
+            _ => drop_after(polls, store.lease(vec![(sandbox(1), 3)], NOW)).await,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    store.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+    let clients = (0..CLIENTS).map(|number| tokio::spawn(client(store.clone(), number)));
+    for client in join_all(clients.collect::<Vec<_>>()).await {
+        client.unwrap();
+    }
+    let last = async {
+        // Until what waits before it is done, it may find the queue full, or be told to come again.
+        let last = create(sandbox(1), "SB-GONE-LAST", CLIENTS * CALLS);
+        while matches!(
+            store.commit(last.clone()).await,
+            CommitOutcome::Full | CommitOutcome::Busy | CommitOutcome::Unreachable
+        ) {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), last).await.unwrap();
+    assert!(row(&store, "SB-GONE-LAST").await.is_some());
+    let others = "FROM pg_stat_activity WHERE datname = current_database() \
+         AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    let become_idle = async {
+        while query(&address, &format!("SELECT count(*) {others} AND state <> 'idle'")) != "0" {}
+    };
+    timeout(Duration::from_secs(60), become_idle).await.expect("no connection is left in anything");
+    let connections: u32 = query(&address, &format!("SELECT count(*) {others}")).parse().unwrap();
+    assert!(connections <= 7, "{connections}: one writes and six read");
+    let counted = query(&address, "SELECT sum(total) FROM parcel_counts");
+    assert_eq!(counted, query(&address, "SELECT count(*) FROM parcels"));
+    assert_eq!(counted, query(&address, "SELECT count(*) FROM idempotency"));
+    assert_eq!(counted, query(&address, "SELECT count(*) FROM outbox"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_whose_callers_have_gone_are_left_out() {
+    let Some(address) = direct() else { return };
+    let store = postgres::Store::connect(address, SECRET).await.unwrap();
+    let made = Arc::new(AtomicUsize::new(0));
+    for _ in 0..100 {
+        let made = Arc::clone(&made);
+        let (read, caller) = call::new(async move |_: &Connection| {
+            made.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        drop(caller);
+        assert!(store.0.readers.push(read));
+    }
+    // The queue is in order: they were taken from it before this one.
+    assert!(store.accounts().await.unwrap().is_empty());
+    assert_eq!(made.load(Ordering::Relaxed), 0);
+}

@@ -1,0 +1,186 @@
+//! TLS and passwords against a server that demands them: what each `sslmode` accepts, and that a refusal says what
+//! to do.
+
+use std::{
+    io::Write as _,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+use tokio::task::LocalSet;
+
+use super::cluster::{Cluster, as_owner};
+use crate::store::postgres::{Address, connection::Connector};
+
+/// Who may connect how: `parcelo` in any way, `secure` with TLS only, `shop` with a password.
+const ACCESS: &str = "\
+local all all trust
+host all parcelo 127.0.0.1/32 trust
+hostssl all secure 127.0.0.1/32 trust
+host all shop 127.0.0.1/32 scram-sha-256
+";
+const PASSWORD: &str = "correct horse";
+
+/// A PostgreSQL with a certificate for `localhost`, and the files that clients have.
+struct Guarded {
+    cluster: Cluster,
+    port: u16,
+    /// The authorities' certificates: its own and a stranger's.
+    files: TempDir,
+}
+
+/// An authority, as a file for clients, and what it signs with.
+fn authority(file: &Path) -> Issuer<'static, KeyPair> {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    let name = file.file_stem().unwrap().to_str().unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    std::fs::write(file, params.self_signed(&key).unwrap().pem()).unwrap();
+    Issuer::new(params, key)
+}
+
+/// Writes a file that the cluster's user owns, and no one else reads: PostgreSQL uses no other key.
+fn write_as_owner(file: &Path, text: &str) {
+    let mut command = as_owner("sh");
+    command.args(["-c", "umask 077; cat >\"$1\"", "sh"]).arg(file);
+    let mut writing = command.stdin(Stdio::piped()).spawn().unwrap();
+    writing.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writing.wait().unwrap().success());
+}
+
+impl Guarded {
+    /// None where PostgreSQL is not installed.
+    fn start() -> Option<Self> {
+        let files = TempDir::new().unwrap();
+        let issuer = authority(&files.path().join("ca.pem"));
+        authority(&files.path().join("stranger.pem"));
+        // Of the right one's name.
+        std::fs::create_dir(files.path().join("false")).unwrap();
+        authority(&files.path().join("false/ca.pem"));
+        std::fs::write(files.path().join("empty.pem"), "").unwrap();
+        let key = KeyPair::generate().unwrap();
+        let own = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        let own = own.signed_by(&key, &issuer).unwrap();
+        let made = as_owner("mktemp").arg("-d").output().unwrap().stdout;
+        let folder = PathBuf::from(String::from_utf8(made).unwrap().trim());
+        write_as_owner(&folder.join("key.pem"), &key.serialize_pem());
+        write_as_owner(&folder.join("certificate.pem"), &own.pem());
+        write_as_owner(&folder.join("access"), ACCESS);
+        // Free now, and asked for at once.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let setting =
+            |name: &str, file: &str| format!("{name} = '{}'", folder.join(file).display());
+        let cluster = Cluster::start(&[
+            "listen_addresses = '127.0.0.1'",
+            &format!("port = {port}"),
+            "ssl = on",
+            &setting("ssl_key_file", "key.pem"),
+            &setting("ssl_cert_file", "certificate.pem"),
+            &setting("hba_file", "access"),
+        ])?;
+        let guarded = Self { cluster, port, files };
+        guarded.run_sql("CREATE ROLE secure LOGIN");
+        guarded.run_sql(&format!("CREATE ROLE shop LOGIN PASSWORD '{PASSWORD}'"));
+        Some(guarded)
+    }
+
+    fn run_sql(&self, sql: &str) -> String {
+        let port = self.port.to_string();
+        let done = Command::new("psql")
+            .args(["-X", "-q", "-t", "-A", "-h", self.cluster.folder(), "-p", &port])
+            .args(["-U", "parcelo", "-d", "postgres", "-c", sql])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{sql}");
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Whether a connection is encrypted, or why there is none. `{name}` in the query is a file's path.
+    async fn connect(&self, who: &str, query: &str) -> Result<bool, String> {
+        let folder = self.files.path().display();
+        let query = query.replace("{files}", &folder.to_string());
+        let url = format!("postgres://{who}:{}/postgres?{query}", self.port);
+        let address = Address::parse(&url).unwrap();
+        let connect = async {
+            let connector = Connector::direct(&address).map_err(|failure| failure.to_string())?;
+            let db = connector.connect().await.map_err(|failure| failure.to_string())?;
+            let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+            db.value(sql, &[]).await.map_err(|failure| failure.to_string())
+        };
+        LocalSet::new().run_until(connect).await
+    }
+}
+
+#[tokio::test]
+async fn each_sslmode_checks_what_libpq_checks_and_says_what_to_do() {
+    let Some(server) = Guarded::start() else { return };
+    let (right, wrong) = ("sslrootcert={files}/ca.pem", "sslrootcert={files}/stranger.pem");
+    let table = [
+        ("parcelo@localhost", "sslmode=disable".to_owned(), Ok(false)),
+        ("parcelo@localhost", "sslmode=allow".to_owned(), Ok(true)),
+        ("parcelo@localhost", String::new(), Ok(true)),
+        ("parcelo@localhost", "sslmode=require".to_owned(), Ok(true)),
+        ("parcelo@localhost", format!("sslmode=require&{right}"), Ok(true)),
+        ("parcelo@localhost", format!("sslmode=require&{wrong}"), Err("sslrootcert=FILE")),
+        ("parcelo@localhost", format!("sslmode=verify-ca&{right}"), Ok(true)),
+        ("parcelo@127.0.0.1", format!("sslmode=verify-ca&{right}"), Ok(true)),
+        ("parcelo@localhost", format!("sslmode=verify-ca&{wrong}"), Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-ca".to_owned(), Err("sslrootcert=FILE")),
+        ("parcelo@localhost", format!("sslmode=verify-full&{right}"), Ok(true)),
+        ("parcelo@127.0.0.1", format!("sslmode=verify-full&{right}"), Err("host name")),
+        ("parcelo@localhost", format!("sslmode=verify-full&{wrong}"), Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-full".to_owned(), Err("sslrootcert=FILE")),
+        (
+            "parcelo@localhost",
+            "sslmode=verify-full&sslrootcert={files}/false/ca.pem".to_owned(),
+            Err("sslrootcert=FILE"),
+        ),
+        (
+            "parcelo@localhost",
+            "sslmode=verify-full&sslrootcert={files}/none.pem".to_owned(),
+            Err("cannot be read"),
+        ),
+        (
+            "parcelo@localhost",
+            "sslmode=verify-full&sslrootcert={files}/empty.pem".to_owned(),
+            Err("there are none in it"),
+        ),
+        ("secure@localhost", "sslmode=require".to_owned(), Ok(true)),
+        ("secure@localhost", "sslmode=disable".to_owned(), Err("pg_hba.conf")),
+    ];
+    for (who, query, expected) in table {
+        let found = server.connect(who, &query).await;
+        match (&found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{who} {query}"),
+            (Err(found), Err(advice)) => assert!(found.contains(advice), "{query}: {found}"),
+            _ => panic!("{who} {query}: {found:?}"),
+        }
+    }
+    server.run_sql("ALTER SYSTEM SET ssl = off");
+    server.run_sql("SELECT pg_reload_conf()");
+    while server.run_sql("SHOW ssl") == "on" {}
+    assert_eq!(server.connect("parcelo@localhost", "").await, Ok(false));
+    let refused = server.connect("parcelo@localhost", "sslmode=require").await.unwrap_err();
+    assert!(refused.contains("ssl = on"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_password_is_asked_for_and_shown_by_no_error() {
+    let Some(server) = Guarded::start() else { return };
+    let right = format!("shop:{}@localhost", PASSWORD.replace(' ', "%20"));
+    assert_eq!(server.connect(&right, "sslmode=require").await, Ok(true));
+    for (who, advice) in [
+        ("shop:battery%20staple@localhost", "set the right password in PGPASSWORD"),
+        ("shop@localhost", "set PGPASSWORD"),
+    ] {
+        let refused = server.connect(who, "passfile=/none").await.unwrap_err();
+        assert!(refused.contains(advice), "{who}: {refused}");
+        assert!(!refused.contains("battery"), "{refused}");
+    }
+    let missing = server.connect("parcelo@localhost", "dbname=none").await.unwrap_err();
+    assert!(missing.contains("create the database"), "{missing}");
+}

@@ -1,0 +1,345 @@
+//! Two servers on one PostgreSQL, with everything that an operator may restart under load: servers one after the
+//! other, one of them without a warning, and PostgreSQL itself.
+
+use std::{
+    collections::BTreeMap,
+    process::{Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parcelo::{ApiKey, Client, Operation, OrderRequest, Retry};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Barrier,
+    task::{JoinSet, block_in_place},
+};
+
+use crate::{
+    api::{Answer, Api, order, send},
+    cluster::Cluster,
+    running::{BINARY, Running, wait_for},
+};
+
+/// Within this a server is ready again once PostgreSQL accepts connections.
+const READY_WITHIN: Duration = Duration::from_secs(5);
+/// Longer than anything in here takes.
+const LONG: Duration = Duration::from_secs(60);
+const CLIENTS: usize = 8;
+
+/// A database on a cluster that writes through to the disk, and the servers' files.
+struct Database {
+    cluster: Cluster,
+    name: String,
+    folder: TempDir,
+    started: AtomicU32,
+}
+
+impl Database {
+    /// None where PostgreSQL is not installed.
+    fn new() -> Option<Self> {
+        let cluster = Cluster::start(&[])?;
+        let name = cluster.create_database();
+        let folder = tempfile::tempdir().unwrap();
+        Some(Self { cluster, name, folder, started: AtomicU32::new(0) })
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let url = format!("postgres://parcelo@/{}?host={}", self.name, self.cluster.folder());
+        let mut command = Command::new(BINARY);
+        command.args(arguments).args(["--database", &url]);
+        command.env_clear().env("PARCELO_LOG", "warn").stdin(Stdio::null());
+        command
+    }
+
+    fn serve(&self) -> Running {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let ready_file = self.folder.path().join(format!("ready-{number}.json"));
+        let mut command = self.command(&["serve", "--environments", "sandbox", "--drain", "1"]);
+        command.args(["--sandbox-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        command.args(["--sandbox-rate-limit", "1000000", "--ready-file"]).arg(&ready_file);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        let ready = block_in_place(|| wait_for(&ready_file, &mut child));
+        Running { child, ready }
+    }
+
+    fn key(&self) -> ApiKey {
+        let arguments = ["keys", "create", "--environment", "sandbox", "--name", "Test"];
+        let made = self.command(&arguments).args(["--countries", "*", "--json"]).output().unwrap();
+        let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+        ApiKey::parse(made["key"].as_str().unwrap()).unwrap()
+    }
+
+    fn query(&self, sql: &str) -> String {
+        self.cluster.query(&self.name, sql)
+    }
+
+    /// The acknowledged orders are there once each, no other is, and counts agree with them.
+    fn assert_exact(&self, orders: &BTreeMap<String, String>) {
+        let mut numbers: Vec<_> = orders.values().map(String::as_str).collect();
+        numbers.sort_unstable();
+        let all = "SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels";
+        assert_eq!(self.query(all), numbers.join(" "));
+        let counted = self.query("SELECT sum(total) FROM parcel_counts");
+        assert_eq!(counted, orders.len().to_string());
+        assert_eq!(self.query("SELECT count(*) FROM idempotency"), orders.len().to_string());
+    }
+}
+
+/// Spreads connections over servers, and tries the next one where a connection is refused, as nginx does.
+struct Balancer {
+    url: String,
+    servers: Arc<Mutex<Vec<String>>>,
+    _serving: JoinSet<()>,
+}
+
+fn address(server: &Running) -> String {
+    server.sandbox().trim_start_matches("http://").to_owned()
+}
+
+impl Balancer {
+    async fn before(servers: &[Running]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let servers = Arc::new(Mutex::new(servers.iter().map(address).collect::<Vec<_>>()));
+        let (mut serving, behind) = (JoinSet::new(), Arc::clone(&servers));
+        serving.spawn(async move {
+            let mut links = JoinSet::new();
+            for turn in 0_usize.. {
+                let (mut client, _) = listener.accept().await.unwrap();
+                let mut behind = behind.lock().unwrap().clone();
+                let first = turn % behind.len();
+                behind.rotate_left(first);
+                links.spawn(async move {
+                    for server in behind {
+                        if let Ok(mut server) = TcpStream::connect(server).await {
+                            // Either end may go at any moment.
+                            let _ended =
+                                tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Self { url, servers, _serving: serving }
+    }
+
+    fn replace(&self, place: usize, server: &Running) {
+        self.servers.lock().unwrap()[place] = address(server);
+    }
+}
+
+/// Clients that create one order after the other, and send some again.
+struct Load {
+    is_over: Arc<AtomicBool>,
+    created: Arc<AtomicUsize>,
+    clients: JoinSet<BTreeMap<String, String>>,
+}
+
+impl Load {
+    /// Clients of the SDK, none of whose calls may fail.
+    fn start(url: &str, key: &ApiKey, retry: Retry) -> Self {
+        let mut load =
+            Self { is_over: Arc::default(), created: Arc::default(), clients: JoinSet::new() };
+        for number in 0..CLIENTS {
+            let client = Client::builder(key.clone()).base_url(url).unwrap().retry(retry);
+            let client = client.build().unwrap();
+            let (is_over, created) = (Arc::clone(&load.is_over), Arc::clone(&load.created));
+            load.clients.spawn(async move {
+                let mut orders = BTreeMap::new();
+                for count in 0.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let key = format!("order-{number}-{count:06}");
+                    let order: OrderRequest = serde_json::from_value(order(&key)).unwrap();
+                    for _ in 0..=count % 2 {
+                        let reply = client.orders().create(&order).await;
+                        let number = reply.unwrap().parcel.tracking_number.to_string();
+                        let known = orders.entry(key.clone()).or_insert_with(|| number.clone());
+                        assert_eq!(*known, number, "{key}: one key, one parcel");
+                    }
+                    created.fetch_add(1, Ordering::Relaxed);
+                }
+                orders
+            });
+        }
+        load
+    }
+
+    /// Waits until so many orders more were accepted.
+    async fn goes_on(&self, orders: usize) {
+        let wanted = self.created.load(Ordering::Relaxed) + orders;
+        let began = Instant::now();
+        while self.created.load(Ordering::Relaxed) < wanted {
+            assert!(began.elapsed() < LONG, "the load does not go on");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn end(self) -> BTreeMap<String, String> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.clients.join_all().await.into_iter().flatten().collect()
+    }
+}
+
+async fn become_ready(servers: &[Running], status: u16, within: Duration) {
+    let began = Instant::now();
+    for server in servers {
+        let api = Api::new(server.sandbox());
+        while api.get("/readyz").await.status != status {
+            assert!(began.elapsed() < within, "/readyz is not {status}");
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_rolling_restart_of_both_servers_under_load_fails_no_call() {
+    let Some(database) = Database::new() else { return };
+    let mut servers = [database.serve(), database.serve()];
+    let key = database.key();
+    let balancer = Balancer::before(&servers).await;
+    let load = Load::start(&balancer.url, &key, Retry::standard());
+    for (place, server) in servers.iter_mut().enumerate() {
+        load.goes_on(50).await;
+        server.signal("-TERM");
+        assert_eq!(block_in_place(|| server.wait()), Some(0));
+        load.goes_on(50).await;
+        *server = database.serve();
+        balancer.replace(place, server);
+    }
+    load.goes_on(50).await;
+    database.assert_exact(&load.end().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_is_killed_under_load_fails_no_call_of_the_others_clients() {
+    let Some(database) = Database::new() else { return };
+    let mut servers = [database.serve(), database.serve()];
+    let key = database.key();
+    let balancer = Balancer::before(&servers).await;
+    let load = Load::start(&balancer.url, &key, Retry::standard());
+    for round in 0..4 {
+        load.goes_on(50).await;
+        let killed = &mut servers[round % 2];
+        killed.kill();
+        load.goes_on(50).await;
+        *killed = database.serve();
+        balancer.replace(round % 2, killed);
+    }
+    load.goes_on(50).await;
+    database.assert_exact(&load.end().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothing_is_lost() {
+    let Some(database) = Database::new() else { return };
+    let servers = [database.serve(), database.serve()];
+    let key = database.key();
+    let balancer = Balancer::before(&servers).await;
+    let load = Load::start(&balancer.url, &key, Retry::standard().attempts(60).unbudgeted());
+    for mode in ["fast", "immediate"] {
+        load.goes_on(50).await;
+        block_in_place(|| database.cluster.control(&["restart", "-m", mode]));
+        become_ready(&servers, 200, READY_WITHIN).await;
+        load.goes_on(50).await;
+        block_in_place(|| database.cluster.control(&["stop", "-m", mode]));
+        become_ready(&servers, 503, LONG).await;
+        for server in &servers {
+            let api = server.api(&key);
+            // More than an address may ask without a valid key: whether this one is cannot be said now.
+            for _ in 0..60 {
+                let answers =
+                    [api.create(&order("meanwhile-01")).await, api.track("SB-X-01").await];
+                for answer in answers {
+                    assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
+                    assert_eq!(answer.header("retry-after"), "1");
+                }
+            }
+        }
+        block_in_place(|| database.cluster.control(&["start"]));
+        become_ready(&servers, 200, READY_WITHIN).await;
+        load.goes_on(50).await;
+    }
+    database.assert_exact(&load.end().await);
+}
+
+async fn post(api: &Api, path: &str, body: &Value) -> Answer {
+    let request = api.request("POST", path).header("content-type", "application/json");
+    send(request.body(body.to_string())).await
+}
+
+/// The same request 64 times at once, over both servers; the answers' statuses and bodies.
+async fn at_once(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
+    let (barrier, mut tasks) = (Arc::new(Barrier::new(64)), JoinSet::new());
+    for place in 0..64 {
+        let (api, barrier) = (apis[place % 2].clone(), Arc::clone(&barrier));
+        let (path, body) = (path.to_owned(), body.clone());
+        tasks.spawn(async move {
+            barrier.wait().await;
+            post(&api, &path, &body).await
+        });
+    }
+    tasks.join_all().await
+}
+
+/// What of an answer is the same in each of its repetitions.
+fn data(answer: &Answer) -> Value {
+    let mut body = answer.json();
+    assert!(matches!(answer.status, 200 | 201), "{body}");
+    if let Some(members) = body.as_object_mut() {
+        members.remove("meta");
+    }
+    body
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_request_on_both_servers_at_once_is_done_once() {
+    let Some(database) = Database::new() else { return };
+    let servers = [database.serve(), database.serve()];
+    let key = database.key();
+    let apis = [servers[0].api(&key), servers[1].api(&key)];
+    for round in 0..10 {
+        let created = Operation::CreateOrder.path();
+        let created = at_once(&apis, created, &order(&format!("order-{round:04}"))).await;
+        assert_eq!(created.iter().filter(|answer| answer.status == 201).count(), 1);
+        assert_eq!(created.iter().filter(|answer| answer.status == 200).count(), 63);
+        let number = created[0].json()["parcel"]["trackingNumber"].clone();
+        let number = number.as_str().unwrap();
+        let serial = 1_000_000 + round;
+        let awb = format!("176-{serial}{}", serial % 7);
+        let other = apis[0].created(&order(&format!("void-me-{round:04}"))).await;
+        let reprint = Operation::ReprintLabel.path_of(number);
+        let all = [
+            (reprint.as_str(), json!({ "idempotencyKey": format!("reprint-{round:04}") })),
+            (
+                Operation::SubmitManifest.path(),
+                json!({ "awbNumber": awb, "trackingNumbers": [number] }),
+            ),
+            (
+                Operation::VoidOrders.path(),
+                json!({ "idempotencyKey": format!("void-{round:04}"), "trackingNumbers": [other] }),
+            ),
+        ];
+        for (path, body) in all {
+            let answers = at_once(&apis, path, &body).await;
+            let first = data(&answers[0]);
+            assert!(answers.iter().all(|answer| data(answer) == first), "{path}");
+        }
+    }
+    for (what, sql, expected) in [
+        ("parcels", "SELECT count(*) FROM parcels", "20"),
+        ("manifests", "SELECT count(*) FROM manifests", "10"),
+        ("reprints and manifests", "SELECT count(*) FROM parcels WHERE label_version > 1", "10"),
+        ("histories", "SELECT count(*) FROM events", "20"),
+    ] {
+        assert_eq!(database.query(sql), expected, "{what}");
+    }
+}
