@@ -2,7 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use axum::{Extension, extract::State, response::Response};
+use axum::{
+    Extension,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use parcelo::ErrorCode;
 use serde_json::json;
 
 use super::{Api, Refused, answer};
@@ -34,9 +39,15 @@ pub(super) async fn live() -> Response {
     answer::json_ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it is not stopping, and its store can be written and read.
+/// The process can serve: it is not stopping, its store can be written and read, and its clock is that of the database's
+/// other servers.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
+    if let Some(reason) = api.service.clock_fault() {
+        let why = json!({ "status": "unavailable", "reason": reason });
+        let status = answer::status_of(ErrorCode::ServiceUnavailable);
+        return Ok((status, answer::json_ok(&why)).into_response());
+    }
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
         Ok(answer::json_ok(&json!({ "status": "ok" })))
     } else {

@@ -225,4 +225,7 @@ mod key_tests;
 #[cfg(feature = "postgres")]
 mod server_tests;
 #[cfg(test)]
+#[cfg(feature = "postgres")]
+mod several;
+#[cfg(test)]
 pub(crate) mod tests;

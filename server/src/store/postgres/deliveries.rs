@@ -45,8 +45,9 @@ impl Store {
 
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
         let purged = self.in_pages(async move |db| {
-            let sql = "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id FROM living_outbox \
-                 WHERE created_at <= $1 ORDER BY created_at LIMIT $2)) RETURNING id), \
+            let sql = "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id \
+                 FROM living_outbox WHERE created_at <= $1 ORDER BY created_at LIMIT $2 \
+                 FOR UPDATE SKIP LOCKED)) RETURNING id), \
                  attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
                  SELECT count(*) FROM old";
             Ok(db.value::<i64>(sql, &[&before.0, &ROWS_PER_PAGE]).await?.unsigned_abs())

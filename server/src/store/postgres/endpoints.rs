@@ -153,10 +153,10 @@ impl Store {
             let page =
                 self.call(async move |db| replay(db, (tenant, what, after), now).await).await?;
             self.notify_outbox();
-            replayed += page.len();
-            match page.last() {
-                Some(last) if page.len() == MAX_EVENTS_PER_COMMIT => after = *last,
-                Some(_) | None => return Ok(replayed),
+            replayed += page.replayed;
+            match page.rows.last() {
+                Some(last) if page.rows.len() == MAX_EVENTS_PER_COMMIT => after = *last,
+                Some(_) | None => return Ok(usize::try_from(replayed).unwrap_or(usize::MAX)),
             }
         }
     }
@@ -243,6 +243,9 @@ async fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> D
 
 async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
+    // Two servers that change it at once do so one after the other.
+    let lock = "SELECT 1 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    db.execute(lock, &[&tenant.number()]).await?;
     match find(db, tenant).await {
         Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
             take_back(db, tenant, Some(now)).await?;
@@ -298,35 +301,53 @@ async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
     db.execute(sql, &[&tenant, &HELD]).await
 }
 
-/// Replays a page of the tenant's events behind the row `after`, and answers which rows. Earlier rows
+/// The events that a page of a replay looked at, and how many of them are sent again.
+#[derive(Default)]
+struct Replayed {
+    rows: Vec<i64>,
+    replayed: u64,
+}
+
+/// Replays a page of the tenant's events behind the row `after`. Earlier rows
 /// first, so that no event of a parcel overtakes another.
 async fn replay(
     db: &Connection,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
-) -> DbResult<Vec<i64>> {
+) -> DbResult<Replayed> {
     let mut subscriptions = Subscriptions::default();
     subscriptions.load(db, vec![tenant]).await?;
     // It may have been turned off since it was looked at.
     if !subscriptions.of_tenant(tenant).is_some_and(|subscription| subscription.enabled) {
-        return Ok(Vec::new());
+        return Ok(Replayed::default());
     }
     let missed = missed(db, (tenant, what, after)).await?;
     // In the order of their ids, as writers of orders lock them.
     let mut parcels: Vec<i64> = missed.iter().filter_map(|(_, parcel)| *parcel).collect();
     parcels.sort_unstable();
     parcels.dedup();
-    let lock = "SELECT id FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
-    db.all(lock, &[&parcels]).await?;
+    outbox::lock_parcels(db, &parcels).await?;
     let rows: Vec<i64> = missed.into_iter().map(|(row, _)| row).collect();
     let lease = outbox::next_lease(db).await?;
-    let sql = "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
-         due = CASE WHEN parcel IS NULL THEN $2::bigint END, \
-         leased = false, lease_until = NULL, lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1)";
-    db.execute(sql, &[&rows, &now.0, &READY, &WAITING, &lease]).await?;
+    // What another replay has sent again meanwhile is no longer what was looked at.
+    let sql = format!(
+        "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
+         due = CASE WHEN parcel IS NULL THEN $2::bigint END, leased = false, lease_until = NULL, \
+         lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1) AND {}",
+        states(what)
+    );
+    let replayed = db.execute(&sql, &[&rows, &now.0, &READY, &WAITING, &lease]).await?;
     let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
     outbox::release(db, &parcels).await?;
-    Ok(rows)
+    Ok(Replayed { rows, replayed })
+}
+
+/// In which states an event is that is sent again.
+const fn states(what: EventsToReplay) -> &'static str {
+    match what {
+        EventsToReplay::One(_) => "state NOT IN (0, 1)",
+        EventsToReplay::MissedSince(_) => MISSED,
+    }
 }
 
 /// The events that are to be sent again, with their parcels.
@@ -335,11 +356,12 @@ async fn missed(
     (tenant, what, after): (Tenant, EventsToReplay, i64),
 ) -> DbResult<Vec<(i64, Option<i64>)>> {
     let which = match what {
-        EventsToReplay::One(_) => "state NOT IN (0, 1) AND event_id = $3".to_owned(),
-        EventsToReplay::MissedSince(_) => format!("{MISSED} AND created_at >= $3"),
+        EventsToReplay::One(_) => "event_id = $3",
+        EventsToReplay::MissedSince(_) => "created_at >= $3",
     };
+    let states = states(what);
     let sql = format!(
-        "SELECT id, parcel FROM living_outbox WHERE tenant = $1 AND id > $2 AND {which} \
+        "SELECT id, parcel FROM living_outbox WHERE tenant = $1 AND id > $2 AND {states} AND {which} \
          ORDER BY id LIMIT 250"
     );
     let both = |row: &Row| Ok((get(row, 0)?, get(row, 1)?));

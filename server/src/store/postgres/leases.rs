@@ -79,8 +79,8 @@ impl Store {
         let server = self.0.server;
         self.in_pages(async move |db| {
             let sql = "UPDATE outbox SET leased = false, lease_until = NULL \
-                 WHERE id IN (SELECT id FROM living_outbox \
-                 WHERE leased AND leased_by = $2 LIMIT $1)";
+                 WHERE id = ANY (ARRAY (SELECT id FROM living_outbox \
+                 WHERE leased AND leased_by = $2 LIMIT $1 FOR UPDATE SKIP LOCKED))";
             db.execute(sql, &[&ROWS_PER_PAGE, &server]).await
         })
         .await
@@ -143,11 +143,13 @@ async fn take(
     let tenants: Vec<i64> = shares.iter().map(|((tenant, _), _)| **tenant).collect();
     let most: Vec<i64> = shares.iter().map(|((_, most), _)| **most).collect();
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
-    // `due` stays, and so every index: what a lease writes is in none.
+    // `due` stays, and so every index: what a lease writes is in none. An event that was written since the number was
+    // drawn is left for the next lease: its own is to be told from those before it.
     let sql = concat!(
         "WITH next AS (SELECT o.id FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) \
          AS s (tenant, most, floor) CROSS JOIN LATERAL (SELECT id FROM living_outbox \
-         WHERE tenant = s.tenant AND state = 1 AND ready_at >= s.floor AND ready_at <= $5 AND ",
+         WHERE tenant = s.tenant AND state = 1 AND ready_at >= s.floor AND ready_at <= $5 \
+         AND after_lease < $7 AND ",
         unleased!(),
         " ORDER BY ready_at, id LIMIT s.most FOR UPDATE SKIP LOCKED) AS o), \
          mine AS (UPDATE outbox AS o SET leased = true, leased_by = $6, lease = $7, \

@@ -11,6 +11,7 @@ mod address;
 mod apply;
 mod call;
 mod carriers;
+mod clock;
 mod connect_error;
 mod connection;
 mod counts;
@@ -69,7 +70,10 @@ use self::{
     writer::{Health, NotTaken, Writer},
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError};
-use crate::domain::{Changes, NumberKey};
+use crate::{
+    clock::shared::SharedClock,
+    domain::{Changes, NumberKey},
+};
 
 /// How long a caller waits for a write; it may still be done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -108,6 +112,8 @@ struct Inner {
     mass_writes: tokio::sync::Mutex<()>,
     /// The resets that this server is erasing: tenant and epoch.
     erasing: Mutex<HashSet<(i64, i64)>>,
+    /// The database's clock.
+    clock: Arc<SharedClock>,
     /// Where a look for what is due begins.
     floors: due::Floors,
     /// Where the look for events that wait for nothing has come to.
@@ -173,6 +179,7 @@ impl Store {
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
+            clock: Arc::default(),
             floors: due::Floors::default(),
             swept_to: AtomicI64::new(0),
             #[cfg(test)]
@@ -183,6 +190,10 @@ impl Store {
             unreadable_events: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
         }));
+        // Before anything is decided by it.
+        if let Some(skew) = store.measure_clock().await? {
+            tracing::warn!("{skew}: synchronise both with NTP");
+        }
         if address.is_pooled() {
             store.check_that_reads_see_what_is_written().await?;
         }
@@ -302,11 +313,20 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_within(Some(READ_TIMEOUT), run).await
+    }
+
+    /// As [`Store::read`], with another timeout. `None` waits for the answer, however long.
+    async fn read_within<T, F>(&self, timeout: Option<Duration>, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
         let (call, answer) = call::new(run);
         if !self.0.readers.push(call) {
             return Err(StoreError::Crowded { database: self.name() });
         }
-        self.answered(answer, Some(READ_TIMEOUT)).await
+        self.answered(answer, timeout).await
     }
 
     async fn call<T, F>(&self, run: F) -> Result<T, StoreError>

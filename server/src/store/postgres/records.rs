@@ -116,8 +116,8 @@ impl Call for LookupCall {
         })
     }
 
+    /// Others may wait for it whose own look it spared.
     fn is_abandoned(&self) -> bool {
-        // Who waits for it is not known before it is made.
         false
     }
 

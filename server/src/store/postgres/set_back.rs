@@ -7,17 +7,10 @@ impl Store {
     pub(crate) async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError> {
         let (mut after, mut moved) = (0, 0);
         loop {
-            let page = self.call(async move |db| {
-                let page = next_page(db, after, now).await?;
-                let moved = bring_forward(db, &page, now).await?;
-                Ok((page.last().copied(), moved))
-            });
-            let (last, rows) = page.await?;
-            moved += rows;
-            match last {
-                Some(last) => after = last,
-                None => break,
-            }
+            let page = self.read(async move |db| next_page(db, after, now).await).await?;
+            let Some(last) = page.last() else { break };
+            after = *last;
+            moved += self.call(async move |db| bring_forward(db, &page, now).await).await?;
         }
         // Whether an endpoint has answered since is a question of order, which these moments would turn.
         self.call(async move |db| {

@@ -39,7 +39,8 @@ fn record_of(number: &str, key: u32) -> IdempotencyRecord {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_spares_a_record_that_is_taking_the_place_of_a_dead_one() {
     let Some((store, client, _)) = beside().await else { return };
-    made(&store, sandbox(1), "SB-PURGED-0001").await;
+    let order = create(sandbox(1), "SB-PURGED-0001", 1);
+    assert_eq!(store.commit(order).await, CommitOutcome::Committed);
     let later = NOW.plus(LIFETIME);
     // As another server's group does it, before its commit.
     client.batch_execute("BEGIN").await.unwrap();
