@@ -10,7 +10,7 @@ use crate::{
     },
     store::{
         Store, postgres,
-        sqlite::tests::conformance::{NOW, SECRET},
+        tests::conformance::{NOW, SECRET},
     },
 };
 

@@ -2,4 +2,5 @@
 
 pub(in crate::store) mod cluster;
 mod keys;
+mod limits;
 mod servers;
