@@ -359,4 +359,4 @@ fn admission(is_admitted: bool, quota: Quota) -> Admission {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

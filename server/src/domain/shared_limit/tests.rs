@@ -141,8 +141,8 @@ impl World {
     }
 }
 
-/// What the database does with a claim; the tests of PostgreSQL have the same cases.
-fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &Claim) -> Grant {
+/// What the database does with a claim; a test compares PostgreSQL with it.
+pub(crate) fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &Claim) -> Grant {
     let taken = taken.entry((claim.second, claim.key)).or_default();
     let left = claim.limit.saturating_sub(*taken + claim.admitted);
     let granted = claim.wanted.min(left);

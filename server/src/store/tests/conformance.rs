@@ -63,6 +63,7 @@ mod accounts;
 mod carriers;
 mod lists;
 mod numbers;
+mod shared;
 pub(in crate::store) mod webhooks;
 
 pub(in crate::store) fn file() -> (Store, TempDir) {

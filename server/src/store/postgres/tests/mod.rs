@@ -5,6 +5,7 @@ mod cuts;
 mod dropped;
 mod encrypted;
 mod keys;
+mod limits;
 mod outbox;
 mod plans;
 mod pooler;
