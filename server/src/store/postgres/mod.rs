@@ -36,6 +36,7 @@ mod rows;
 mod sessions;
 mod set_back;
 mod tls;
+pub(super) mod transfer;
 mod writer;
 
 #[cfg(test)]
