@@ -48,6 +48,8 @@ mod webhook;
 /// repository in `tests/it/tidy`.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(feature = "postgres")]
+    pub use crate::store::Address;
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{

@@ -190,9 +190,11 @@ impl AreaMiddleware {
     }
 
     /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
-    /// guessed at speed.
+    /// guessed at speed. A key that the server could not look up has not been judged: its owner, who may be
+    /// entitled to every request, is to hear that the service is down, not that there were too many.
     fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
         let limit = match self.policy.principal {
+            _ if refusal.is_the_servers_fault() => AddressLimit::Unlimited,
             Principal::Anyone(limit) => limit,
             Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,
         };

@@ -20,7 +20,9 @@ pub(crate) mod transfer;
 use std::{fmt, path::Path, time::Instant};
 
 #[cfg(feature = "postgres")]
-pub(crate) use self::postgres::{Address, StoredScope};
+pub use self::postgres::Address;
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::StoredScope;
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
@@ -113,10 +115,7 @@ impl Store {
 
     /// Connects to a database of PostgreSQL, and makes its schema if it is empty.
     #[cfg(feature = "postgres")]
-    pub(crate) async fn connect(
-        address: Address,
-        fresh_secret: [u8; 32],
-    ) -> Result<Self, StoreError> {
+    pub async fn connect(address: Address, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         postgres::Store::connect(address, fresh_secret).await.map(Self::from)
     }
 

@@ -319,7 +319,7 @@ async fn carriers_get_keys_and_their_impossible_reports_are_shown() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_under_load_holds_every_order_acknowledged_before_it_began() {
-    let house = House::new();
+    let house = House::on_file("only a file has a backup command");
     let running = house.start(&[]);
     let (_, key) = house.new_key("sandbox");
     let api = running.api(&key);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{Environment, Operation, admin::CarrierKey};
-use parcelo_server::internals::{AccountRowId, State, Store, Tenant};
+use parcelo_server::internals::{AccountRowId, State, Tenant};
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
@@ -290,7 +290,7 @@ async fn refused_events_are_kept_for_people_to_look_at() {
     let illegal = "ILLEGAL_TRANSITION";
     assert_eq!(carrier.told(&events).await, [illegal, illegal, illegal, "PARCEL_NOT_FOUND"]);
     drop(running);
-    let store = Store::open_for_admin(&house.path("parcelo.db"), [0; 32]).unwrap();
+    let store = house.store().await;
     let tenant = Tenant { account: AccountRowId(1), environment: Environment::Sandbox };
     let kept = store.carrier_exceptions(tenant, 10).await.unwrap();
     let shown: Vec<_> = kept

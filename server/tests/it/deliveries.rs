@@ -25,7 +25,8 @@ use crate::{
 };
 
 const ENVIRONMENT: [&str; 2] = ["--environment", "sandbox"];
-const PATIENCE: Duration = Duration::from_secs(30);
+// On PostgreSQL what a killed server had leased is free after a minute, since other servers may live.
+const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A receiver: what came, and whether it answers.
 #[derive(Clone)]

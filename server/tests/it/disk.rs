@@ -33,7 +33,7 @@ fn large_database(house: &House) {
 
 #[test]
 fn a_killed_backup_never_stands_under_its_final_name() {
-    let house = House::new();
+    let house = House::on_file("only a file has a backup command");
     large_database(&house);
     let whole = house.path("whole.db");
     let bytes = house.backup(&whole)["bytes"].as_u64().unwrap();
@@ -64,7 +64,7 @@ fn a_killed_backup_never_stands_under_its_final_name() {
 
 #[test]
 fn a_backup_leaves_nothing_but_itself() {
-    let house = House::new();
+    let house = House::on_file("only a file has a backup command");
     house.new_key("sandbox");
     let folder = house.path("copies");
     fs::create_dir(&folder).unwrap();
@@ -77,7 +77,7 @@ fn a_backup_leaves_nothing_but_itself() {
 
 #[test]
 fn a_backup_that_finds_no_room_names_the_copy_and_leaves_nothing() {
-    let house = House::new();
+    let house = House::on_file("only a file has a backup command");
     large_database(&house);
     let folder = house.path("copies");
     fs::create_dir(&folder).unwrap();
@@ -129,7 +129,7 @@ fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
     let single = |path: &Path| fs::write(path, "x").unwrap();
     let almost = |path: &Path| fs::write(path, "x".repeat(99)).unwrap();
     for make in [&foreign as &dyn Fn(&Path), &tagged, &text, &short, &single, &almost] {
-        let house = House::new();
+        let house = House::on_file("the test damages or moves the file");
         let file = house.path("parcelo.db");
         make(&file);
         let before = fs::read(&file).unwrap();
@@ -144,7 +144,7 @@ fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
 
 #[tokio::test]
 async fn an_empty_file_is_a_new_database_for_the_server_only() {
-    let house = House::new();
+    let house = House::on_file("the test damages or moves the file");
     let file = house.path("parcelo.db");
     fs::write(&file, "").unwrap();
     for arguments in &COMMANDS[1..] {
@@ -159,9 +159,9 @@ async fn an_empty_file_is_a_new_database_for_the_server_only() {
 
 #[test]
 fn neither_a_hard_link_nor_a_deleted_lock_file_lets_a_second_server_in() {
-    let house = House::new();
+    let house = House::on_file("the test damages or moves the file");
     let _running = house.start(&[]);
-    let elsewhere = House::new();
+    let elsewhere = House::on_file("the test damages or moves the file");
     fs::hard_link(house.path("parcelo.db"), elsewhere.path("parcelo.db")).unwrap();
     let linked = elsewhere.refused_start();
     assert!(linked.contains("another server"), "a hard link: {linked}");
@@ -215,7 +215,7 @@ async fn nothing_is_acknowledged_into_a_file_that_is_deleted_or_replaced() {
     };
     let table = [("parcelo.db", delete), ("parcelo.db", replace), ("parcelo.db-wal", delete)];
     for (name, harm) in table {
-        let house = House::new();
+        let house = House::on_file("the test damages or moves the file");
         let mut running = house.start(&["--sandbox-rate-limit", "1000000"]);
         let key = house.new_key("sandbox").1;
         let late = acknowledged_after(&running, &key, || harm(&house, name)).await;
@@ -228,7 +228,7 @@ async fn nothing_is_acknowledged_into_a_file_that_is_deleted_or_replaced() {
 
 #[tokio::test]
 async fn a_deleted_file_is_noticed_without_any_write() {
-    let house = House::new();
+    let house = House::on_file("the test damages or moves the file");
     let mut running = house.start(&[]);
     fs::remove_file(house.path("parcelo.db")).unwrap();
     assert_eq!(running.wait(), Some(1), "{}", house.output());
@@ -243,7 +243,7 @@ fn spoil(file: &Path) {
 
 #[tokio::test]
 async fn a_server_that_cannot_read_is_not_ready_and_then_ends_with_an_error() {
-    let house = House::new();
+    let house = House::on_file("the test damages or moves the file");
     house.new_key("sandbox");
     let mut running = house.start(&[]);
     let api = Api::new(running.sandbox());

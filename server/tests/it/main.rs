@@ -17,6 +17,8 @@ mod bodies;
 mod browser;
 mod carrier;
 mod clock;
+#[path = "../cluster/mod.rs"]
+mod cluster;
 mod controls;
 mod crowd;
 mod dashboard;

@@ -155,7 +155,7 @@ async fn label_links_work_whatever_their_public_address_is() {
 
 #[tokio::test]
 async fn two_servers_never_share_a_database() {
-    let house = House::new();
+    let house = House::on_file("servers may share a database of PostgreSQL");
     let _running = house.start(&[]);
     let second = house.command().output().unwrap();
     assert!(!second.status.success());

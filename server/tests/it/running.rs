@@ -1,4 +1,5 @@
-//! The real server binary, running on a database file and free ports.
+//! The real server binary, running on a database and free ports: on a file, or all on PostgreSQL with
+//! `PARCELO_TEST_DATABASE=postgres`.
 
 use std::{
     fs,
@@ -8,9 +9,13 @@ use std::{
 };
 
 use parcelo::ApiKey;
+use parcelo_server::internals::{Address, Store};
 use serde_json::Value;
 
-use crate::api::Api;
+use crate::{
+    api::Api,
+    cluster::{self, Database},
+};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 
@@ -19,10 +24,17 @@ const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
 /// Longer than anything takes that a server does by itself.
 const LONG: Duration = Duration::from_secs(40);
 
-/// A folder with a database, on which servers are started one after the other.
+/// A database and a folder, with which servers are started one after the other.
 pub(crate) struct House {
+    // Dropped after the servers of a test, which were declared later.
+    database: Kept,
     folder: tempfile::TempDir,
-    database: PathBuf,
+}
+
+/// Where a house's data is kept.
+enum Kept {
+    File(PathBuf),
+    Postgres(Database),
 }
 
 /// A running server; dropping it kills it.
@@ -32,15 +44,31 @@ pub(crate) struct Running {
 }
 
 impl House {
+    /// A new database, of the engine on which the tests run.
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let database = folder.path().join("parcelo.db");
-        Self { folder, database }
+        match cluster::chosen() {
+            None => Self::of_file(),
+            Some(database) => {
+                let folder = tempfile::tempdir().unwrap();
+                Self { database: Kept::Postgres(database), folder }
+            }
+        }
     }
 
-    /// A house with a database of another's.
-    pub(crate) fn at(database: PathBuf) -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), database }
+    /// A new database file whichever engine the tests run on: for a test about the file itself, which says what
+    /// of it PostgreSQL does not have.
+    pub(crate) fn on_file(_reason: &str) -> Self {
+        Self::of_file()
+    }
+
+    fn of_file() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { database: Kept::File(folder.path().join("parcelo.db")), folder }
+    }
+
+    /// A house with another's database file.
+    pub(crate) fn at(file: PathBuf) -> Self {
+        Self { database: Kept::File(file), folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -48,7 +76,20 @@ impl House {
     }
 
     pub(crate) fn database(&self) -> String {
-        format!("sqlite:{}", self.database.display())
+        match &self.database {
+            Kept::File(file) => format!("sqlite:{}", file.display()),
+            Kept::Postgres(database) => database.url(),
+        }
+    }
+
+    /// Its database, in this process: for a look beside servers, or after them.
+    pub(crate) async fn store(&self) -> Store {
+        match &self.database {
+            Kept::File(file) => Store::open_for_admin(file, [0; 32]).unwrap(),
+            Kept::Postgres(database) => {
+                Store::connect(Address::parse(&database.url()).unwrap(), [0; 32]).await.unwrap()
+            }
+        }
     }
 
     /// The server's command on this house's database and free ports.

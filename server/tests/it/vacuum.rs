@@ -31,7 +31,7 @@ fn traces(house: &House) -> usize {
 
 /// A database whose orders were deleted as the versions before deleted them.
 async fn from_before() -> (House, String) {
-    let house = House::new();
+    let house = House::on_file("only a file is vacuumed by a command");
     let key = house.new_key("sandbox").1;
     let running = house.start(&[]);
     for n in 0..20 {
@@ -69,7 +69,7 @@ async fn it_takes_every_trace_of_what_was_deleted_out_of_a_file() {
 
 #[tokio::test]
 async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
-    let house = House::new();
+    let house = House::on_file("only a file is vacuumed by a command");
     let (is_done, _, error) = vacuum(&house, &[]);
     assert!(!is_done && error.contains("there is no database"), "{error}");
     let _running = house.start(&[]);
@@ -80,7 +80,7 @@ async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
 
 #[test]
 fn it_says_nothing_but_why_it_leaves_a_file_alone_that_is_not_ours() {
-    let house = House::new();
+    let house = House::on_file("only a file is vacuumed by a command");
     fs::write(house.path("parcelo.db"), "a shopping list").unwrap();
     let (is_done, output, error) = vacuum(&house, &[]);
     assert!(!is_done && error.contains("is not a Parcelo database"), "{error}");

@@ -42,7 +42,7 @@ pub(crate) enum Tls {
 
 /// A database of PostgreSQL.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Address {
+pub struct Address {
     pub(super) config: Config,
     pub(super) tls: Tls,
     /// The authorities' certificates; none means those that the operating system's vendors agree on.
@@ -54,12 +54,12 @@ pub(crate) struct Address {
 /// What is wrong with an address; it does not quote it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct AddressError(String);
+pub struct AddressError(String);
 
 impl Address {
     /// Reads `postgres://user@host:port/name?sslmode=verify-full`. A password that it lacks is looked for
     /// in `PGPASSWORD` and in the password file.
-    pub(crate) fn parse(text: &str) -> Result<Self, AddressError> {
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (start, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut tls, mut root, mut passfile, mut may_lose_data) = (None, None, None, false);
         let mut rest = form_urlencoded::Serializer::new(String::new());

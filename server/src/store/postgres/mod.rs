@@ -54,7 +54,7 @@ use std::{
 
 use tokio::sync::{Notify, oneshot};
 
-pub(crate) use self::address::Address;
+pub use self::address::Address;
 pub(crate) use self::credentials::StoredScope;
 use self::{
     connection::{Connection, Connector},

@@ -4,17 +4,20 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries, EndpointAnswer,
-    EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits, Listener, ManualClock, Millis,
-    NewKeyRequest, Places, Secrets, Service, Settings, Site, Stop, Store, Tenant, admin_router,
-    hash_password,
+    Address, Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
+    EndpointAnswer, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits, Listener, ManualClock,
+    Millis, NewKeyRequest, Places, Secrets, Service, Settings, Site, Stop, Store, Tenant,
+    admin_router, hash_password,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use url::form_urlencoded;
 
-use crate::api::{Answer, numbered, order, send, with};
+use crate::{
+    api::{Answer, numbered, order, send, with},
+    cluster::{self, Database},
+};
 
 /// 2026-01-30 15:20 UTC.
 pub(super) const NOW: Millis = Millis(1_769_786_400_000);
@@ -25,6 +28,8 @@ pub(super) struct House {
     pub(super) clock: Arc<ManualClock>,
     pub(super) url: String,
     stop: Stop,
+    /// PostgreSQL's, if the tests run on it.
+    _database: Option<Database>,
 }
 
 impl House {
@@ -50,7 +55,13 @@ impl House {
         };
         change(&mut settings);
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(7)));
-        let store = Store::memory([1; 32]).unwrap();
+        let database = cluster::chosen();
+        let store = match &database {
+            None => Store::memory([1; 32]).unwrap(),
+            Some(database) => {
+                Store::connect(Address::parse(&database.url()).unwrap(), [1; 32]).await.unwrap()
+            }
+        };
         let service = Arc::new(Service::new(store, clock.clone(), ids, settings));
         let (environment, ready) = (Environment::Production, Arc::new(AtomicBool::new(true)));
         let api = Api { service: Arc::clone(&service), environment, ready };
@@ -58,7 +69,7 @@ impl House {
         let url = format!("http://{}", socket.local_addr().unwrap());
         let stop = Stop::default();
         drop(Listener::start(socket, admin_router(api), stop.clone()));
-        let house = Self { service, clock, url, stop };
+        let house = Self { service, clock, url, stop, _database: database };
         house.open("default").await;
         house
     }

@@ -1,0 +1,197 @@
+//! A PostgreSQL of the test run's own, for every kind of test: those inside the server's crate, of the server as
+//! a process, and of the command line include this one file.
+//!
+//! It is made in a temporary folder by an unprivileged user, listens on a Unix socket there, and is gone when
+//! the process of the tests ends, however it ends.
+#![allow(dead_code, reason = "each of the crates that include this file uses a part of it")]
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+/// Makes a cluster, says where, and ends it when its standard input does. An interrupted run of tests
+/// interrupts its whole process group: the script goes on, in order to clean up. It has the programs' folder and
+/// further settings as its arguments.
+const SCRIPT: &str = r#"
+    set -e
+    trap '' HUP INT TERM
+    programs=$1; shift
+    folder=$(mktemp -d)
+    "$programs/initdb" -D "$folder/data" -A trust -U parcelo -E UTF8 --locale=C --no-sync >/dev/null
+    printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$folder'" \
+        "max_connections = 400" "$@" >>"$folder/data/postgresql.conf"
+    "$programs/pg_ctl" start -s -w -D "$folder/data" -l "$folder/log"
+    echo "$folder"
+    read -r _ || true
+    "$programs/pg_ctl" stop -s -m immediate -D "$folder/data" || true
+    rm -rf "$folder"
+"#;
+
+/// What makes tests of logic quicker, and would lose data in a power cut.
+const UNSAFE_SETTINGS: [&str; 3] =
+    ["fsync = off", "full_page_writes = off", "synchronous_commit = off"];
+
+/// Where Debian and others put PostgreSQL's programs, which are not on the path.
+const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/lib/postgresql"];
+
+/// The cluster of the tests of this process.
+static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| Cluster::start(&UNSAFE_SETTINGS));
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+/// A running PostgreSQL; dropping it ends it.
+pub(crate) struct Cluster {
+    programs: PathBuf,
+    folder: String,
+    /// Its standard input ends with this process.
+    script: Child,
+}
+
+/// The database of one test, which is dropped with this.
+pub(crate) struct Database {
+    cluster: &'static Cluster,
+    name: String,
+}
+
+/// The cluster that the tests of this process share; none where PostgreSQL is not installed.
+pub(crate) fn shared() -> Option<&'static Cluster> {
+    CLUSTER.as_ref()
+}
+
+/// The switch: a new database for a test if the tests are to run on PostgreSQL, and none if they are to run on
+/// files and in memory, which is the default.
+pub(crate) fn chosen() -> Option<Database> {
+    match env::var("PARCELO_TEST_DATABASE").as_deref() {
+        Err(_) | Ok("sqlite") => None,
+        Ok("postgres") => Some(database().expect("PostgreSQL is installed")),
+        Ok(other) => panic!("PARCELO_TEST_DATABASE={other}: postgres or sqlite"),
+    }
+}
+
+/// A new database in it; none where PostgreSQL is not installed.
+pub(crate) fn database() -> Option<Database> {
+    let cluster = shared()?;
+    Some(Database { name: cluster.create_database(), cluster })
+}
+
+/// The folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, or the newest that is installed.
+fn programs() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("PARCELO_POSTGRES_BIN") {
+        return Some(named.into());
+    }
+    let versions = FOLDERS.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let mut found: Vec<_> =
+        versions.filter_map(|version| Some(version.ok()?.path().join("bin"))).collect();
+    found.retain(|folder| folder.join("initdb").exists());
+    found.sort();
+    let found = found.pop();
+    assert!(
+        found.is_some() || env::var_os("PARCELO_POSTGRES_REQUIRED").is_none(),
+        "PostgreSQL is not installed, and this run is to test it"
+    );
+    found
+}
+
+impl Cluster {
+    /// Starts a cluster with lines of `postgresql.conf`; without any it is as durable as PostgreSQL is. None
+    /// where PostgreSQL is not installed.
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
+        let programs = programs()?;
+        let mut command = as_owner("sh");
+        command.args(["-c", SCRIPT, "sh"]).arg(&programs).args(settings);
+        let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut folder = String::new();
+        BufReader::new(script.stdout.take().unwrap()).read_line(&mut folder).unwrap();
+        let folder = folder.trim().to_owned();
+        assert!(Path::new(&folder).is_dir(), "no PostgreSQL could be started");
+        Some(Self { programs, folder, script })
+    }
+
+    /// The folder of its socket, and of its `data`.
+    pub(crate) fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// Makes an empty database, and answers with its name.
+    pub(crate) fn create_database(&self) -> String {
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        self.run_sql("postgres", &format!("CREATE DATABASE {name}"));
+        name
+    }
+
+    /// The address of a database, for `--database`.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://parcelo@/{database}?host={}&unsafe_settings=allow", self.folder)
+    }
+
+    /// What an operator does in a database, by `psql`; an error of it is the test's.
+    pub(crate) fn run_sql(&self, database: &str, sql: &str) {
+        self.query(database, sql);
+    }
+
+    /// The same, with what `psql` prints: a line for each row, `|` between its columns.
+    pub(crate) fn query(&self, database: &str, sql: &str) -> String {
+        let done = Command::new(self.programs.join("psql"))
+            .args(["-X", "-q", "-t", "-A", "-h", &self.folder, "-U", "parcelo", "-d", database])
+            .args(["-c", sql])
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{sql}");
+        String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
+    }
+
+    /// Starts, stops or restarts it by `pg_ctl`, for example with `["restart", "-m", "immediate"]`.
+    pub(crate) fn control(&self, arguments: &[&str]) {
+        let mut command = as_owner(self.programs.join("pg_ctl").to_str().unwrap());
+        command.args(arguments).args(["-s", "-w", "-D"]).arg(format!("{}/data", self.folder));
+        let log = format!("{}/log", self.folder);
+        assert!(command.args(["-l", &log]).status().unwrap().success(), "{arguments:?}");
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.script.stdin.take());
+        let _ = self.script.wait();
+    }
+}
+
+impl Database {
+    /// Its address, for `--database`.
+    pub(crate) fn url(&self) -> String {
+        self.cluster.url(&self.name)
+    }
+
+    /// What `psql` prints for a statement.
+    pub(crate) fn query(&self, sql: &str) -> String {
+        self.cluster.query(&self.name, sql)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A hundred databases of 8 MB each are much for a temporary folder. A failing test says why itself.
+        if !std::thread::panicking() {
+            let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+            self.cluster.run_sql("postgres", &drop);
+        }
+    }
+}
+
+/// A command as the user to whom the cluster belongs: PostgreSQL does not run as root.
+fn as_owner(program: &str) -> Command {
+    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let mut command = Command::new(if is_root { "runuser" } else { program });
+    if is_root {
+        command.args(["-u", "postgres", "--", program]);
+    }
+    command.current_dir("/");
+    command
+}
