@@ -160,6 +160,15 @@ impl Database {
     }
 }
 
+#[cfg(test)]
+impl Database {
+    /// What an operator would look up.
+    pub(in crate::store) async fn pairs(&self, sql: &str) -> Vec<(String, String)> {
+        let pair = |row: &_| Ok((super::connection::get(row, 0)?, super::connection::get(row, 1)?));
+        self.db.each(sql, &[], pair).await.unwrap()
+    }
+}
+
 /// Puts rows into a table. What is not finished is undone with the transaction.
 pub(in crate::store) struct Writer<'a> {
     database: &'a Database,
