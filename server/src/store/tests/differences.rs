@@ -14,12 +14,12 @@ const EXEMPT: &[(&str, &str)] = &[
     ("release_stranded", "a net, in which nothing is caught while the locks hold"),
     ("claim_requests", "a file has one server, which shares with no other"),
     ("meet_servers", "a file has one server, which meets no other"),
-    ("begin_login", "by the clock of the database, and in memory for a file"),
-    ("take_back_login", "by the clock of the database, and in memory for a file"),
-    ("remember_login", "by the clock of the database, and in memory for a file"),
-    ("leave_flash", "by the clock of the database"),
-    ("take_flashes", "by the clock of the database"),
-    ("purge_flashes", "by the clock of the database"),
+    ("begin_login", "a file counts failures in memory"),
+    ("take_back_login", "a file counts failures in memory"),
+    ("remember_login", "a file counts failures in memory"),
+    ("leave_flash", "of one page, for minutes: nothing follows from it"),
+    ("take_flashes", "of one page, for minutes: nothing follows from it"),
+    ("purge_flashes", "of one page, for minutes: nothing follows from it"),
 ];
 
 /// Histories of the usual run; more with `PARCELO_HISTORIES`.
