@@ -14,6 +14,8 @@ mod postgres;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "postgres")]
+pub(crate) mod transfer;
 
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
@@ -39,6 +41,8 @@ use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
+#[cfg(feature = "postgres")]
+pub(crate) use self::transfer::CopiedTable;
 
 use crate::{
     clock::shared::{SharedClock, Skew},

@@ -47,6 +47,8 @@ mod resets;
 mod scans;
 mod sessions;
 mod set_back;
+#[cfg(feature = "postgres")]
+pub(super) mod transfer;
 mod vacuum;
 mod writer;
 

@@ -184,6 +184,11 @@ impl Connection {
         self.client.is_closed()
     }
 
+    /// For what only the driver does: rows that are streamed.
+    pub(super) const fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Runs statements without parameters, none of whose rows is wanted.
     pub(super) async fn run(&self, sql: &str) -> DbResult<()> {
         #[cfg(test)]

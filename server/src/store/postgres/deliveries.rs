@@ -29,7 +29,7 @@ impl Store {
             let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
                  WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
                  SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
-                 WHERE state = 4 GROUP BY tenant";
+                 WHERE state = 4 GROUP BY tenant ORDER BY 1, 2";
             db.each(sql, &[], |row| {
                 Ok(Backlog {
                     tenant: Tenant::from_number(get(row, 0)?),

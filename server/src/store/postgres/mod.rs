@@ -43,6 +43,7 @@ mod set_back;
 mod settles;
 mod sign_in;
 mod tls;
+pub(super) mod transfer;
 mod writer;
 
 #[cfg(test)]

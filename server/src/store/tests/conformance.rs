@@ -72,7 +72,7 @@ pub(in crate::store) fn file() -> (Store, TempDir) {
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres() -> Option<(Store, ())> {
+pub(super) async fn postgres() -> Option<(Store, ())> {
     let engine = crate::store::postgres::tests::cluster::open(SECRET).await?;
     Some((Store::from(engine), ()))
 }
