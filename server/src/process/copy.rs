@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    database::{Database, parse_database},
+    database::{Database, Unquoted, parse_database},
     print,
 };
 use crate::store::{CopiedTable, transfer};
@@ -13,10 +13,10 @@ use crate::store::{CopiedTable, transfer};
 #[derive(Debug, ClapArgs)]
 pub(super) struct Copy {
     /// The database to copy: a stopped server's, or a backup. It is left as it is.
-    #[arg(long, value_name = "URL", value_parser = parse_database)]
+    #[arg(long, value_name = "URL", value_parser = Unquoted(parse_database))]
     from: Database,
     /// The new one: a file that does not exist yet, or an empty database of PostgreSQL.
-    #[arg(long, value_name = "URL", value_parser = parse_database)]
+    #[arg(long, value_name = "URL", value_parser = Unquoted(parse_database))]
     to: Database,
     /// Print JSON.
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! The databases at either end of a copy between engines. Rows are streamed by COPY, in one transaction, while no
 //! server can commit anything.
 
-use std::{error::Error as _, pin::Pin};
+use std::{error::Error as _, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt as _, pin_mut};
@@ -68,7 +68,8 @@ impl Database {
     async fn connect(address: Address) -> Result<Self, StoreError> {
         let name = address.name();
         let connect = async {
-            let db = Connector::new(address)?.connect().await?;
+            let mut db = Connector::direct(&address)?.connect().await?;
+            db.set_answer_timeout(Duration::MAX);
             db.run(NO_TIMEOUTS).await?;
             Ok(db)
         };
