@@ -68,7 +68,7 @@ impl Database {
     async fn connect(address: Address) -> Result<Self, StoreError> {
         let name = address.name();
         let connect = async {
-            let db = Connector::new(address)?.connect().await?;
+            let db = Connector::direct(&address)?.connect().await?;
             db.run(NO_TIMEOUTS).await?;
             Ok(db)
         };
