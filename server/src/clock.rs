@@ -1,6 +1,11 @@
 //! Time: the only module that reads the wall clock. All other code is given the time as an argument.
 
 mod jumps;
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(dead_code, reason = "a database in a file has no clock of its own")
+)]
+pub(crate) mod shared;
 
 use std::{
     fmt,

@@ -2,7 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use axum::{Extension, extract::State, response::Response};
+use axum::{
+    Extension,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use parcelo::ErrorCode;
 use serde_json::json;
 
 use super::{Api, Refused, answer};
@@ -34,9 +39,15 @@ pub(super) async fn live() -> Response {
     answer::json_ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it is not stopping, and its store can be written and read.
+/// The process can serve: it is not stopping, its store can be written and read, and its clock is that of the database's
+/// other servers.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
+    if let Some(reason) = api.service.clock_fault() {
+        let why = json!({ "status": "unavailable", "reason": reason });
+        let status = answer::status_of(ErrorCode::ServiceUnavailable);
+        return Ok((status, answer::json_ok(&why)).into_response());
+    }
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
         Ok(answer::json_ok(&json!({ "status": "ok" })))
     } else {
@@ -57,5 +68,43 @@ pub(super) mod description {
             Call::new(Operation::Health, "Check the API key")
                 .answers(Answer::bare::<Health>("200", about)),
         ]
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+mod tests {
+    use std::sync::{Arc, atomic::AtomicBool};
+
+    use parcelo::Environment;
+
+    use super::*;
+    use crate::{
+        clock::SystemClock, ids::Ids, mock::MockServer, service::Service, store::two_servers,
+    };
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_server_whose_clock_is_far_from_the_database_s_says_why_it_is_not_ready() {
+        let Some([store, _]) = two_servers().await else { return };
+        let settings = MockServer::start().await.api().service.settings().clone();
+        let clock = Arc::clone(store.shared_clock().unwrap());
+        let service =
+            Service::new(store, Arc::new(SystemClock), Arc::new(Ids::seeded(1)), settings);
+        let ready = Arc::new(AtomicBool::new(true));
+        let api = Api { service: Arc::new(service), environment: Environment::Sandbox, ready };
+        for (ahead, status) in [(9_900, 200), (12_000, 503), (0, 200)] {
+            let machine = clock.machine();
+            clock.measured(machine, machine.wall.plus(-ahead), machine);
+            let answer = super::ready(State(api.clone())).await.unwrap();
+            assert_eq!(answer.status(), status, "{ahead}");
+            let body = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            let is_explained =
+                body.contains("12.0 s ahead of the database's") && body.contains("NTP");
+            assert_eq!(is_explained, status == 503, "{body}");
+        }
+        // The next measurement, of the real clocks.
+        api.service.watch_clock().await.unwrap();
+        assert_eq!(super::ready(State(api)).await.unwrap().status(), 200);
     }
 }

@@ -25,7 +25,7 @@ use super::{
     upkeep,
 };
 use crate::{
-    clock::GuardedClock,
+    clock::{Clock, GuardedClock},
     domain::{Countries, Secrets, Site, access, credentials::AdminScope, site::local_url},
     http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
@@ -60,8 +60,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let addresses = addresses(&sockets)?;
     // Asked before the first key is made, after which no database is new.
     let is_new = store.claim_new().await?;
-    let clock = Arc::new(GuardedClock::new());
-    let service = Arc::new(Service::new(store.clone(), clock, Arc::clone(&ids), settings));
+    let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
@@ -89,9 +88,12 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     for listener in listeners {
         listener.finish().await;
     }
-    // What is still on its way then is sent again by the next server.
-    if let Ok(Err(error)) = tokio::time::timeout(shutdown.left(), webhooks).await {
-        tracing::error!(%error, "the sender of webhooks failed");
+    // What is still on its way then is sent again by the next server, or by another one a minute later.
+    match tokio::time::timeout(shutdown.left(), webhooks).await {
+        // A lease whose commit was not waited for may be left: another server need not wait for its end.
+        Ok(Ok(())) => drop(store.end_leases(service.now()).await),
+        Ok(Err(error)) => tracing::error!(%error, "the sender of webhooks failed"),
+        Err(_elapsed) => {}
     }
     // A failure is logged where it happened; what was counted in the last minute is lost then.
     let _ = service.keep_legacy_uses().await;
@@ -99,6 +101,14 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let stats = store.stats();
     tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
     outcome
+}
+
+/// The machine's clock, or that of a database that several servers share.
+fn clock(store: &Store) -> Arc<dyn Clock> {
+    match store.shared_clock() {
+        Some(shared) => Arc::new(GuardedClock::from_clocks(Arc::clone(shared))),
+        None => Arc::new(GuardedClock::new()),
+    }
 }
 
 async fn bind(options: &Serve) -> Result<Sockets, Failure> {

@@ -11,8 +11,13 @@ impl Service {
         self.clock.expiry()
     }
 
-    /// Looks whether the clock has jumped. To be called every second or so.
+    /// Looks whether the clock has jumped, and how far this machine's is from that of a shared database. To be
+    /// called every second or so.
     pub async fn watch_clock(&self) -> Result<(), Refusal> {
+        // Without an answer the clock runs on as it was; what else is wrong then is logged where it happened.
+        if let Ok(Some(skew)) = self.store.measure_clock().await {
+            tracing::warn!("{skew}: synchronise both with NTP");
+        }
         let Some(millis) = self.clock.look() else { return Ok(()) };
         let seconds = millis / Millis::SECOND;
         tracing::error!(
@@ -21,6 +26,13 @@ impl Service {
         );
         self.metrics.clock_jumped();
         if millis < 0 { self.bring_deliveries_forward().await } else { Ok(()) }
+    }
+
+    /// Why the server must not be used, as a part of a sentence, when its clock and the database's disagree: one of
+    /// the two is wrong, and it is not known which.
+    pub fn clock_fault(&self) -> Option<String> {
+        let skew = self.store.shared_clock()?.too_far()?;
+        Some(format!("{skew}: synchronise both with NTP"))
     }
 
     /// Makes due, after its own pause from now, what was put off by a clock that has been set back since.

@@ -194,6 +194,19 @@ impl Service {
         Ok(self.store.hold_all().await?)
     }
 
+    /// Sends what waits for an event that is done.
+    pub async fn release_stranded(&self) {
+        match self.store.release_stranded(self.now()).await {
+            Ok(0) => {}
+            Ok(events) => tracing::error!(
+                events,
+                "webhook events waited for an earlier one that is done, and are sent now: please report this"
+            ),
+            // The next look is soon.
+            Err(error) => tracing::warn!(%error, "webhook events that wait could not be checked"),
+        }
+    }
+
     /// Deletes events and their log after 30 days.
     pub async fn purge_outbox(&self) -> Result<usize, Refusal> {
         Ok(self.store.purge_outbox(self.now().plus(-RETENTION)).await?)

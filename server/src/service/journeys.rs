@@ -174,7 +174,9 @@ async fn a_step_that_another_has_taken_meanwhile_is_not_taken_again_and_stops_no
     house.clock.set(now);
     let due = house.service.store().due(now, 4).await.unwrap();
     house.history("SB-SUCCESS-0002").await;
-    let fired = house.service.take_steps(&due, now).await.unwrap().fired;
+    let (outcome, _) = house.service.take_together(&due, now).await;
+    assert_eq!(outcome, CommitOutcome::VersionConflict);
+    let fired = house.service.take_one_by_one(&due, now).await.unwrap().fired;
     let numbers = fired.iter().map(|one| one.tracking_number.as_str());
     assert!(numbers.eq(["SB-SUCCESS-0000", "SB-SUCCESS-0001", "SB-SUCCESS-0003"]), "{fired:?}");
     for place in 0..4 {

@@ -217,4 +217,7 @@ mod journeys;
 #[cfg(test)]
 mod key_tests;
 #[cfg(test)]
+#[cfg(feature = "postgres")]
+mod several;
+#[cfg(test)]
 mod tests;

@@ -15,6 +15,8 @@ use crate::{
 /// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
 /// one such batch at most.
 const MAX_PARCELS_PER_COMMIT: usize = 256;
+/// How often a look that lost to another server's is repeated before each parcel is tried alone.
+const MAX_LOST: u32 = 3;
 /// How often a read looks for its parcel's next due step. A journey has four at most: the others are tries that lost
 /// to another write of the same parcel.
 const MAX_STEP_TRIES: u32 = 16;
@@ -60,7 +62,7 @@ impl Service {
     /// such as those of a damaged row. They are passed over, so that they hold up none behind them, and
     /// tried again the next time.
     async fn take_due(&self, now: Millis, tenant: Option<Tenant>) -> Result<Vec<Fired>, Refusal> {
-        let (mut fired, mut stuck) = (Vec::new(), HashSet::new());
+        let (mut fired, mut stuck, mut lost) = (Vec::new(), HashSet::new(), 0);
         loop {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
             let most = MAX_PARCELS_PER_COMMIT + stuck.len();
@@ -73,7 +75,17 @@ impl Service {
                 self.log_stuck(&again);
                 return Ok(fired);
             }
-            let taken = self.take_steps(&batch, now).await?;
+            // Other servers have a ticker too, and all find the same parcels due. Whose commit comes second looks
+            // again, rather than try each of the parcels that the first has taken.
+            let taken = match self.take_together(&batch, now).await {
+                (CommitOutcome::Committed, all) => StepsTaken { fired: all, not_taken: Vec::new() },
+                (CommitOutcome::VersionConflict, _) if lost < MAX_LOST => {
+                    lost += 1;
+                    continue;
+                }
+                _ => self.take_one_by_one(&batch, now).await?,
+            };
+            lost = 0;
             fired.extend(taken.fired);
             // Where another was faster the version has moved on, and the parcel is tried again.
             stuck.extend(taken.not_taken);
@@ -115,29 +127,13 @@ impl Service {
         Ok(parcel)
     }
 
-    /// Takes the next step of each parcel, in their order: in one commit if nothing forbids it.
-    /// Otherwise each has its own, so that one parcel holds up no other.
-    pub(super) async fn take_steps(
+    /// Takes the next step of each parcel, in their order and in one commit: all of them or none. One parcel that
+    /// was written meanwhile, or cannot be written, fails the commit of all.
+    pub(super) async fn take_together(
         &self,
         parcels: &[ParcelRow],
         now: Millis,
-    ) -> Result<StepsTaken, Refusal> {
-        // One parcel that was written meanwhile, or cannot be written, fails the commit of all. Which one it was the
-        // store does not say, so each is tried alone then: slower, and rare.
-        if let Some(fired) = self.take_together(parcels, now).await {
-            return Ok(StepsTaken { fired, not_taken: Vec::new() });
-        }
-        let mut taken = StepsTaken { fired: Vec::new(), not_taken: Vec::new() };
-        for parcel in parcels {
-            match self.take_step(parcel, now).await? {
-                Some(fired) => taken.fired.push(fired),
-                None => taken.not_taken.push((parcel.key, parcel.version)),
-            }
-        }
-        Ok(taken)
-    }
-
-    async fn take_together(&self, parcels: &[ParcelRow], now: Millis) -> Option<Vec<Fired>> {
+    ) -> (CommitOutcome, Vec<Fired>) {
         let mut changes =
             Changes { now, idempotency_record: None, expect: Vec::new(), ops: Vec::new() };
         let mut all = Vec::new();
@@ -148,7 +144,24 @@ impl Service {
             changes.expect.push((parcel.key, parcel.version));
             changes.ops.extend(ops);
         }
-        (self.store.commit(changes).await == CommitOutcome::Committed).then_some(all)
+        (self.store.commit(changes).await, all)
+    }
+
+    /// The same in a commit for each, so that one parcel holds up no other. Which one it was the store does not say,
+    /// so each is tried: slower, and rare.
+    pub(super) async fn take_one_by_one(
+        &self,
+        parcels: &[ParcelRow],
+        now: Millis,
+    ) -> Result<StepsTaken, Refusal> {
+        let mut taken = StepsTaken { fired: Vec::new(), not_taken: Vec::new() };
+        for parcel in parcels {
+            match self.take_step(parcel, now).await? {
+                Some(fired) => taken.fired.push(fired),
+                None => taken.not_taken.push((parcel.key, parcel.version)),
+            }
+        }
+        Ok(taken)
     }
 
     /// Takes the parcel's next step if it is due and can be taken. That another write was faster is

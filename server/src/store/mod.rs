@@ -17,12 +17,15 @@ mod tests;
 #[cfg(feature = "postgres")]
 pub(crate) mod transfer;
 
-use std::{fmt, path::Path, time::Instant};
+use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 #[cfg(feature = "postgres")]
 pub use self::postgres::Address;
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::StoredScope;
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::tests::cluster::two_servers;
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
@@ -41,7 +44,10 @@ pub(crate) use self::sqlite::{damage_file, hold_list};
 #[cfg(feature = "postgres")]
 pub(crate) use self::transfer::CopiedTable;
 
-use crate::domain::{IdempotencyRecord, NumberKey};
+use crate::{
+    clock::shared::{SharedClock, Skew},
+    domain::{IdempotencyRecord, NumberKey},
+};
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -175,6 +181,30 @@ impl Store {
     /// it blocks.
     pub fn check(&self, now: Instant) {
         engine!(self, engine => engine.check(now));
+    }
+
+    /// The clock of a database that several servers share, by which all of them go; a file has none of its own.
+    #[must_use]
+    pub(crate) fn shared_clock(&self) -> Option<&Arc<SharedClock>> {
+        match &self.0 {
+            Engine::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => Some(engine.clock()),
+        }
+    }
+
+    /// Measures that clock; answers how far this machine's is from it if that has changed. Call it every second
+    /// or so.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_async, reason = "the other engine waits")
+    )]
+    pub(crate) async fn measure_clock(&self) -> Result<Option<Skew>, StoreError> {
+        match &self.0 {
+            Engine::Sqlite(_) => Ok(None),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.measure_clock().await,
+        }
     }
 
     /// Finishes the writes that wait, and gives the database free. Other clones can still read.

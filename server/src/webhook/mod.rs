@@ -33,6 +33,9 @@ use crate::{
 /// process (an admin command) enqueued.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How often events that wait for nothing are looked for: a fault, of which one event is late, and none is lost.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Sends a message to its endpoint.
 trait Transport: fmt::Debug + Send + Sync {
     /// Sends a message; answers how many milliseconds it took, and the endpoint's answer.
@@ -87,11 +90,13 @@ impl Dispatcher {
         let _turn = self.turn.lock().await;
         let mut stop = std::pin::pin!(stop);
         let (mut round, mut ticks) = (Round::new(self.most), tokio::time::interval(POLL_INTERVAL));
+        let mut sweeps = tokio::time::interval(SWEEP_INTERVAL);
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 () = self.service.outbox_changed() => {}
                 _ = ticks.tick() => {}
+                _ = sweeps.tick() => self.service.release_stranded().await,
                 true = round.finish_some() => {}
             }
             // A failure is logged where it happened, and the next tick tries again.

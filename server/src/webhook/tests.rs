@@ -4,6 +4,8 @@
 mod crowd;
 mod damage;
 mod identity;
+#[cfg(feature = "postgres")]
+mod servers;
 
 use std::{
     collections::HashSet,
@@ -69,10 +71,13 @@ struct Receiver {
 
 impl House {
     async fn new() -> Self {
-        let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
+        Self::over(Store::memory([1; 32]).unwrap(), 1).await
+    }
+
+    async fn over(store: Store, seed: u64) -> Self {
+        let (ids, clock) = (Arc::new(Ids::seeded(seed)), Arc::new(ManualClock::at(START)));
         let mut settings = MockServer::start().await.api().service.settings().clone();
         settings.webhooks.private = true;
-        let store = Store::memory([1; 32]).unwrap();
         let service = Arc::new(Service::new(store, clock.clone(), Arc::clone(&ids), settings));
         Self { service, clock, ids }
     }

@@ -1,6 +1,9 @@
-//! What came of deliveries: settled, logged, shown, counted, and deleted when they are old.
+//! The log of deliveries: shown, counted, and deleted when it is old.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
@@ -8,74 +11,54 @@ use ulid::Ulid;
 use super::{
     Store,
     connection::{Connection, bytes, get, number},
-    endpoints,
     error::{DbResult, Failure},
-    leases::{self, Found, read_kind},
-    outbox::{self, DELIVERED, FAILED, MISSED},
+    leases::read_kind,
+    outbox::MISSED,
     pages::ROWS_PER_PAGE,
 };
 use crate::{
-    clock::Millis,
+    clock::{Millis, is_older, stopwatch},
     domain::{
         Tenant,
-        webhooks::{
-            AttemptResult, DeliveryStatus, DisabledBy, Lease, LoggedAttempt, LoggedDelivery,
-            RetryDecision,
-        },
+        webhooks::{DeliveryStatus, LoggedAttempt, LoggedDelivery},
     },
-    store::{Backlog, Settled, StoreError},
+    store::{Backlog, StoreError},
 };
 
+/// Counting backlogs takes one part of so many of a connection's time.
+const COUNTING_SHARE: u32 = 20;
+/// What was counted faster is counted again.
+const WORTH_KEEPING: Duration = Duration::from_millis(100);
+
+/// The undelivered events as they were last counted.
+pub(super) struct Counted {
+    at: Instant,
+    took: Duration,
+    all: Vec<Backlog>,
+}
+
 impl Store {
+    /// What was counted is answered again until twenty times as long has passed as it took: with a million events
+    /// held it takes part of a second, and every server's metrics are asked for every few seconds.
     pub(crate) async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
-        self.read(async |db| {
-            // Delivered and failed events are in neither of the two indexes that this reads.
-            let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
-                 WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
-                 SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
-                 WHERE state = 4 GROUP BY tenant ORDER BY 1, 2";
-            db.each(sql, &[], |row| {
-                Ok(Backlog {
-                    tenant: Tenant::from_number(get(row, 0)?),
-                    held: get(row, 1)?,
-                    events: get(row, 2)?,
-                    since: Millis(get(row, 3)?),
-                })
-            })
-            .await
-        })
-        .await
-    }
-
-    pub(crate) async fn settle(
-        &self,
-        lease: Lease,
-        outcome: AttemptResult,
-        decision: RetryDecision,
-    ) -> Result<Settled, StoreError> {
-        let tenant = lease.tenant;
-        let settled =
-            self.call(async move |db| settle(db, &lease, &outcome, decision).await).await?;
-        if matches!(settled, Settled::SwitchedOff(_)) {
-            self.hold(tenant).await?;
+        let counted = |backlogs: &Counted| {
+            !is_older(backlogs.at, backlogs.took * COUNTING_SHARE) && backlogs.took > WORTH_KEEPING
+        };
+        let mut kept = self.0.backlogs.lock().await;
+        if let Some(backlogs) = kept.as_ref().filter(|backlogs| counted(backlogs)) {
+            return Ok(backlogs.all.clone());
         }
-        self.notify_outbox();
-        Ok(settled)
-    }
-
-    pub(crate) async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
-        self.call(async move |db| {
-            let Some(Found { row, .. }) = leases::find(db, &lease).await? else { return Ok(()) };
-            db.execute("DELETE FROM webhook_attempts WHERE outbox = $1", &[&row]).await?;
-            db.execute("DELETE FROM outbox WHERE id = $1", &[&row]).await.map(drop)
-        })
-        .await
+        let began = stopwatch();
+        let all = self.read(async |db| backlogs(db).await).await?;
+        *kept = Some(Counted { at: began, took: began.elapsed(), all: all.clone() });
+        Ok(all)
     }
 
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
         let purged = self.in_pages(async move |db| {
-            let sql = "WITH old AS (DELETE FROM outbox WHERE id IN (SELECT id FROM living_outbox \
-                 WHERE created_at <= $1 ORDER BY created_at LIMIT $2) RETURNING id), \
+            let sql = "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id \
+                 FROM living_outbox WHERE created_at <= $1 ORDER BY created_at LIMIT $2 \
+                 FOR UPDATE SKIP LOCKED)) RETURNING id), \
                  attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
                  SELECT count(*) FROM old";
             Ok(db.value::<i64>(sql, &[&before.0, &ROWS_PER_PAGE]).await?.unsigned_abs())
@@ -123,70 +106,21 @@ impl Store {
     }
 }
 
-async fn settle(
-    db: &Connection,
-    lease: &Lease,
-    outcome: &AttemptResult,
-    decision: RetryDecision,
-) -> DbResult<Settled> {
-    let Some(found) = leases::find(db, lease).await? else { return Ok(Settled::Late) };
-    let (row, number) = (found.row, lease.attempt.number);
-    outbox::log_attempt(db, (row, number), outcome).await?;
-    if !found.is_current {
-        return Ok(Settled::Late);
-    }
-    let off = match decision {
-        RetryDecision::Delivered => {
-            finish(db, (row, number), DELIVERED).await?;
-            let sql = "INSERT INTO webhook_successes (tenant, at) VALUES ($1, $2) \
-                 ON CONFLICT (tenant) DO UPDATE SET at = excluded.at";
-            db.execute(sql, &[&lease.tenant.number(), &outcome.at.0]).await?;
-            None
-        }
-        RetryDecision::Again { at } => {
-            again(db, (row, number), at).await?;
-            None
-        }
-        RetryDecision::GivenUp => {
-            finish(db, (row, number), FAILED).await?;
-            (!has_answered_since(db, row).await?).then_some(DisabledBy::Failures)
-        }
-        RetryDecision::Gone => {
-            finish(db, (row, number), FAILED).await?;
-            Some(DisabledBy::Gone)
-        }
-        RetryDecision::Unreadable => {
-            finish(db, (row, number), FAILED).await?;
-            None
-        }
-    };
-    if let Some(parcel) = found.parcel {
-        outbox::release(db, parcel, outcome.at).await?;
-    }
-    let Some(by) = off else { return Ok(Settled::Counted) };
-    let is_new = endpoints::switch_off(db, lease.tenant.number(), by).await?;
-    Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
-}
-
-/// An event that was held meanwhile and has arrived all the same is delivered.
-async fn finish(db: &Connection, (row, number): (i64, u32), delivery_status: i16) -> DbResult<()> {
-    let sql = "UPDATE outbox SET state = $2, due = NULL, leased = false, attempts = $3 \
-         WHERE id = $1";
-    db.execute(sql, &[&row, &delivery_status, &i64::from(number)]).await.map(drop)
-}
-
-async fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> DbResult<()> {
-    let sql = "UPDATE outbox SET due = $2, leased = false, attempts = $3 \
-         WHERE id = $1 AND state = 1";
-    db.execute(sql, &[&row, &at.0, &i64::from(number)]).await.map(drop)
-}
-
-/// Whether the endpoint has accepted anything since the first attempt at this event.
-async fn has_answered_since(db: &Connection, row: i64) -> DbResult<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM webhook_successes AS s \
-         JOIN living_outbox AS o ON o.tenant = s.tenant \
-         WHERE o.id = $1 AND s.at >= o.first_attempt)";
-    db.value(sql, &[&row]).await
+/// The undelivered events of each tenant. Delivered and failed events are in neither partition nor index that this reads.
+async fn backlogs(db: &Connection) -> DbResult<Vec<Backlog>> {
+    let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
+         WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
+         SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
+         WHERE state = 4 GROUP BY tenant ORDER BY 1, 2";
+    db.each(sql, &[], |row| {
+        Ok(Backlog {
+            tenant: Tenant::from_number(get(row, 0)?),
+            held: get(row, 1)?,
+            events: get(row, 2)?,
+            since: Millis(get(row, 3)?),
+        })
+    })
+    .await
 }
 
 /// The attempts at these events, by the row of each.

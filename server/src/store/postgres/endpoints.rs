@@ -1,5 +1,7 @@
 //! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
 
+use std::collections::HashMap;
+
 use parcelo::webhook::Secret;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
@@ -21,6 +23,9 @@ use crate::{
 
 /// How many events one commit holds or replays: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
+
+/// So many held events are counted at most.
+const MAX_HELD_COUNTED: i64 = 100_000;
 
 impl Store {
     pub(crate) async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
@@ -86,10 +91,12 @@ impl Store {
         tenant: Tenant,
     ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT coalesce(disabled_why, ''), \
-                 (SELECT count(*) FROM living_outbox WHERE tenant = $1 AND state = 4) \
+            // A page shows the number, and need not know more exactly how much "very many" is.
+            let sql = "SELECT coalesce(disabled_why, ''), (SELECT count(*) FROM \
+                 (SELECT FROM living_outbox WHERE tenant = $1 AND state = 4 LIMIT $2) AS held) \
                  FROM webhook_endpoints WHERE tenant = $1 AND NOT enabled";
-            let Some(row) = db.first(sql, &[&tenant.number()]).await? else { return Ok(None) };
+            let given: [&(dyn ToSql + Sync); 2] = [&tenant.number(), &MAX_HELD_COUNTED];
+            let Some(row) = db.first(sql, &given).await? else { return Ok(None) };
             Ok(Some((disabled_by(get(&row, 0)?), get(&row, 1)?)))
         })
         .await
@@ -149,10 +156,10 @@ impl Store {
             let page =
                 self.call(async move |db| replay(db, (tenant, what, after), now).await).await?;
             self.notify_outbox();
-            replayed += page.len();
-            match page.last() {
-                Some(last) if page.len() == MAX_EVENTS_PER_COMMIT => after = *last,
-                Some(_) | None => return Ok(replayed),
+            replayed += page.replayed;
+            match page.rows.last() {
+                Some(last) if page.rows.len() == MAX_EVENTS_PER_COMMIT => after = *last,
+                Some(_) | None => return Ok(usize::try_from(replayed).unwrap_or(usize::MAX)),
             }
         }
     }
@@ -160,28 +167,63 @@ impl Store {
 
 /// The tenant's endpoint.
 pub(super) async fn find(db: &Connection, tenant: Tenant) -> DbResult<Option<Endpoint>> {
-    let sql = "SELECT url, kinds, secret, disabled_why, created_at FROM webhook_endpoints \
-         WHERE tenant = $1";
-    let Some(row) = db.first(sql, &[&tenant.number()]).await? else { return Ok(None) };
-    let why: Option<&str> = get(&row, 3)?;
-    let kinds = u8::try_from(get::<i16>(&row, 1)?).map_err(Failure::row)?;
-    Ok(Some(Endpoint {
-        tenant,
-        url: get(&row, 0)?,
-        kinds: Kinds::from_number(kinds),
-        secret: secret(&row, 2)?,
-        old: old_secrets(db, tenant).await?,
-        disabled: why.map(disabled_by),
-        created_at: Millis(get(&row, 4)?),
-    }))
+    let found = find_all(db, &[tenant.number()]).await?.pop();
+    found.map(|(_, endpoint)| endpoint).transpose()
 }
 
-async fn old_secrets(db: &Connection, tenant: Tenant) -> DbResult<Vec<(Secret, Millis)>> {
-    let sql = "SELECT secret, until FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC";
-    let rows = db.all(sql, &[&tenant.number()]).await?;
-    let old = |row: &Row| Ok((secret(row, 0)?, Millis(get(row, 1)?)));
-    // One that cannot be read signs nothing; the others go on.
-    rows.iter().map(old).filter(|read| !read.as_ref().is_err_and(Failure::is_row)).collect()
+/// The endpoints of these tenants, those that cannot be read as failures.
+pub(super) async fn find_all(
+    db: &Connection,
+    tenants: &[i64],
+) -> DbResult<Vec<(i64, DbResult<Endpoint>)>> {
+    let sql = "SELECT tenant, url, kinds, secret, disabled_why, created_at \
+         FROM webhook_endpoints WHERE tenant = ANY($1)";
+    let rows = db.all(sql, &[&tenants]).await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut old = old_secrets(db, tenants).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let tenant: i64 = get(row, 0)?;
+        found.push((tenant, read(row, old.remove(&tenant).unwrap_or_default())));
+    }
+    Ok(found)
+}
+
+fn read(row: &Row, old: Vec<(Secret, Millis)>) -> DbResult<Endpoint> {
+    let why: Option<&str> = get(row, 4)?;
+    let kinds = u8::try_from(get::<i16>(row, 2)?).map_err(Failure::row)?;
+    Ok(Endpoint {
+        tenant: Tenant::from_number(get(row, 0)?),
+        url: get(row, 1)?,
+        kinds: Kinds::from_number(kinds),
+        secret: secret(row, 3)?,
+        old,
+        disabled: why.map(disabled_by),
+        created_at: Millis(get(row, 5)?),
+    })
+}
+
+/// The replaced secrets of these tenants that may still sign, the latest first.
+async fn old_secrets(
+    db: &Connection,
+    tenants: &[i64],
+) -> DbResult<HashMap<i64, Vec<(Secret, Millis)>>> {
+    let sql = "SELECT tenant, secret, until FROM webhook_old_secrets WHERE tenant = ANY($1) \
+         ORDER BY id DESC";
+    let mut old = HashMap::<i64, Vec<_>>::new();
+    for row in &db.all(sql, &[&tenants]).await? {
+        match secret(row, 1) {
+            Ok(secret) => {
+                old.entry(get(row, 0)?).or_default().push((secret, Millis(get(row, 2)?)));
+            }
+            // One that cannot be read signs nothing; the others go on.
+            Err(failure) if failure.is_row() => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(old)
 }
 
 /// Keeps the secrets that still sign, as many as may.
@@ -204,6 +246,9 @@ async fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> D
 
 async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
+    // Two servers that change it at once do so one after the other.
+    let lock = "SELECT 1 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    db.execute(lock, &[&tenant.number()]).await?;
     match find(db, tenant).await {
         Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
             take_back(db, tenant, Some(now)).await?;
@@ -236,7 +281,7 @@ async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
 /// one is sent what is still to be sent when `due` says so.
 async fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> DbResult<()> {
     let lease = outbox::next_lease(db).await?;
-    let sql = "UPDATE outbox SET leased = false, lease = $3, \
+    let sql = "UPDATE outbox SET leased = false, lease_until = NULL, lease = $3, \
          due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = $1 AND leased";
     db.execute(sql, &[&tenant.number(), &due.map(|due| due.0), &lease]).await.map(drop)
 }
@@ -254,41 +299,58 @@ pub(super) async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> 
 async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
     let sql = "UPDATE outbox SET state = $2, due = NULL WHERE id IN \
          (SELECT id FROM living_outbox WHERE tenant = $1 AND state IN (0, 1) \
-         ORDER BY created_at LIMIT 250) \
+         ORDER BY id LIMIT 250) AND state IN (0, 1) \
          AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)";
     db.execute(sql, &[&tenant, &HELD]).await
 }
 
-/// Replays a page of the tenant's events behind the row `after`, and answers which rows. Earlier rows
+/// The events that a page of a replay looked at, and how many of them are sent again.
+#[derive(Default)]
+struct Replayed {
+    rows: Vec<i64>,
+    replayed: u64,
+}
+
+/// Replays a page of the tenant's events behind the row `after`. Earlier rows
 /// first, so that no event of a parcel overtakes another.
 async fn replay(
     db: &Connection,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
-) -> DbResult<Vec<i64>> {
+) -> DbResult<Replayed> {
     let mut subscriptions = Subscriptions::default();
     subscriptions.load(db, vec![tenant]).await?;
     // It may have been turned off since it was looked at.
     if !subscriptions.of_tenant(tenant).is_some_and(|subscription| subscription.enabled) {
-        return Ok(Vec::new());
+        return Ok(Replayed::default());
     }
     let missed = missed(db, (tenant, what, after)).await?;
     // In the order of their ids, as writers of orders lock them.
     let mut parcels: Vec<i64> = missed.iter().filter_map(|(_, parcel)| *parcel).collect();
     parcels.sort_unstable();
     parcels.dedup();
-    let lock = "SELECT id FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
-    db.all(lock, &[&parcels]).await?;
+    outbox::lock_parcels(db, &parcels).await?;
     let rows: Vec<i64> = missed.into_iter().map(|(row, _)| row).collect();
     let lease = outbox::next_lease(db).await?;
-    let sql = "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
-         due = CASE WHEN parcel IS NULL THEN $2::bigint END, \
-         leased = false, lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1)";
-    db.execute(sql, &[&rows, &now.0, &READY, &WAITING, &lease]).await?;
-    for parcel in parcels {
-        outbox::release(db, parcel, now).await?;
+    // What another replay has sent again meanwhile is no longer what was looked at.
+    let sql = format!(
+        "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
+         due = CASE WHEN parcel IS NULL THEN $2::bigint END, leased = false, lease_until = NULL, \
+         lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1) AND {}",
+        states(what)
+    );
+    let replayed = db.execute(&sql, &[&rows, &now.0, &READY, &WAITING, &lease]).await?;
+    let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
+    outbox::release(db, &parcels).await?;
+    Ok(Replayed { rows, replayed })
+}
+
+/// In which states an event is that is sent again.
+const fn states(what: EventsToReplay) -> &'static str {
+    match what {
+        EventsToReplay::One(_) => "state NOT IN (0, 1)",
+        EventsToReplay::MissedSince(_) => MISSED,
     }
-    Ok(rows)
 }
 
 /// The events that are to be sent again, with their parcels.
@@ -297,11 +359,12 @@ async fn missed(
     (tenant, what, after): (Tenant, EventsToReplay, i64),
 ) -> DbResult<Vec<(i64, Option<i64>)>> {
     let which = match what {
-        EventsToReplay::One(_) => "state NOT IN (0, 1) AND event_id = $3".to_owned(),
-        EventsToReplay::MissedSince(_) => format!("{MISSED} AND created_at >= $3"),
+        EventsToReplay::One(_) => "event_id = $3",
+        EventsToReplay::MissedSince(_) => "created_at >= $3",
     };
+    let states = states(what);
     let sql = format!(
-        "SELECT id, parcel FROM living_outbox WHERE tenant = $1 AND id > $2 AND {which} \
+        "SELECT id, parcel FROM living_outbox WHERE tenant = $1 AND id > $2 AND {states} AND {which} \
          ORDER BY id LIMIT 250"
     );
     let both = |row: &Row| Ok((get(row, 0)?, get(row, 1)?));

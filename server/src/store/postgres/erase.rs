@@ -13,28 +13,27 @@ use super::{
     pages::ROWS_PER_PAGE,
     parcels,
 };
-use crate::{clock::Millis, store::StoreError};
+use crate::{clock::Millis, domain::activity, store::StoreError};
 
 /// The most parcels of a page: each has some rows more.
 pub(super) const PARCELS_PER_PAGE: i64 = 200;
 
 impl Store {
     pub(crate) async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
-        let before = before.0;
+        let (before, last_day) = (before.0, activity::day_of(before));
         let tenants = self
-            .read(async |db| {
-                let sql = "SELECT DISTINCT tenant FROM parcel_counts WHERE tenant % 2 = 1";
-                db.each(sql, &[], |row| get::<i64>(row, 0)).await
+            .read(async move |db| {
+                // Not those that have nothing old: a page is a transaction.
+                let sql = "SELECT DISTINCT tenant FROM parcel_counts \
+                     WHERE tenant % 2 = 1 AND day <= $1 AND total > 0";
+                db.each(sql, &[&last_day], |row| get::<i64>(row, 0)).await
             })
             .await?;
         let mut all = Deleted::default();
         for tenant in tenants {
             loop {
-                let page = {
-                    let _turn = self.0.mass_writes.lock().await;
-                    let page = async move |db: &Connection| old_parcels(db, tenant, before).await;
-                    self.call_within(None, page).await?
-                };
+                let page = async move |db: &Connection| old_parcels(db, tenant, before).await;
+                let page = self.page(page).await?;
                 all = sum(all, page);
                 if page.parcels < PARCELS_PER_PAGE.unsigned_abs() {
                     break;
@@ -42,18 +41,20 @@ impl Store {
             }
         }
         let manifests = self.in_pages(async move |db| {
-            let sql = "DELETE FROM manifests WHERE id IN (SELECT id FROM living_manifests \
-                 WHERE tenant % 2 = 1 AND submitted_at <= $1 LIMIT $2)";
+            let sql = "DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id \
+                 FROM living_manifests WHERE tenant % 2 = 1 AND submitted_at <= $1 \
+                 ORDER BY submitted_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
             db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
         });
         let manifests = manifests.await?;
         let records = self.in_pages(async move |db| {
-            let sql = "DELETE FROM idempotency WHERE key IN (SELECT key FROM living_idempotency \
-                 WHERE tenant % 2 = 1 AND first_seen <= $1 LIMIT $2)";
+            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key \
+                 FROM living_idempotency WHERE tenant % 2 = 1 AND first_seen <= $1 \
+                 ORDER BY first_seen LIMIT $2 FOR UPDATE SKIP LOCKED))";
             db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
         });
         let records = records.await?;
-        self.call_within(None, async |db| {
+        self.page(async |db| {
             db.run("DELETE FROM parcel_counts WHERE total = 0 AND tenant % 2 = 1").await
         })
         .await?;
@@ -68,7 +69,7 @@ async fn old_parcels(db: &Connection, tenant: i64, before: i64) -> DbResult<Dele
     let mut ids: Vec<i64> =
         db.each(sql, &[&tenant, &before, &PARCELS_PER_PAGE], |row| get(row, 0)).await?;
     ids.sort_unstable();
-    let locked = locks::lock(db, &ids).await?;
+    let locked = locks::lock(db, &ids, &[]).await?;
     let ids: Vec<i64> = ids
         .into_iter()
         .filter(|id| locked.contains_key(&crate::domain::ParcelRowId(*id)))

@@ -17,6 +17,7 @@ use super::{
     error::{DbResult, Failure},
     locks, records,
     rows::NO_ROW,
+    settles::{self, Settlement},
 };
 use crate::{
     domain::{Changes, IdempotencyRecord, NewParcel, Op, RecordKey},
@@ -27,6 +28,8 @@ use crate::{
 pub(super) enum Write {
     /// What the domain decided.
     Changes(Box<Mutation>),
+    /// What came of a delivery.
+    Settle(Box<Settlement>),
     /// Any other.
     Call(Box<dyn Call>),
 }
@@ -130,7 +133,7 @@ impl Write {
     pub(super) fn orders(&self) -> u64 {
         match self {
             Self::Changes(mutation) => mutation.orders.len() as u64,
-            Self::Call(_) => 0,
+            Self::Settle(_) | Self::Call(_) => 0,
         }
     }
 
@@ -146,6 +149,11 @@ impl Write {
             (Self::Changes(mutation), _) => {
                 let _gone = mutation.caller.send(CommitOutcome::Broken);
             }
+            (Self::Settle(one), Verdict::Made) => one.answer(Ok(())),
+            (Self::Settle(one), Verdict::Failed(failure)) => one.answer(Err(failure)),
+            (Self::Settle(one), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+                one.answer(Err(Failure::Unanswered));
+            }
             (Self::Call(call), Verdict::Made) => call.answer(Ok(())),
             (Self::Call(call), Verdict::Failed(failure)) => call.answer(Err(failure)),
             (Self::Call(call), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
@@ -160,6 +168,7 @@ impl Write {
             Self::Changes(mutation) => {
                 let _gone = mutation.caller.send(CommitOutcome::Busy);
             }
+            Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),
         }
     }
@@ -176,6 +185,7 @@ pub(super) async fn write(db: &Connection, writes: &mut [Write]) -> Result<Vec<V
     let mut group = Group::begin(db, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
+    group.settle_deliveries(writes).await?;
     group.make_calls(writes).await?;
     group.finish().await?;
     Ok(group.verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Broken)).collect())
@@ -195,7 +205,14 @@ struct Group<'a> {
 fn changes(write: &Write) -> Option<&Mutation> {
     match write {
         Write::Changes(mutation) => Some(mutation),
-        Write::Call(_) => None,
+        Write::Settle(_) | Write::Call(_) => None,
+    }
+}
+
+fn settlement(write: &Write) -> Option<&Settlement> {
+    match write {
+        Write::Settle(one) => Some(one),
+        Write::Changes(_) | Write::Call(_) => None,
     }
 }
 
@@ -216,9 +233,11 @@ impl<'a> Group<'a> {
         }
         let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
         let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
+        let settled = writes.iter().filter_map(settlement).filter_map(Settlement::parcel);
+        let settled: Vec<i64> = settled.collect();
         // Parcels before keys, and keys before numbers, in every group of every server.
         let (locked, taken) = futures_util::future::try_join(
-            locks::lock(db, &parcels),
+            locks::lock(db, &parcels, &settled),
             records::insert_all(db, &sorted),
         )
         .await?;
@@ -335,6 +354,16 @@ impl<'a> Group<'a> {
             };
             self.settle(at, verdict);
         }
+    }
+
+    async fn settle_deliveries(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+        let mut settlements = Vec::new();
+        for (at, write) in writes.iter_mut().enumerate() {
+            let Write::Settle(one) = write else { continue };
+            settlements.push(&mut **one);
+            self.settle(at, Verdict::Made);
+        }
+        Ok(settles::write(self.db, &mut settlements).await?)
     }
 
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {

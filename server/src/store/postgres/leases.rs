@@ -2,7 +2,7 @@
 //! leased event says. An event is another's until its lease ends; the lease's number, which is never
 //! given twice, distinguishes its row from any that took its place.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
@@ -10,6 +10,7 @@ use ulid::Ulid;
 use super::{
     Store,
     connection::{Connection, bytes, get, number, small},
+    due::unleased,
     endpoints,
     error::{DbResult, Failure},
     manifests,
@@ -29,14 +30,6 @@ use crate::{
     store::{LeasedBatch, StoreError},
 };
 
-/// The row of an event that was leased.
-pub(super) struct Found {
-    pub(super) row: i64,
-    pub(super) parcel: Option<i64>,
-    /// Whether the lease is the row's last, and no replay or new endpoint has ended it.
-    pub(super) is_current: bool,
-}
-
 impl Store {
     pub(crate) async fn outbox_changed(&self) {
         self.0.wake.notified().await;
@@ -46,40 +39,21 @@ impl Store {
         self.0.wake.notify_one();
     }
 
-    pub(crate) async fn tenants_with_due(
-        &self,
-        now: Millis,
-        most: usize,
-    ) -> Result<Vec<Tenant>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        self.read(async move |db| {
-            // One look into an index for each endpoint, however many events wait.
-            let sql = "SELECT e.tenant FROM webhook_endpoints AS e CROSS JOIN LATERAL \
-                 (SELECT due FROM living_outbox AS o WHERE o.tenant = e.tenant AND due IS NOT NULL \
-                 ORDER BY due LIMIT 1) AS first \
-                 WHERE e.enabled AND first.due <= $1 ORDER BY first.due LIMIT $2";
-            db.each(sql, &[&now.0, &most], |row| get(row, 0).map(Tenant::from_number)).await
-        })
-        .await
-    }
-
-    pub(crate) async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
-        self.read(async |db| {
-            let sql = "SELECT min(first.due) FROM webhook_endpoints AS e CROSS JOIN LATERAL \
-                 (SELECT due FROM living_outbox AS o WHERE o.tenant = e.tenant AND due IS NOT NULL \
-                 ORDER BY due LIMIT 1) AS first WHERE e.enabled";
-            Ok(db.value::<Option<i64>>(sql, &[]).await?.map(Millis))
-        })
-        .await
-    }
-
     pub(crate) async fn lease(
         &self,
         shares: Vec<(Tenant, usize)>,
         now: Millis,
     ) -> Result<LeasedBatch, StoreError> {
-        let server = self.0.server;
-        let leased = self.call(async move |db| lease(db, (&shares, server), now).await).await?;
+        let tenants: Vec<i64> = shares.iter().map(|(tenant, _)| tenant.number()).collect();
+        let wanted = Wanted {
+            most: shares.iter().map(|(_, most)| i64::try_from(*most).unwrap_or(i64::MAX)).collect(),
+            floors: self.0.floors.of(&tenants),
+            tenants,
+            server: self.0.server,
+            clock: self.lease_clock(now),
+            now,
+        };
+        let leased = self.call(async move |db| lease(db, &wanted).await).await?;
         for tenant in &leased.switched_off {
             self.hold(*tenant).await?;
         }
@@ -96,40 +70,58 @@ impl Store {
         .await
     }
 
+    pub(crate) async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
+        self.call(async move |db| forget(db, &lease).await).await
+    }
+
     /// Ends those of this server alone: another's are alive, or end by their time.
-    pub(crate) async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
+    pub(crate) async fn end_leases(&self, _now: Millis) -> Result<(), StoreError> {
         let server = self.0.server;
         self.in_pages(async move |db| {
-            let sql = "UPDATE outbox SET leased = false, \
-                 due = CASE WHEN due IS NOT NULL THEN $1::bigint END \
-                 WHERE id IN (SELECT id FROM living_outbox \
-                 WHERE leased AND leased_by = $3 LIMIT $2)";
-            db.execute(sql, &[&now.0, &ROWS_PER_PAGE, &server]).await
+            let sql = "UPDATE outbox SET leased = false, lease_until = NULL \
+                 WHERE id = ANY (ARRAY (SELECT id FROM living_outbox \
+                 WHERE leased AND leased_by = $2 LIMIT $1 FOR UPDATE SKIP LOCKED))";
+            db.execute(sql, &[&ROWS_PER_PAGE, &server]).await
         })
         .await
         .map(drop)
     }
 }
 
-async fn lease(
-    db: &Connection,
-    (shares, server): (&[(Tenant, usize)], i64),
+/// What is to be leased: so many events of each tenant, which are looked for from its floor on.
+struct Wanted {
+    tenants: Vec<i64>,
+    most: Vec<i64>,
+    floors: Vec<i64>,
+    server: i64,
+    clock: Option<i64>,
     now: Millis,
-) -> DbResult<LeasedBatch> {
+}
+
+async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
     let number = outbox::next_lease(db).await?;
-    let mut leased = LeasedBatch::default();
-    for (tenant, most) in shares {
-        match endpoints::find(db, *tenant).await {
-            Ok(Some(endpoint)) if endpoint.disabled.is_none() => {
-                let endpoint = Arc::new(endpoint);
-                let which = (*most, number, server);
-                lease_of(db, &endpoint, (which, now), &mut leased).await?;
+    let (mut leased, mut endpoints) = (LeasedBatch::default(), HashMap::new());
+    for (tenant, found) in endpoints::find_all(db, &wanted.tenants).await? {
+        match found {
+            Ok(endpoint) if endpoint.disabled.is_none() => {
+                endpoints.insert(tenant, Arc::new(endpoint));
             }
-            // It was turned off or removed meanwhile.
+            // It was turned off meanwhile.
             Ok(_) => {}
             Err(failure) if failure.is_row() => {
-                endpoints::switch_off(db, tenant.number(), DisabledBy::Unreadable).await?;
-                leased.switched_off.push(*tenant);
+                endpoints::switch_off(db, tenant, DisabledBy::Unreadable).await?;
+                leased.switched_off.push(Tenant::from_number(tenant));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    for row in &take(db, wanted, (&endpoints, number)).await? {
+        let Some(endpoint) = endpoints.get(&get(row, 9)?) else { continue };
+        match read_lease(row, endpoint.tenant, number) {
+            Ok(lease) => leased.events.push((Arc::clone(endpoint), lease)),
+            Err(failure) if failure.is_row() => {
+                set_aside(db, get(row, 8)?, wanted.now).await?;
+                leased.unreadable.push(endpoint.tenant);
             }
             Err(failure) => return Err(failure),
         }
@@ -137,36 +129,41 @@ async fn lease(
     Ok(leased)
 }
 
-/// The same for one endpoint, so many events under the lease with a number. What another server is leasing
-/// at this moment is passed over: no two servers have the same event, and none waits for the other.
-async fn lease_of(
+/// Takes the events under the lease with a number, for all tenants by one statement. What another server is leasing
+/// at this moment is passed over: no two servers have the same event, and neither waits for the other. Each
+/// tenant has its share, and so its own look into the index: one look over all tenants would be the
+/// queue of whoever has the most.
+async fn take(
     db: &Connection,
-    endpoint: &Arc<Endpoint>,
-    ((most, number, server), now): ((usize, i64, i64), Millis),
-    leased: &mut LeasedBatch,
-) -> DbResult<()> {
-    let tenant = endpoint.tenant;
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let sql = "WITH next AS (SELECT id FROM living_outbox WHERE tenant = $1 AND due <= $2 \
-         ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED), \
-         mine AS (UPDATE outbox AS o SET leased = true, leased_by = $6, \
-         lease = $5, due = $4, \
-         first_attempt = coalesce(first_attempt, $2) FROM next WHERE o.id = next.id \
+    wanted: &Wanted,
+    (endpoints, number): (&HashMap<i64, Arc<Endpoint>>, i64),
+) -> DbResult<Vec<Row>> {
+    let shares = wanted.tenants.iter().zip(&wanted.most).zip(&wanted.floors);
+    let shares: Vec<_> = shares.filter(|((tenant, _), _)| endpoints.contains_key(tenant)).collect();
+    let tenants: Vec<i64> = shares.iter().map(|((tenant, _), _)| **tenant).collect();
+    let most: Vec<i64> = shares.iter().map(|((_, most), _)| **most).collect();
+    let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
+    // `due` stays, and so every index: what a lease writes is in none. An event that was written since the number was
+    // drawn is left for the next lease: its own is to be told from those before it. A plan for any floor takes two plain
+    // bounds of `ready_at` for a handful of rows, and reads and sorts all that is due, however much that is; beside the
+    // comparison of two columns it goes along the index.
+    let sql = concat!(
+        "WITH next AS (SELECT o.id FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) \
+         AS s (tenant, most, floor) CROSS JOIN LATERAL (SELECT id FROM living_outbox \
+         WHERE tenant = s.tenant AND state = 1 AND (ready_at, id) >= (s.floor, 0) AND ready_at <= $5 \
+         AND after_lease < $7 AND ",
+        unleased!(),
+        " ORDER BY ready_at, id LIMIT s.most FOR UPDATE SKIP LOCKED) AS o), \
+         mine AS (UPDATE outbox AS o SET leased = true, leased_by = $6, lease = $7, \
+         lease_until = $8 + coalesce($1::bigint, (extract(epoch FROM now()) * 1000)::bigint), \
+         first_attempt = coalesce(first_attempt, $5) FROM next \
+         WHERE o.id = next.id AND o.state = 1 \
          RETURNING o.event_id, o.kind, o.parcel, o.manifest, o.sequence, o.previous, \
-         o.happened_at, o.attempts, o.id) SELECT * FROM mine ORDER BY id";
-    let given: [&(dyn ToSql + Sync); 6] =
-        [&tenant.number(), &now.0, &most, &now.plus(LEASE).0, &number, &server];
-    for row in &db.all(sql, &given).await? {
-        match read_lease(row, tenant, number) {
-            Ok(lease) => leased.events.push((Arc::clone(endpoint), lease)),
-            Err(failure) if failure.is_row() => {
-                set_aside(db, get(row, 8)?, now).await?;
-                leased.unreadable.push(tenant);
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(())
+         o.happened_at, o.attempts, o.id, o.tenant) SELECT * FROM mine ORDER BY id"
+    );
+    let given: [&(dyn ToSql + Sync); 8] =
+        [&wanted.clock, &tenants, &most, &floors, &wanted.now.0, &wanted.server, &number, &LEASE];
+    db.all(sql, &given).await
 }
 
 fn read_lease(row: &Row, tenant: Tenant, lease: i64) -> DbResult<Lease> {
@@ -195,28 +192,27 @@ pub(super) fn read_kind(row: &Row, column: usize) -> DbResult<Kind> {
 /// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
 async fn set_aside(db: &Connection, row: i64, now: Millis) -> DbResult<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
-    outbox::log_attempt(db, (row, 1), &outcome).await?;
-    let sql = "UPDATE outbox SET state = $2, due = NULL, leased = false WHERE id = $1 \
-         RETURNING parcel";
+    outbox::log_attempts(db, &[(row, 1, &outcome)]).await?;
+    let sql = "UPDATE outbox SET state = $2, due = NULL, leased = false, lease_until = NULL \
+         WHERE id = $1 RETURNING parcel";
     if let Some(parcel) = db.value::<Option<i64>>(sql, &[&row, &FAILED]).await? {
         outbox::lock_parcel(db, parcel).await?;
-        outbox::release(db, parcel, now).await?;
+        outbox::release(db, &[(parcel, now)]).await?;
     }
     Ok(())
 }
 
-/// The row of a leased event; none when it is deleted, though the same event may have come again.
-pub(super) async fn find(db: &Connection, lease: &Lease) -> DbResult<Option<Found>> {
+/// Deletes a leased event with its log; one that is deleted already, though it may have come again, stays.
+async fn forget(db: &Connection, lease: &Lease) -> DbResult<()> {
     // The parcel's row before the event's, as everyone does who has both.
     if let Some(parcel) = lease.parcel {
         outbox::lock_parcel(db, parcel.0).await?;
     }
-    let sql = "SELECT id, parcel, lease = $3 FROM living_outbox \
-         WHERE event_id = $1 AND tenant = $2 AND after_lease < $3 FOR UPDATE";
+    let sql = "WITH old AS (DELETE FROM outbox WHERE id = (SELECT id FROM living_outbox \
+         WHERE event_id = $1 AND tenant = $2 AND after_lease < $3) RETURNING id) \
+         DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)";
     let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
-    let found = db.first(sql, &[&event.as_slice(), &tenant, &lease.number]).await?;
-    let Some(row) = found else { return Ok(None) };
-    Ok(Some(Found { row: get(&row, 0)?, parcel: get(&row, 1)?, is_current: get(&row, 2)? }))
+    db.execute(sql, &[&event.as_slice(), &tenant, &lease.number]).await.map(drop)
 }
 
 async fn about(db: &Connection, lease: &Lease) -> DbResult<Option<About>> {

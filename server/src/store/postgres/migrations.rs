@@ -16,7 +16,8 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_init.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_init.sql"), include_str!("migrations/0002_outbox.sql")];
 
 /// The lock under which schemas are changed: "parcelo" in ASCII.
 const LOCK: i64 = 0x0070_6172_6365_6C6F;

@@ -11,11 +11,13 @@ mod address;
 mod apply;
 mod call;
 mod carriers;
+mod clock;
 mod connection;
 mod counts;
 mod creates;
 mod credentials;
 mod deliveries;
+mod due;
 mod endpoints;
 mod erase;
 mod error;
@@ -35,6 +37,7 @@ mod resets;
 mod rows;
 mod sessions;
 mod set_back;
+mod settles;
 mod tls;
 pub(super) mod transfer;
 mod writer;
@@ -47,7 +50,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -64,7 +67,10 @@ use self::{
     writer::{Health, NotTaken, Writer},
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError};
-use crate::domain::{Changes, NumberKey};
+use crate::{
+    clock::shared::SharedClock,
+    domain::{Changes, NumberKey},
+};
 
 /// How long a caller waits for a write; it may still be done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,6 +102,17 @@ struct Inner {
     mass_writes: tokio::sync::Mutex<()>,
     /// The resets that this server is erasing: tenant and epoch.
     erasing: Mutex<HashSet<(i64, i64)>>,
+    /// The database's clock.
+    clock: Arc<SharedClock>,
+    /// Where a look for what is due begins.
+    floors: due::Floors,
+    /// The undelivered events as they were last counted.
+    backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
+    /// Where the look for events that wait for nothing has come to.
+    swept_to: AtomicI64,
+    /// Leases begin and end by the database's clock, as they always do outside tests.
+    #[cfg(test)]
+    leases_by_database: std::sync::atomic::AtomicBool,
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
@@ -137,7 +154,7 @@ impl Store {
         let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
-        Ok(Self(Arc::new(Inner {
+        let store = Self(Arc::new(Inner {
             name,
             secret: secrets.secret,
             number_key: secrets.number_key,
@@ -149,12 +166,23 @@ impl Store {
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
+            clock: Arc::default(),
+            floors: due::Floors::default(),
+            backlogs: tokio::sync::Mutex::default(),
+            swept_to: AtomicI64::new(0),
+            #[cfg(test)]
+            leases_by_database: std::sync::atomic::AtomicBool::new(false),
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             unreadable_parcels: AtomicU64::new(0),
             unreadable_events: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
-        })))
+        }));
+        // Before anything is decided by it.
+        if let Some(skew) = store.measure_clock().await? {
+            tracing::warn!("{skew}: synchronise both with NTP");
+        }
+        Ok(store)
     }
 
     pub(super) fn secret(&self) -> [u8; 32] {
@@ -264,11 +292,20 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_within(Some(READ_TIMEOUT), run).await
+    }
+
+    /// As [`Store::read`], with another timeout. `None` waits for the answer, however long.
+    async fn read_within<T, F>(&self, timeout: Option<Duration>, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
         let (call, answer) = call::new(run);
         if !self.0.readers.push(call) {
             return Err(StoreError::Crowded { database: self.name() });
         }
-        self.answered(answer, Some(READ_TIMEOUT)).await
+        self.answered(answer, timeout).await
     }
 
     async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -286,7 +323,25 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        match self.0.writer.push(Write::Call(call)) {
+        self.write_within(timeout, Write::Call(call), answer).await
+    }
+
+    /// Hands a write over and waits for its answer.
+    async fn write<T>(
+        &self,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        self.write_within(Some(WRITE_TIMEOUT), write, answer).await
+    }
+
+    async fn write_within<T>(
+        &self,
+        timeout: Option<Duration>,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        match self.0.writer.push(write) {
             Ok(()) => self.answered(answer, timeout).await,
             Err(NotTaken::Full) => Err(StoreError::Full { database: self.name() }),
             Err(NotTaken::Stopped) => Err(StoreError::Broken { database: self.name() }),

@@ -3,13 +3,17 @@
 //! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
 //! no due time. Settling the earlier one calls [`release`] in the same commit, which makes the next one
 //! `READY`. Each of the two locks the parcel's row first: if two servers did both
-//! at once, the new event would wait for one that is settled already, and no one would release it.
+//! at once, the new event would wait for one that is settled already, and no one would release it. A net under
+//! that lock, [`Store::release_stranded`], looks for such events all the same.
+//!
+//! What is to be sent and what is done are partitions of the table: a condition on `state` leads to one of them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::atomic::Ordering};
 
 use tokio_postgres::types::ToSql;
 
 use super::{
+    Store,
     connection::{Connection, get},
     error::DbResult,
 };
@@ -19,6 +23,7 @@ use crate::{
         State, Tenant,
         webhooks::{AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
+    store::StoreError,
 };
 
 /// The numbers under which `DeliveryStatus` is stored.
@@ -29,6 +34,9 @@ pub(super) const FAILED: i16 = 3;
 pub(super) const HELD: i16 = 4;
 /// Failed or held; written exactly as in the index `outbox_missed`.
 pub(super) const MISSED: &str = "state > 2";
+
+/// How many waiting events one look for stranded ones goes through.
+const SWEPT_AT_ONCE: usize = 1_000;
 
 /// How much of an answer is kept.
 const MAX_ANSWER_BYTES: usize = 1_024;
@@ -168,14 +176,67 @@ pub(super) async fn lock_parcel(db: &Connection, parcel: i64) -> DbResult<()> {
     db.execute(sql, &[&parcel]).await.map(drop)
 }
 
-/// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier one still comes first. The parcel's row
-/// is locked.
-pub(super) async fn release(db: &Connection, parcel: i64, now: Millis) -> DbResult<()> {
-    let sql = "UPDATE outbox SET state = 1, due = $2 \
-         WHERE id = (SELECT id FROM living_outbox WHERE parcel = $1 AND state = 0 \
-         ORDER BY sequence, id LIMIT 1) \
-         AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = $1 AND state = 1 AND attempts < $3)";
-    db.execute(sql, &[&parcel, &now.0, &i64::from(RELEASED_AFTER)]).await.map(drop)
+/// Makes the next `WAITING` (0) event of each parcel `READY` (1), due at the moment beside it, unless an earlier one
+/// still comes first; answers how many. The parcels' rows are locked. Next is who has the lowest sequence in
+/// the parcel's history.
+pub(super) async fn release(db: &Connection, parcels: &[(i64, Millis)]) -> DbResult<u64> {
+    if parcels.is_empty() {
+        return Ok(0);
+    }
+    let (ids, due): (Vec<i64>, Vec<i64>) =
+        parcels.iter().map(|(parcel, due)| (*parcel, due.0)).unzip();
+    let sql = "UPDATE outbox AS o SET state = 1, due = next.due FROM \
+         (SELECT first.id, p.due FROM unnest($1::bigint[], $2::bigint[]) AS p (id, due) \
+         CROSS JOIN LATERAL (SELECT id FROM living_outbox WHERE parcel = p.id AND state = 0 \
+         ORDER BY sequence, id LIMIT 1) AS first \
+         WHERE NOT EXISTS (SELECT 1 FROM living_outbox \
+         WHERE parcel = p.id AND state = 1 AND attempts < $3)) AS next \
+         WHERE o.id = next.id AND o.state = 0";
+    db.execute(sql, &[&ids, &due, &i64::from(RELEASED_AFTER)]).await
+}
+
+impl Store {
+    pub(crate) async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError> {
+        let after = self.0.swept_to.load(Ordering::Relaxed);
+        let page = self.read(async move |db| waiting(db, after).await).await?;
+        let next = if page.len() < SWEPT_AT_ONCE { None } else { page.last() };
+        self.0.swept_to.store(next.map_or(0, |(row, _)| *row), Ordering::Relaxed);
+        let mut parcels: Vec<i64> = page.into_iter().filter_map(|(_, parcel)| parcel).collect();
+        parcels.sort_unstable();
+        parcels.dedup();
+        if parcels.is_empty() {
+            return Ok(0);
+        }
+        let released = self
+            .call(async move |db| {
+                lock_parcels(db, &parcels).await?;
+                let parcels: Vec<_> = parcels.iter().map(|parcel| (*parcel, now)).collect();
+                release(db, &parcels).await
+            })
+            .await?;
+        self.notify_outbox();
+        Ok(released)
+    }
+}
+
+/// A page of the events that wait, behind the row `after`: each with its parcel when it waits for nothing.
+async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
+    let sql = "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
+         FROM (SELECT id, parcel FROM living_outbox WHERE state = 0 AND id > $1 \
+         ORDER BY id LIMIT $3) AS w LEFT JOIN LATERAL (SELECT true AS is_there FROM living_outbox \
+         WHERE parcel = w.parcel AND state = 1 AND attempts < $2 LIMIT 1) AS earlier ON true \
+         ORDER BY w.id";
+    let most = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
+    db.each(sql, &[&after, &i64::from(RELEASED_AFTER), &most], |row| {
+        Ok((get(row, 0)?, get(row, 1)?))
+    })
+    .await
+}
+
+/// Locks parcels' rows in the order of their ids, as writers of orders do.
+pub(super) async fn lock_parcels(db: &Connection, parcels: &[i64]) -> DbResult<()> {
+    let sql = "SELECT id FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+    db.execute(sql, &[&parcels]).await.map(drop)
 }
 
 /// The next lease's number.
@@ -183,29 +244,40 @@ pub(super) async fn next_lease(db: &Connection) -> DbResult<i64> {
     db.value("SELECT nextval('lease_numbers')", &[]).await
 }
 
-/// Logs the attempt with a number at the event in a row of this transaction.
-pub(super) async fn log_attempt(
+/// Logs attempts, each with its number, at the events in these rows.
+pub(super) async fn log_attempts(
     db: &Connection,
-    (row, number): (i64, u32),
-    outcome: &AttemptResult,
+    attempts: &[(i64, u32, &AttemptResult)],
 ) -> DbResult<()> {
-    let received = outcome.answer.as_ref();
-    let answer = received
+    /// A column of the new rows.
+    macro_rules! column {
+        ($attempt:ident => $value:expr) => {
+            attempts.iter().map(|$attempt| $value).collect::<Vec<_>>()
+        };
+    }
+    let rows = column!(attempt => attempt.0);
+    let numbers = column!(attempt => i64::from(attempt.1));
+    let moments = column!(attempt => attempt.2.at.0);
+    let millis = column!(attempt => attempt.2.millis);
+    let received = column!(attempt => attempt.2.answer.as_ref());
+    let statuses: Vec<Option<i32>> = received
+        .iter()
+        .map(|received| received.ok().map(|answer| i32::from(answer.status)))
+        .collect();
+    let errors: Vec<Option<String>> =
+        received.iter().map(|received| received.err().map(ToString::to_string)).collect();
+    let answers: Vec<Option<&[u8]>> = received
+        .iter()
         .map(|received| {
-            received.body_prefix.get(..MAX_ANSWER_BYTES).unwrap_or(&received.body_prefix)
+            let body = received.ok()?.body_prefix.as_slice();
+            Some(body.get(..MAX_ANSWER_BYTES).unwrap_or(body))
         })
-        .ok();
+        .collect();
     let sql = "INSERT INTO webhook_attempts (outbox, number, at, millis, status, error, answer) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let given: [&(dyn ToSql + Sync); 7] = [
-        &row,
-        &i64::from(number),
-        &outcome.at.0,
-        &outcome.millis,
-        &received.map(|received| i32::from(received.status)).ok(),
-        &received.err().map(ToString::to_string),
-        &answer,
-    ];
+         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], \
+         $5::integer[], $6::text[], $7::bytea[])";
+    let given: [&(dyn ToSql + Sync); 7] =
+        [&rows, &numbers, &moments, &millis, &statuses, &errors, &answers];
     db.execute(sql, &given).await.map(drop)
 }
 

@@ -1,12 +1,20 @@
-//! Mass writes: writes of many rows, done page by page, so that no write waits long behind them. A page is a
-//! write like any other and shares its commit with the orders that wait. One of this server's is under way
-//! at a time.
+//! Mass writes: writes of many rows, done page by page. A page is a transaction of its own on a connection that
+//! reads otherwise, so no order waits for it: it needs no row of `writers`, since a page that is done twice does
+//! no harm. One of this server's is under way at a time, and rows that another server has locked are passed
+//! over: they are its page.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::{Store, connection::Connection, error::DbResult};
 use crate::store::StoreError;
 
 /// The most rows of a page's statement.
 pub(super) const ROWS_PER_PAGE: i64 = 500;
+/// How often a page that met another transaction's locks is tried again, and the longest pause before that.
+const MAX_CONFLICTS: u32 = 20;
+const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
 
 impl Store {
     /// Repeats a statement that writes at most [`ROWS_PER_PAGE`] rows until it finds fewer; answers how many it
@@ -17,14 +25,45 @@ impl Store {
     {
         let mut all = 0;
         loop {
-            let page = {
-                let _turn = self.0.mass_writes.lock().await;
-                self.call_within(None, statement.clone()).await?
-            };
+            let page = self.page(statement.clone()).await?;
             all += page;
             if page < ROWS_PER_PAGE.unsigned_abs() {
                 return Ok(all);
             }
+        }
+    }
+
+    /// Writes a page, when it is its turn.
+    pub(super) async fn page<T, F>(&self, write: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        let _turn = self.0.mass_writes.lock().await;
+        self.read_within(None, async move |db| transact(db, &write).await).await
+    }
+}
+
+/// Runs it in a transaction, again if two of them stood in each other's way.
+async fn transact<T>(
+    db: &Connection,
+    write: &impl AsyncFn(&Connection) -> DbResult<T>,
+) -> DbResult<T> {
+    let mut conflicts = 0;
+    loop {
+        db.run("BEGIN").await?;
+        match write(db).await {
+            Ok(written) => {
+                db.run("COMMIT").await?;
+                return Ok(written);
+            }
+            Err(failure) if failure.is_conflict() && conflicts < MAX_CONFLICTS => {
+                db.run("ROLLBACK").await?;
+                conflicts += 1;
+                sleep(CONFLICT_PAUSE.mul_f32(fastrand::f32())).await;
+            }
+            // Whose connection it is rolls back.
+            Err(failure) => return Err(failure),
         }
     }
 }

@@ -17,6 +17,8 @@ use super::{
 };
 use crate::{domain::Tenant, store::StoreError};
 
+/// The class of the advisory locks under which a tenant's rows are erased: "rese" in ASCII.
+const ERASING: i32 = 0x7265_7365;
 /// Before a page that the database had no time for is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -55,8 +57,13 @@ impl Store {
     }
 
     async fn begin_reset(self, tenant: i64) -> Result<Deleted, StoreError> {
-        let epoch = self.call_within(None, async move |db| begin(db, tenant).await).await?;
-        let deleted = self.read(async move |db| count(db, tenant, epoch).await).await?;
+        let (epoch, deleted) = self
+            .call_within(None, async move |db| {
+                let epoch = begin(db, tenant).await?;
+                // In the same transaction: another server may begin to erase as soon as this is committed.
+                Ok((epoch, count(db, tenant, epoch).await?))
+            })
+            .await?;
         self.erase_in_background(tenant, epoch);
         Ok(deleted)
     }
@@ -68,18 +75,19 @@ impl Store {
         }
     }
 
-    /// Erases what a tenant's reset hides, until it is finished.
+    /// Erases what a tenant's reset hides, until it is finished or another server does it.
     async fn erase(self, tenant: i64, epoch: i64) {
+        let mut stage = 0;
         loop {
-            let page = {
-                let _turn = self.0.mass_writes.lock().await;
-                let page = async move |db: &Connection| page(db, tenant, epoch).await;
-                self.call_within(None, page).await
-            };
-            match page {
-                Ok(true) => break,
-                Ok(false) => {}
-                Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
+            let page = async move |db: &Connection| page(db, (tenant, epoch), stage).await;
+            match self.page(page).await {
+                Ok(Next::Stage(next)) => stage = next,
+                Ok(Next::End) => break,
+                Ok(Next::Again) => {
+                    stage = 0;
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                Err(StoreError::Busy { .. } | StoreError::Crowded { .. }) => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
@@ -89,6 +97,16 @@ impl Store {
         }
         self.erasing().remove(&(tenant, epoch));
     }
+}
+
+/// What comes after a page.
+enum Next {
+    /// A page from this table on: those before it are erased.
+    Stage(usize),
+    /// Something is left that was locked: from the first table on, in a moment.
+    Again,
+    /// All is erased, or another server does it.
+    End,
 }
 
 /// Hides all that the tenant has now; answers the epoch that begins.
@@ -122,34 +140,59 @@ async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
     .await
 }
 
-/// Erases a page; answers whether all is erased.
-async fn page(db: &Connection, tenant: i64, epoch: i64) -> DbResult<bool> {
-    let statements = [
-        "WITH old AS (DELETE FROM outbox WHERE id IN (SELECT id FROM outbox \
-         WHERE tenant = $1 AND epoch < $2 LIMIT $3) RETURNING id), \
-         attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
-         SELECT count(*) FROM old",
-        "WITH old AS (DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency \
-         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 LIMIT $3) RETURNING 1) \
-         SELECT count(*) FROM old",
-        "WITH old AS (DELETE FROM manifests WHERE id IN (SELECT id FROM manifests \
-         WHERE tenant = $1 AND epoch < $2 LIMIT $3) RETURNING 1) SELECT count(*) FROM old",
-    ];
-    for sql in statements {
-        if db.value::<i64>(sql, &[&tenant, &epoch, &ROWS_PER_PAGE]).await? == ROWS_PER_PAGE {
-            return Ok(false);
+/// What is erased before the parcels, a page of each.
+const ERASURES: [&str; 3] = [
+    "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id FROM outbox \
+     WHERE tenant = $1 AND epoch < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING id), \
+     attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
+     SELECT count(*) FROM old",
+    // Its key may be used again meanwhile: then the row is one of this epoch, and the lock has shown it.
+    "WITH old AS (DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key FROM idempotency \
+     WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 ORDER BY tenant, first_seen LIMIT $3 \
+     FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM old",
+    "WITH old AS (DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id FROM manifests \
+     WHERE tenant = $1 AND epoch < $2 ORDER BY tenant, awb LIMIT $3 FOR UPDATE SKIP LOCKED)) \
+     RETURNING 1) SELECT count(*) FROM old",
+];
+
+/// Erases a page of the first table from `stage` on that has something hidden. One server erases a tenant's rows
+/// at a time: its lock ends with the transaction, so that another can go on with what it left.
+async fn page(db: &Connection, (tenant, epoch): (i64, i64), stage: usize) -> DbResult<Next> {
+    let lock = "SELECT pg_try_advisory_xact_lock($1, hashint8($2))";
+    if !db.value::<bool>(lock, &[&ERASING, &tenant]).await? {
+        return Ok(Next::End);
+    }
+    for (at, sql) in ERASURES.iter().enumerate().skip(stage) {
+        if db.value::<i64>(sql, &[&tenant, &epoch, &ROWS_PER_PAGE]).await? > 0 {
+            return Ok(Next::Stage(at));
         }
     }
-    let sql = "SELECT id FROM parcels WHERE tenant = $1 AND epoch < $2 \
-         ORDER BY created_at, id LIMIT $3";
+    // Locked before anything that hangs on them is deleted: who moves one at this moment adds an event.
+    let sql = "SELECT id FROM parcels WHERE id = ANY (ARRAY (SELECT id FROM parcels \
+         WHERE tenant = $1 AND epoch < $2 ORDER BY tenant, created_at, id LIMIT $3)) \
+         ORDER BY id FOR UPDATE";
     let parcels: Vec<i64> =
         db.each(sql, &[&tenant, &epoch, &PARCELS_PER_PAGE], |row| get(row, 0)).await?;
     if !parcels.is_empty() {
         erase::delete_parcels(db, &parcels).await?;
-        return Ok(false);
+        return Ok(Next::Stage(ERASURES.len()));
     }
+    end(db, tenant, epoch).await
+}
+
+/// Ends the erasing, unless something is left.
+async fn end(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Next> {
     db.execute("DELETE FROM parcel_counts WHERE tenant = $1 AND epoch < $2", &[&tenant, &epoch])
         .await?;
-    let done = "UPDATE resets SET is_erasing = false WHERE tenant = $1 AND epoch = $2";
-    db.execute(done, &[&tenant, &epoch]).await.map(|_rows| true)
+    let done = "UPDATE resets SET is_erasing = false WHERE tenant = $1 AND epoch = $2 \
+         AND NOT EXISTS (SELECT 1 FROM outbox WHERE tenant = $1 AND epoch < $2) \
+         AND NOT EXISTS (SELECT 1 FROM idempotency \
+         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
+         AND NOT EXISTS (SELECT 1 FROM manifests WHERE tenant = $1 AND epoch < $2) \
+         AND NOT EXISTS (SELECT 1 FROM parcels WHERE tenant = $1 AND epoch < $2)";
+    db.execute(done, &[&tenant, &epoch]).await?;
+    let is_left = "SELECT EXISTS (SELECT 1 FROM resets \
+         WHERE tenant = $1 AND epoch = $2 AND is_erasing)";
+    let is_left: bool = db.value(is_left, &[&tenant, &epoch]).await?;
+    Ok(if is_left { Next::Again } else { Next::End })
 }

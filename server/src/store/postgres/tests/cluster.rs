@@ -33,3 +33,11 @@ pub(in crate::store) fn admit(address: &Address, anyone: bool) {
 pub(in crate::store) async fn open(secret: [u8; 32]) -> Option<Store> {
     Some(Store::connect(database()?, secret).await.unwrap())
 }
+
+/// Two servers' stores on a database of their own; none where PostgreSQL is not installed.
+pub(crate) async fn two_servers() -> Option<[crate::store::Store; 2]> {
+    let address = database()?;
+    let one = crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap();
+    let other = crate::store::Store::connect(address, [1; 32]).await.unwrap();
+    Some([one, other])
+}

@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, future::join_all};
 use parcelo::rules::ListQuery;
 use tokio::{sync::Barrier, time::timeout};
 
-use super::cluster::{admit, database, run_sql};
+use super::cluster::{admit, database, run_sql, two_servers};
 use crate::{
     domain::{
         State,
@@ -26,14 +26,6 @@ use crate::{
 const END_WRITERS: &str = "SELECT pg_terminate_backend(w.pid) FROM writers AS w \
      JOIN pg_stat_activity AS a ON a.pid = w.pid AND a.datname = current_database()";
 
-/// Two servers on a database of their own; none where PostgreSQL is not installed.
-async fn two() -> Option<[Store; 2]> {
-    let address = database()?;
-    let one = Store::connect(address.clone(), SECRET).await.unwrap();
-    let other = Store::connect(address, [1; 32]).await.unwrap();
-    Some([one, other])
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_start_at_once_make_one_schema_one_secret_and_one_account() {
     let Some(address) = database() else { return };
@@ -52,7 +44,7 @@ async fn servers_that_start_at_once_make_one_schema_one_secret_and_one_account()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
-    let Some(stores) = two().await else { return };
+    let Some(stores) = two_servers().await else { return };
     for round in 0..10 {
         let barrier = Arc::new(Barrier::new(64));
         let tasks = (0..64).map(|place| {
@@ -75,7 +67,7 @@ async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_of_many_numbers_on_two_servers_never_wait_for_each_other_for_ever() {
-    let Some(stores) = two().await else { return };
+    let Some(stores) = two_servers().await else { return };
     stores[0].set_endpoint(endpoint(sandbox(1))).await.unwrap();
     let all = (0..400_u32).map(|number| {
         // The same numbers in opposite orders, under keys of their own.
@@ -95,7 +87,7 @@ async fn orders_of_many_numbers_on_two_servers_never_wait_for_each_other_for_eve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_event_is_leased_by_two_servers() {
-    let Some(stores) = two().await else { return };
+    let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
     stores[0].set_endpoint(endpoint(tenant)).await.unwrap();
     for event in 0..40 {
@@ -122,7 +114,7 @@ async fn no_event_is_leased_by_two_servers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
-    let Some(stores) = two().await else { return };
+    let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
     stores[0].set_endpoint(endpoint(tenant)).await.unwrap();
     for number in 0..40 {
@@ -151,7 +143,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_on_one_server_hides_what_the_other_wrote_and_spares_what_it_writes_next() {
-    let Some(stores) = two().await else { return };
+    let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
     made(&stores[1], tenant, "SB-BEFORE-0001").await;
     made(&stores[0], tenant, "SB-BEFORE-0002").await;

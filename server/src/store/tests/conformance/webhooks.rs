@@ -24,6 +24,7 @@ promises!(
     what_is_due_is_leased_once_until_its_lease_ends,
     leases_of_a_server_that_has_ended_are_due_at_once,
     a_parcel_s_events_go_out_in_order,
+    what_waits_for_an_earlier_event_is_not_stranded,
     a_leased_event_tells_of_its_moment,
     an_attempt_is_logged_and_moves_its_event,
     a_late_answer_changes_nothing,
@@ -169,6 +170,17 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
     }
     assert!(sequences.len() >= 2 && sequences.is_sorted(), "{sequences:?}");
     assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
+}
+
+async fn what_waits_for_an_earlier_event_is_not_stranded(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    assert_eq!(store.release_stranded(NOW).await.unwrap(), 0);
+    let first = lease(&store, tenant, 9, NOW.plus(9)).await;
+    assert_eq!(first.len(), 1);
+    assert_eq!(store.release_stranded(NOW).await.unwrap(), 0, "nor while that one is on its way");
 }
 
 async fn a_leased_event_tells_of_its_moment(store: Store) {

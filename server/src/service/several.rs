@@ -1,0 +1,227 @@
+//! Several servers on one database: what one server promises, two together keep, also when their clocks differ by a
+//! second.
+
+use std::{collections::HashSet, sync::Arc};
+
+use futures_util::future::join_all;
+use parcelo::{Environment, TrackingNumber};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use super::{Answer, Caller, CredentialIssuer, NewKeyRequest, Service, tests::settings};
+use crate::{
+    clock::{ManualClock, Millis},
+    domain::{Countries, sample},
+    ids::Ids,
+    store::two_servers,
+};
+
+/// Midnight.
+const DAY: Millis = Millis(20_460 * Millis::DAY);
+
+/// Two servers, each with a clock of its own.
+struct Two {
+    services: [Arc<Service>; 2],
+    clocks: [Arc<ManualClock>; 2],
+    caller: Caller,
+}
+
+impl Two {
+    /// At a moment, by the clocks of both; none where PostgreSQL is not installed.
+    async fn at(now: Millis) -> Option<Self> {
+        let [one, other] = two_servers().await?;
+        let clocks = [0, 1].map(|_| Arc::new(ManualClock::at(now)));
+        let settings = settings();
+        let ids = Arc::new(Ids::seeded(1));
+        let request = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
+        let issuer = CredentialIssuer { store: &one, secrets: &settings.secrets, ids: &ids };
+        let (_, key) = issuer.issue_api_key(request, now).await.unwrap();
+        let other_ids = Arc::new(Ids::seeded(2));
+        let services = [
+            Arc::new(Service::new(one, clocks[0].clone(), ids, settings.clone())),
+            Arc::new(Service::new(other, clocks[1].clone(), other_ids, settings)),
+        ];
+        Some(Self { services, clocks, caller: Caller { key: Arc::new(key) } })
+    }
+
+    /// Makes the clocks show a moment, the second server's so many milliseconds more.
+    fn set(&self, now: Millis, ahead: i64) {
+        self.clocks[0].set(now);
+        self.clocks[1].set(now.plus(ahead));
+    }
+
+    async fn create(&self, server: usize, order: &Value) -> Answer {
+        self.services[server].create_order(&self.caller, order, None).await.unwrap()
+    }
+
+    /// The same order 64 times at once, over both servers in turn.
+    async fn create_64(&self, order: &Value) -> Vec<Answer> {
+        let barrier = Arc::new(Barrier::new(64));
+        let tasks = (0..64).map(|place| {
+            let (service, barrier) = (Arc::clone(&self.services[place % 2]), Arc::clone(&barrier));
+            let (caller, order) = (self.caller.clone(), order.clone());
+            tokio::spawn(async move {
+                barrier.wait().await;
+                service.create_order(&caller, &order, None).await.unwrap()
+            })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        join_all(tasks).await.into_iter().map(Result::unwrap).collect()
+    }
+
+    async fn parcels(&self) -> usize {
+        self.services[0].store().creations().await.unwrap().len()
+    }
+}
+
+/// An order under a key; its tracking number is generated unless it is given.
+fn order(key: &str, number: Option<&str>) -> Value {
+    let mut order = sample::order();
+    order["idempotencyKey"] = json!(key);
+    order["trackingNumber"] = json!(number);
+    order
+}
+
+fn created(answers: &[Answer]) -> usize {
+    answers.iter().filter(|answer| matches!(answer, Answer::Created(_))).count()
+}
+
+fn bodies(answers: &[Answer]) -> HashSet<Vec<u8>> {
+    let body = |answer: &Answer| match answer {
+        Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body) => body.clone(),
+    };
+    answers.iter().map(body).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
+    let Some(two) = Two::at(DAY).await else { return };
+    // One server is in the old day still, the other in the new one.
+    two.set(DAY.plus(-500), 1_000);
+    for round in 0..5 {
+        let answers = two.create_64(&order(&format!("midnight-key-{round}"), None)).await;
+        assert_eq!((created(&answers), bodies(&answers).len()), (1, 1), "{round}");
+    }
+    assert_eq!(two.parcels().await, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_at_its_24th_hour_makes_one_new_parcel_on_two_servers() {
+    let Some(two) = Two::at(DAY).await else { return };
+    for round in 0..5 {
+        let order = order(&format!("day-long-key-{round}"), None);
+        let first_seen = DAY.plus(round * 3 * Millis::DAY);
+        two.set(first_seen, 0);
+        let first = two.create(0, &order).await;
+        // For one server the key is 24 hours old, for the other it is not yet.
+        two.set(first_seen.plus(Millis::DAY - 500), 1_000);
+        let answers = two.create_64(&order).await;
+        assert_eq!(created(&answers), 1, "{round}");
+        let all = bodies(&answers);
+        let first = bodies(&[first]);
+        assert!(all.difference(&first).count() == 1, "{round}: the old answer or the new one");
+        two.set(first_seen.plus(Millis::DAY + 500), 0);
+        let later = two.create_64(&order).await;
+        assert_eq!(created(&later), 0);
+        assert_eq!(bodies(&later), &all - &first, "{round}: from then on the new one only");
+    }
+    assert_eq!(two.parcels().await, 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tickers_of_two_servers_take_each_step_once() {
+    let Some(two) = Two::at(DAY).await else { return };
+    let number = |place: usize| format!("SB-SUCCESS-{place:04}");
+    let orders: Vec<_> = (0..300)
+        .map(|place| order(&format!("order-of-parcel-{place}"), Some(&number(place))))
+        .collect();
+    join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    for minutes in [5, 10, 15, 20] {
+        two.set(DAY.plus(minutes * Millis::MINUTE + 1_000), -1_000);
+        let [one, other] = &two.services;
+        let fired = tokio::join!(one.take_due_steps(), other.take_due_steps());
+        let all: Vec<_> = [fired.0.unwrap(), fired.1.unwrap()].concat();
+        let parcels: HashSet<_> = all.iter().map(|one| one.tracking_number.as_str()).collect();
+        assert_eq!((all.len(), parcels.len()), (300, 300), "after {minutes} minutes");
+    }
+    let store = two.services[1].store();
+    for place in 0..300 {
+        let number = TrackingNumber::parse(&number(place)).unwrap();
+        let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
+        let events = store.events(&parcel).await.unwrap();
+        let sequences: Vec<_> = events.iter().map(|event| event.sequence).collect();
+        assert_eq!(sequences, [1, 2, 3, 4, 5, 6], "{number}: each step has one event");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_two_servers_counted_of_the_legacy_api_is_added_up() {
+    let Some(two) = Two::at(DAY).await else { return };
+    let next_day = DAY.plus(Millis::DAY);
+    for _ in 0..20 {
+        for (service, requests) in two.services.iter().zip([3, 4]) {
+            (0..requests).for_each(|_| service.count_legacy_use(&two.caller, DAY));
+            service.count_legacy_use(&two.caller, next_day);
+        }
+        let kept = join_all(two.services.iter().map(|service| service.keep_legacy_uses())).await;
+        kept.into_iter().for_each(Result::unwrap);
+    }
+    let uses = two.services[0].store().legacy_uses().await.unwrap();
+    let requests: Vec<_> = uses.iter().map(|day| day.requests).collect();
+    assert_eq!(requests, [40, 140], "the latest day first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn purges_of_two_servers_at_once_delete_everything_once() {
+    let Some(two) = Two::at(DAY).await else { return };
+    let orders: Vec<_> =
+        (0..450).map(|place| order(&format!("order-of-parcel-{place}"), None)).collect();
+    join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    two.set(DAY.plus(31 * Millis::DAY), 1_000);
+    let young = order("order-of-today", None);
+    two.create(0, &young).await;
+    let [one, other] = &two.services;
+    let mut deleted = (0, 0);
+    // Each ends when another has taken its page; the next call, a minute later, goes on.
+    for _ in 0..3 {
+        let both = tokio::join!(one.purge_sandboxes(), other.purge_sandboxes());
+        for purged in [both.0.unwrap(), both.1.unwrap()] {
+            deleted = (deleted.0 + purged.parcels, deleted.1 + purged.idempotency_keys);
+        }
+    }
+    assert_eq!(deleted, (450, 450));
+    assert_eq!(two.parcels().await, 1, "the one of today");
+    let counted = one.store().activity(two.caller.tenant(), 0).await.unwrap();
+    assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 1, "and counted once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_that_one_server_begins_and_both_erase_spares_what_comes_after() {
+    let Some(two) = Two::at(DAY).await else { return };
+    let number = |place: usize| format!("SB-RESET-{place:05}");
+    let orders = |key: &str| -> Vec<_> {
+        (0..300).map(|place| order(&format!("{key}-{place}"), Some(&number(place)))).collect()
+    };
+    let before = orders("before-the-reset");
+    join_all(before.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    let [one, other] = &two.services;
+    assert_eq!(one.reset_sandbox(&two.caller).await.unwrap().deleted.parcels, 300);
+    assert_eq!(two.parcels().await, 0);
+    // The other server finds the reset unfinished, and erases too, while it takes orders of the same numbers.
+    other.store().resume_resets().await.unwrap();
+    let after = orders("after-the-reset");
+    let answers =
+        join_all(after.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    assert_eq!(created(&answers), 300);
+    other.store().resume_resets().await.unwrap();
+    assert_eq!(two.parcels().await, 300);
+    let counted = other.store().activity(two.caller.tenant(), 0).await.unwrap();
+    assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 300);
+}

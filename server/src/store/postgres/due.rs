@@ -1,0 +1,179 @@
+//! Whose events are due, and from where in the queue a look for them begins.
+//!
+//! The rows of what was delivered are dead, and their entries stay in the index until no transaction anywhere
+//! can see them: beside a dump that takes an hour, until it ends. A look from the beginning of the queue would
+//! read all of them, each time. So it begins shortly before what was the first due event last time, its
+//! floor. What becomes due below the floor is found by the next look from the beginning: an event
+//! whose lease has ended, or one that was committed late by a server that is slow.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Store, connection::get};
+use crate::{clock::Millis, domain::Tenant, store::StoreError};
+
+/// How far below the first due event a look begins: as long as a change may take from its decision, whose moment is
+/// its events' due time, to its commit. What takes longer waits for the next look from the beginning.
+const MARGIN: i64 = Millis::SECOND;
+/// How often a look begins at the beginning. An event whose server has ended is sent again so much later.
+const FULL_LOOK: i64 = 15 * Millis::SECOND;
+
+/// Whether no lease holds an event. `$1` is the moment when it is not the database's.
+macro_rules! unleased {
+    () => {
+        "(lease_until IS NULL OR lease_until <= coalesce($1::bigint, \
+         (extract(epoch FROM now()) * 1000)::bigint))"
+    };
+}
+pub(super) use unleased;
+
+/// Below these nothing was due at the last look.
+#[derive(Debug, Default)]
+pub(super) struct Floors(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// When a look last began at the beginning.
+    full_look: Millis,
+    of_tenants: HashMap<i64, i64>,
+    /// Of all other tenants.
+    rest: i64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { full_look: Millis(i64::MIN), of_tenants: HashMap::new(), rest: i64::MIN }
+    }
+}
+
+impl Floors {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The floors of these tenants.
+    pub(super) fn of(&self, tenants: &[i64]) -> Vec<i64> {
+        let state = self.state();
+        tenants
+            .iter()
+            .map(|tenant| state.of_tenants.get(tenant).copied().unwrap_or(state.rest))
+            .collect()
+    }
+
+    /// Those that count for a look now: by tenant, and of all others. They are forgotten every now and then, and
+    /// when the clock was set back.
+    fn at(&self, now: Millis) -> (Vec<i64>, Vec<i64>, i64) {
+        let mut state = self.state();
+        if now < state.full_look || now >= state.full_look.plus(FULL_LOOK) {
+            *state = State { full_look: now, ..State::default() };
+        }
+        let (tenants, floors) = state.of_tenants.iter().unzip();
+        (tenants, floors, state.rest)
+    }
+
+    /// Takes in what a look has found: the first due event of each of these tenants, and of all others nothing
+    /// if it has found `all`.
+    fn found(&self, first: &[(i64, i64)], all: bool, now: Millis) {
+        let below = |due: i64| due.saturating_sub(MARGIN);
+        let mut state = self.state();
+        if all {
+            state.of_tenants.clear();
+            state.rest = below(now.0);
+        }
+        state.of_tenants.extend(first.iter().map(|(tenant, due)| (*tenant, below(*due))));
+    }
+}
+
+impl Store {
+    pub(crate) async fn tenants_with_due(
+        &self,
+        now: Millis,
+        most: usize,
+    ) -> Result<Vec<Tenant>, StoreError> {
+        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let (clock, (tenants, floors, rest)) = (self.lease_clock(now), self.0.floors.at(now));
+        let found = self
+            .read(async move |db| {
+                // One look into an index for each endpoint, however many events wait.
+                let sql = concat!(
+                    "SELECT e.tenant, first.ready_at FROM webhook_endpoints AS e \
+                     LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS f (tenant, floor) \
+                     ON f.tenant = e.tenant CROSS JOIN LATERAL \
+                     (SELECT ready_at FROM living_outbox AS o WHERE o.tenant = e.tenant \
+                     AND state = 1 AND ready_at >= coalesce(f.floor, $4) AND ready_at <= $5 AND ",
+                    unleased!(),
+                    " ORDER BY ready_at LIMIT 1) AS first \
+                     WHERE e.enabled ORDER BY first.ready_at LIMIT $6"
+                );
+                db.each(sql, &[&clock, &tenants, &floors, &rest, &now.0, &limit], |row| {
+                    Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?))
+                })
+                .await
+            })
+            .await?;
+        self.0.floors.found(&found, found.len() < most, now);
+        Ok(found.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
+    }
+
+    /// Not for a server at work, which asks every now and then what is due: it looks at all that is to be sent.
+    pub(crate) async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
+        self.read(async |db| {
+            let sql = "SELECT min(o.due) FROM webhook_endpoints AS e \
+                 JOIN living_outbox AS o ON o.tenant = e.tenant WHERE e.enabled AND o.state = 1";
+            Ok(db.value::<Option<i64>>(sql, &[]).await?.map(Millis))
+        })
+        .await
+    }
+
+    /// The moment by which leases begin and end: none is the database's own, at the moment of the statement. A
+    /// server whose clock is wrong takes no other's lease by it, and keeps none of its own.
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "tests choose")]
+    pub(super) const fn lease_clock(&self, _now: Millis) -> Option<i64> {
+        None
+    }
+
+    /// The same, or in tests that move the time the moment that they give.
+    #[cfg(test)]
+    pub(super) fn lease_clock(&self, now: Millis) -> Option<i64> {
+        let by_database = self.0.leases_by_database.load(std::sync::atomic::Ordering::Relaxed);
+        (!by_database).then_some(now.0)
+    }
+
+    /// Lets leases begin and end as they do outside tests.
+    #[cfg(test)]
+    pub(in crate::store) fn lease_by_the_database(&self) {
+        self.0.leases_by_database.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_begins_shortly_before_what_was_due_first() {
+        let floors = Floors::default();
+        let now = Millis(1_000_000);
+        assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");
+        floors.found(&[(2, 900_000)], true, now);
+        assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
+        assert_eq!(floors.of(&[2, 4]), [899_000, 999_000]);
+        floors.found(&[(2, 950_000)], false, now.plus(2));
+        assert_eq!(floors.of(&[2, 4]), [949_000, 999_000], "of the others nothing is known");
+    }
+
+    #[test]
+    fn floors_are_forgotten_every_now_and_then_and_when_the_clock_is_set_back() {
+        let floors = Floors::default();
+        let now = Millis(1_000_000);
+        for (moved, rest) in [(FULL_LOOK - 1, 999_000), (FULL_LOOK, i64::MIN), (-1, i64::MIN)] {
+            floors.at(now.plus(-FULL_LOOK));
+            floors.at(now);
+            floors.found(&[], true, now);
+            assert_eq!(floors.at(now.plus(moved)).2, rest, "{moved}");
+        }
+    }
+}

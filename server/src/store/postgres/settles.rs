@@ -1,0 +1,221 @@
+//! What came of deliveries, written down: all that a group of writes has, by one statement for each table.
+//! Two servers that settle events of the same parcels wait for one another and never deadlock, because the
+//! group has locked the parcels' rows in the order of their ids before.
+//!
+//! An answer counts for the lease that it was sent under. A late one, whose event was leased or replayed
+//! since, is logged and means nothing else.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tokio::sync::oneshot;
+use tokio_postgres::types::ToSql;
+
+use super::{
+    Store,
+    connection::{Connection, get},
+    endpoints,
+    error::{DbResult, Failure},
+    group::Write,
+    outbox::{self, DELIVERED, FAILED, READY},
+};
+use crate::{
+    clock::Millis,
+    domain::webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
+    store::{Settled, StoreError},
+};
+
+/// How exact the moment is at which an endpoint last accepted something. It is written no more often: all
+/// deliveries to an endpoint write the same row, and until its commit one server's has the other's wait.
+const SUCCESS_PRECISION: i64 = 1_000;
+
+/// A delivery that is to be settled, and who waits for it.
+pub(super) struct Settlement {
+    lease: Lease,
+    outcome: AttemptResult,
+    decision: RetryDecision,
+    settled: Settled,
+    caller: oneshot::Sender<DbResult<Settled>>,
+}
+
+impl Settlement {
+    /// The parcel whose row is to be locked.
+    pub(super) fn parcel(&self) -> Option<i64> {
+        self.lease.parcel.map(|parcel| parcel.0)
+    }
+
+    /// Answers the caller; one that has gone needs no answer.
+    pub(super) fn answer(self, outcome: DbResult<()>) {
+        let _gone = self.caller.send(outcome.map(|()| self.settled));
+    }
+}
+
+impl Store {
+    pub(crate) async fn settle(
+        &self,
+        lease: Lease,
+        outcome: AttemptResult,
+        decision: RetryDecision,
+    ) -> Result<Settled, StoreError> {
+        let tenant = lease.tenant;
+        let (caller, answer) = oneshot::channel();
+        let settlement = Settlement { lease, outcome, decision, settled: Settled::Late, caller };
+        let settled = self.write(Write::Settle(Box::new(settlement)), answer).await?;
+        if matches!(settled, Settled::SwitchedOff(_)) {
+            self.hold(tenant).await?;
+        }
+        self.notify_outbox();
+        Ok(settled)
+    }
+}
+
+/// The row of an event that was leased.
+struct Found {
+    row: i64,
+    parcel: Option<i64>,
+    first_attempt: Option<i64>,
+    /// Whether the lease is the row's last, and no replay or new endpoint has ended it.
+    is_current: bool,
+}
+
+/// Writes all of them down; the rows of their parcels are locked.
+pub(super) async fn write(db: &Connection, all: &mut [&mut Settlement]) -> DbResult<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let found = find(db, all).await?;
+    let (mut attempts, mut rows, mut parcels) = (Vec::new(), Rows::default(), BTreeMap::new());
+    let mut successes = BTreeMap::<i64, i64>::new();
+    for (place, one) in all.iter_mut().enumerate() {
+        let Some(event) = found.get(&place) else { continue };
+        let (number, at) = (one.lease.attempt.number, one.outcome.at);
+        attempts.push((event.row, number, &one.outcome));
+        if !event.is_current {
+            continue;
+        }
+        one.settled = Settled::Counted;
+        rows.add(event.row, number, one.decision);
+        parcels.extend(event.parcel.map(|parcel| (parcel, at)));
+        if one.decision == RetryDecision::Delivered {
+            let last = successes.entry(one.lease.tenant.number()).or_insert(at.0);
+            *last = at.0.max(*last);
+        }
+    }
+    outbox::log_attempts(db, &attempts).await?;
+    rows.write(db).await?;
+    write_successes(db, &successes).await?;
+    let parcels: Vec<(i64, Millis)> = parcels.into_iter().collect();
+    outbox::release(db, &parcels).await?;
+    switch_off(db, all, &found).await
+}
+
+/// The rows of the leased events, locked, by the place of each among `all`; none for one that is deleted, though the
+/// same event may have come again.
+async fn find(db: &Connection, all: &[&mut Settlement]) -> DbResult<HashMap<usize, Found>> {
+    let events: Vec<Vec<u8>> =
+        all.iter().map(|one| one.lease.attempt.event.to_bytes().to_vec()).collect();
+    let tenants: Vec<i64> = all.iter().map(|one| one.lease.tenant.number()).collect();
+    let leases: Vec<i64> = all.iter().map(|one| one.lease.number).collect();
+    let sql = "SELECT n.place, o.id, o.parcel, o.first_attempt, o.lease = n.lease \
+         FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) WITH ORDINALITY \
+         AS n (event, tenant, lease, place) \
+         JOIN living_outbox AS o ON o.event_id = n.event AND o.tenant = n.tenant \
+         AND o.after_lease < n.lease ORDER BY o.id FOR UPDATE OF o";
+    let given: [&(dyn ToSql + Sync); 3] = [&events, &tenants, &leases];
+    let found = db.each(sql, &given, |row| {
+        let place = usize::try_from(get::<i64>(row, 0)?).map_err(Failure::row)?;
+        let event = Found {
+            row: get(row, 1)?,
+            parcel: get(row, 2)?,
+            first_attempt: get(row, 3)?,
+            is_current: get(row, 4)?,
+        };
+        Ok((place.saturating_sub(1), event))
+    });
+    Ok(found.await?.into_iter().collect())
+}
+
+/// What becomes of the rows of events, a column each.
+#[derive(Default)]
+struct Rows {
+    ids: Vec<i64>,
+    states: Vec<i16>,
+    dues: Vec<Option<i64>>,
+    attempts: Vec<i64>,
+}
+
+impl Rows {
+    fn add(&mut self, row: i64, number: u32, decision: RetryDecision) {
+        let (state, due) = match decision {
+            RetryDecision::Delivered => (DELIVERED, None),
+            RetryDecision::Again { at } => (READY, Some(at.0)),
+            RetryDecision::GivenUp | RetryDecision::Gone | RetryDecision::Unreadable => {
+                (FAILED, None)
+            }
+        };
+        self.ids.push(row);
+        self.states.push(state);
+        self.dues.push(due);
+        self.attempts.push(i64::from(number));
+    }
+
+    /// An event that was held meanwhile is not tried again; one that has arrived all the same is delivered.
+    async fn write(self, db: &Connection) -> DbResult<()> {
+        let sql = "UPDATE outbox AS o SET state = n.state, due = n.due, attempts = n.attempts, \
+             leased = false, lease_until = NULL \
+             FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[]) \
+             AS n (id, state, due, attempts) WHERE o.id = n.id AND (n.state <> 1 OR o.state = 1)";
+        let given: [&(dyn ToSql + Sync); 4] = [&self.ids, &self.states, &self.dues, &self.attempts];
+        db.execute(sql, &given).await.map(drop)
+    }
+}
+
+/// Notes when endpoints last accepted something, by their tenants: in the tenants' order, so that two servers
+/// never deadlock.
+async fn write_successes(db: &Connection, successes: &BTreeMap<i64, i64>) -> DbResult<()> {
+    if successes.is_empty() {
+        return Ok(());
+    }
+    let tenants: Vec<i64> = successes.keys().copied().collect();
+    let moments: Vec<i64> = successes.values().copied().collect();
+    let sql = "INSERT INTO webhook_successes AS old (tenant, at) \
+         SELECT n.tenant, n.at FROM unnest($1::bigint[], $2::bigint[]) AS n (tenant, at) \
+         WHERE NOT EXISTS (SELECT 1 FROM webhook_successes AS s \
+         WHERE s.tenant = n.tenant AND s.at > n.at - $3) ORDER BY n.tenant \
+         ON CONFLICT (tenant) DO UPDATE SET at = greatest(old.at, excluded.at)";
+    db.execute(sql, &[&tenants, &moments, &SUCCESS_PRECISION]).await.map(drop)
+}
+
+/// Turns the endpoints off that are gone, or have refused an event to its last attempt and taken nothing else.
+async fn switch_off(
+    db: &Connection,
+    all: &mut [&mut Settlement],
+    found: &HashMap<usize, Found>,
+) -> DbResult<()> {
+    for (place, one) in all.iter_mut().enumerate() {
+        let Some(event) = found.get(&place).filter(|event| event.is_current) else { continue };
+        let tenant = one.lease.tenant.number();
+        let by = match one.decision {
+            RetryDecision::Gone => DisabledBy::Gone,
+            RetryDecision::GivenUp
+                if !has_answered_since(db, tenant, event.first_attempt).await? =>
+            {
+                DisabledBy::Failures
+            }
+            RetryDecision::Delivered
+            | RetryDecision::Again { .. }
+            | RetryDecision::GivenUp
+            | RetryDecision::Unreadable => continue,
+        };
+        if endpoints::switch_off(db, tenant, by).await? {
+            one.settled = Settled::SwitchedOff(by);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the endpoint has accepted anything since an event's first attempt, as far as its last success is known.
+async fn has_answered_since(db: &Connection, tenant: i64, first: Option<i64>) -> DbResult<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM webhook_successes WHERE tenant = $1 AND at > $2)";
+    let known = first.map(|first| first.saturating_sub(SUCCESS_PRECISION));
+    db.value(sql, &[&tenant, &known]).await
+}

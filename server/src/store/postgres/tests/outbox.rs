@@ -1,0 +1,371 @@
+//! The outbox of several servers: whose clock counts, what a fault would strand, and what an upgrade keeps.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio_postgres::{Client, NoTls};
+
+use super::cluster::{database, run_sql, two_servers};
+use crate::{
+    clock::{Clock, Millis, SystemClock},
+    domain::{
+        State,
+        webhooks::{DeliveryStatus, DisabledBy, Kind, LEASE, OutboxEvent, RetryDecision},
+    },
+    store::{
+        CommitOutcome, EventsToReplay, Settled, Store,
+        postgres::{self, Address},
+        sqlite::tests::conformance::{
+            NOW, SECRET, create, made, moved, on, sandbox,
+            webhooks::{endpoint, lease, outcome},
+        },
+    },
+};
+
+/// Servers whose leases begin and end by the database's clock, as in production.
+async fn servers(address: &Address, count: usize) -> Vec<Store> {
+    let mut servers = Vec::new();
+    for _ in 0..count {
+        let engine = postgres::Store::connect(address.clone(), SECRET).await.unwrap();
+        engine.lease_by_the_database();
+        servers.push(Store::from(engine));
+    }
+    servers
+}
+
+async fn enqueue(store: &Store, event: u64, at: Millis) {
+    let event = ulid::Ulid::from_parts(1, event.into());
+    let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at };
+    store.enqueue(sandbox(1), test).await.unwrap();
+}
+
+/// A connection on which a test does what another server does in the middle of something.
+async fn client(address: &Address) -> Client {
+    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Waits until a statement of another connection waits for a lock.
+async fn until_blocked(client: &Client) {
+    let blocked = "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid \
+         WHERE NOT l.granted AND a.datname = current_database()";
+    let wait = async {
+        while client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("it waits");
+}
+
+/// What passes by the database's clock: its leases are so much older.
+fn pass(address: &Address, millis: i64) {
+    run_sql(address, &format!("UPDATE outbox SET lease_until = lease_until - {millis}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
+    for wrong in [0, Millis::DAY, -Millis::DAY] {
+        let Some(address) = database() else { return };
+        let [right, skewed] = servers(&address, 2).await.try_into().unwrap();
+        let now = SystemClock.now();
+        let tenant = sandbox(1);
+        right.set_endpoint(endpoint(tenant)).await.unwrap();
+        for event in 0..4 {
+            enqueue(&right, event, now.plus(-2 * Millis::DAY)).await;
+        }
+        let of_right = lease(&right, tenant, 2, now).await;
+        let of_skewed = lease(&skewed, tenant, 9, now.plus(wrong)).await;
+        assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it takes what is free");
+        pass(&address, LEASE - 5_000);
+        assert!(lease(&skewed, tenant, 9, now.plus(wrong)).await.is_empty(), "{wrong}");
+        assert!(lease(&right, tenant, 9, now).await.is_empty(), "{wrong}");
+        pass(&address, 5_001);
+        assert_eq!(lease(&right, tenant, 9, now).await.len(), 4, "{wrong}: a minute for each");
+        for late in of_skewed {
+            let settled = right.settle(late, outcome(now, 410), RetryDecision::Gone).await;
+            assert_eq!(settled.unwrap(), Settled::Late, "{wrong}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_waits_for_nothing_is_found_and_sent() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let parcel = made(&store, tenant, "SB-STRANDED-01").await;
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    // As if both had been written beside each other without the lock.
+    run_sql(&address, "UPDATE outbox SET state = 2, due = NULL WHERE state = 1");
+    assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
+    assert_eq!(store.release_stranded(NOW.plus(9)).await.unwrap(), 1);
+    assert_eq!(store.release_stranded(NOW.plus(9)).await.unwrap(), 0);
+    assert_eq!(lease(&store, tenant, 9, NOW.plus(9)).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_written_without_touching_an_index() {
+    let Some(address) = database() else { return };
+    let [store] = servers(&address, 1).await.try_into().unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let now = SystemClock.now();
+    for event in 0..50 {
+        enqueue(&store, event, now.plus(-9)).await;
+    }
+    assert_eq!(lease(&store, tenant, 50, now).await.len(), 50);
+    store.close().await;
+    let client = client(&address).await;
+    let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
+         WHERE relname = 'outbox_undone'";
+    // The connections tell what they did when they end.
+    loop {
+        let row = client.query_one(counted, &[]).await.unwrap();
+        let [all, hot] = [0, 1].map(|column| row.get::<_, i64>(column));
+        if all >= 50 {
+            // But for some that their page has no room for.
+            assert!(hot * 10 >= all * 8, "{hot} of {all}");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
+    let Some(address) = database() else { return };
+    let stores = [
+        Store::connect(address.clone(), SECRET).await.unwrap(),
+        Store::connect(address.clone(), SECRET).await.unwrap(),
+    ];
+    let tenants: Vec<_> = (1..=6).map(sandbox).collect();
+    for tenant in &tenants {
+        stores[0].set_endpoint(endpoint(*tenant)).await.unwrap();
+    }
+    for round in 0..15_i64 {
+        let mut leases = [Vec::new(), Vec::new()];
+        for (place, tenant) in tenants.iter().enumerate() {
+            for server in 0..2 {
+                let number = format!("SB-MANY-{round:02}-{place}-{server}");
+                made(&stores[server], *tenant, &number).await;
+                leases[server].extend(lease(&stores[server], *tenant, 1, NOW).await);
+            }
+        }
+        // In opposite orders; each success is written, since it is so much later than the one before.
+        leases[1].reverse();
+        let at = NOW.plus(round * 2_000);
+        let settles = leases.into_iter().zip(&stores).flat_map(|(leases, store)| {
+            let settle =
+                move |lease| store.settle(lease, outcome(at, 200), RetryDecision::Delivered);
+            leases.into_iter().map(settle)
+        });
+        let settled = join_all(settles).await;
+        assert!(settled.iter().all(|one| matches!(one, Ok(Settled::Counted))), "{settled:?}");
+        assert_eq!(settled.len(), 12, "{round}");
+    }
+    // Connections tell what they have met when they end.
+    stores.into_iter().for_each(drop);
+    let client = client(&address).await;
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
+    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 1 {
+        tokio::task::yield_now().await;
+    }
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(client.query_one(deadlocks, &[]).await.unwrap().get::<_, i64>(0), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_written_after_a_lease_s_number_was_drawn_is_left_for_the_next() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    enqueue(&store, 1, NOW).await;
+    // As if two other servers had drawn numbers between this one's number and its look.
+    run_sql(&address, "UPDATE outbox SET after_lease = after_lease + 2");
+    assert!(lease(&store, tenant, 9, NOW).await.is_empty());
+    let mut leased = lease(&store, tenant, 9, NOW).await;
+    while leased.is_empty() {
+        leased = lease(&store, tenant, 9, NOW).await;
+    }
+    let settled =
+        store.settle(leased.remove(0), outcome(NOW, 500), RetryDecision::Unreadable).await;
+    assert_eq!(settled.unwrap(), Settled::Counted, "its answer is found to be its own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_delivered_while_its_endpoint_is_turned_off_stays_delivered() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    enqueue(&store, 1, NOW).await;
+    let other = client(&address).await;
+    // Another server settles it, and has not committed yet when this one holds what is left.
+    other.batch_execute("BEGIN; UPDATE outbox SET state = 2, due = NULL").await.unwrap();
+    let disabling = tokio::spawn({
+        let store = store.clone();
+        async move { store.disable_endpoint(tenant, DisabledBy::Operator).await }
+    });
+    let watcher = client(&address).await;
+    until_blocked(&watcher).await;
+    other.batch_execute("COMMIT").await.unwrap();
+    disabling.await.unwrap().unwrap();
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    assert_eq!(log[0].delivery_status, DeliveryStatus::Delivered);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_held_while_it_is_released_stays_held() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let parcel = made(&store, tenant, "SB-HELD-000001").await;
+    let first = lease(&store, tenant, 1, NOW).await.remove(0);
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    let other = client(&address).await;
+    // Another server holds what waits, and has not committed yet when this one settles what came before it.
+    other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
+    let settling = tokio::spawn({
+        let store = store.clone();
+        async move { store.settle(first, outcome(NOW, 200), RetryDecision::Delivered).await }
+    });
+    let watcher = client(&address).await;
+    until_blocked(&watcher).await;
+    other.batch_execute("COMMIT").await.unwrap();
+    settling.await.unwrap().unwrap();
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    let statuses: Vec<_> = log.iter().map(|event| event.delivery_status).collect();
+    assert_eq!(statuses, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_replays_at_once_send_an_event_again_once() {
+    let Some([one, other]) = two_servers().await else { return };
+    let tenant = sandbox(1);
+    one.set_endpoint(endpoint(tenant)).await.unwrap();
+    for event in 0..20 {
+        enqueue(&one, event, NOW).await;
+    }
+    one.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    one.enable_endpoint(tenant).await.unwrap();
+    let missed = EventsToReplay::MissedSince(Millis(0));
+    let both = tokio::join!(one.replay(tenant, missed, NOW), other.replay(tenant, missed, NOW));
+    assert_eq!(both.0.unwrap() + both.1.unwrap(), 20);
+    assert_eq!(lease(&one, tenant, 99, NOW).await.len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_used_again_while_its_reset_is_erased_keeps_its_new_record() {
+    let Some([one, other]) = two_servers().await else { return };
+    let tenant = sandbox(1);
+    let creates = async |store: &Store| {
+        let all =
+            (0..200_u32).map(|number| create(tenant, &format!("SB-AGAIN-{number:05}"), number));
+        join_all(all.map(|changes| store.commit(changes))).await
+    };
+    for _ in 0..3 {
+        let first = creates(&one).await;
+        assert!(first.iter().all(|outcome| *outcome == CommitOutcome::Committed), "{first:?}");
+        one.reset(tenant).await.unwrap();
+        // At once, on the server that does not erase, and on the one that does.
+        let again = creates(&other).await;
+        assert!(again.iter().all(|outcome| *outcome == CommitOutcome::Committed), "{again:?}");
+        other.resume_resets().await.unwrap();
+        let repeated = creates(&one).await;
+        let is_replay =
+            |outcome: &&CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
+        assert_eq!(repeated.iter().filter(is_replay).count(), 200);
+        one.reset(tenant).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    made(&store, tenant, "SB-ORPHAN-0001").await;
+    let other = client(&address).await;
+    // Another server is moving the parcel when it is reset and erased.
+    let locks = "BEGIN; SELECT 1 FROM parcels FOR NO KEY UPDATE";
+    other.batch_execute(locks).await.unwrap();
+    store.reset(tenant).await.unwrap();
+    let watcher = client(&address).await;
+    until_blocked(&watcher).await;
+    let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
+    other.batch_execute(adds).await.unwrap();
+    let left = "SELECT (SELECT count(*) FROM resets WHERE is_erasing), count(*) FROM events";
+    let wait = async {
+        loop {
+            let row = watcher.query_one(left, &[]).await.unwrap();
+            if row.get::<_, i64>(0) == 0 {
+                break row.get::<_, i64>(1);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let events = tokio::time::timeout(Duration::from_secs(60), wait).await.expect("all is erased");
+    assert_eq!(events, 0);
+}
+
+/// What a server of schema 1 does to lease.
+const LEASE_OF_SCHEMA_1: &str = "WITH next AS (SELECT id FROM living_outbox WHERE tenant = 3 \
+     AND due <= (extract(epoch FROM now()) * 1000)::bigint ORDER BY due, id LIMIT 9 \
+     FOR UPDATE SKIP LOCKED), mine AS (UPDATE outbox AS o SET leased = true, leased_by = 1, \
+     lease = 1000, due = (extract(epoch FROM now()) * 1000)::bigint + 60000, \
+     first_attempt = coalesce(first_attempt, 0) FROM next WHERE o.id = next.id RETURNING o.id) \
+     SELECT count(*) FROM mine";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_version_before_shares_the_outbox() {
+    let Some(address) = database() else { return };
+    let [store] = servers(&address, 1).await.try_into().unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let client = client(&address).await;
+    let old_leases =
+        async || -> i64 { client.query_one(LEASE_OF_SCHEMA_1, &[]).await.unwrap().get(0) };
+    let now = SystemClock.now();
+    for event in 0..4 {
+        enqueue(&store, event, now.plus(-9)).await;
+    }
+    assert_eq!(lease(&store, tenant, 2, now).await.len(), 2);
+    assert_eq!(old_leases().await, 2, "the rest, and none that is leased");
+    assert!(lease(&store, tenant, 9, now).await.is_empty(), "nor does it take the old one's");
+    let later = now.plus(LEASE + 1_000);
+    let freed = lease(&store, tenant, 9, later).await.len();
+    assert_eq!(freed, 2, "but when their time is over");
+}
+
+/// A database as schema 1 has it, with an event in each state.
+const SCHEMA_1: &str = include_str!("../migrations/0001_init.sql");
+const EVENTS_OF_SCHEMA_1: &str = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
+     applied_at timestamptz NOT NULL DEFAULT now()); INSERT INTO schema_migrations VALUES (1); \
+     INSERT INTO webhook_endpoints SELECT 3, 'https://shop.example/', 31, \
+     decode(repeat('07', 32), 'hex'), true, NULL, 0; \
+     INSERT INTO outbox (tenant, epoch, event_id, happened_at, created_at, due, after_lease, kind, state) \
+     SELECT 3, 0, decode(repeat('0' || state, 16), 'hex'), 0, state, CASE state WHEN 1 THEN 5 END, \
+     0, 4, state FROM generate_series(0, 4) AS all_states (state)";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_keeps_every_event() {
+    let Some(address) = database() else { return };
+    run_sql(&address, SCHEMA_1);
+    run_sql(&address, EVENTS_OF_SCHEMA_1);
+    let store = Store::connect(address, SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    let moments: Vec<_> = log.iter().map(|event| event.created_at.0).collect();
+    assert_eq!(moments, [4, 3, 2, 1, 0], "in their order");
+    assert!(store.has_missed(tenant).await.unwrap());
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1);
+    enqueue(&store, 9, NOW).await;
+    let newest = store.deliveries(tenant, 1).await.unwrap().remove(0);
+    assert_eq!(newest.created_at, NOW, "new ones come after them");
+}

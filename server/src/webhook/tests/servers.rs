@@ -1,0 +1,185 @@
+//! Two servers that send from one outbox: whatever they do at once, each event goes out, none is sent by both at the
+//! same time, and those of a parcel arrive in their order.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{body::Body, http::Response};
+use futures_util::future::join_all;
+use parcelo::{Environment, webhook::ID};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use super::{House, Receiver, START, receiver};
+use crate::{
+    domain::{credentials::CarrierScope, sample, webhooks::DeliveryStatus, webhooks::IN_FLIGHT},
+    service::{Caller, Carrier, CredentialIssuer, Service},
+    store::two_servers,
+    webhook::Dispatcher,
+};
+
+const TENANTS: usize = 5;
+const SCANS: [&str; 3] = ["PICKED_UP", "IN_TRANSIT", "DELIVERED"];
+
+/// What a receiver has seen of events that come from two senders.
+#[derive(Debug, Default)]
+struct Log {
+    /// Those whose answer is still to come.
+    under_way: HashSet<String>,
+    /// How often one came while it was under way already.
+    shared: usize,
+    /// How often each came.
+    arrived: HashMap<String, usize>,
+    /// The places in their histories, by parcel, as they came.
+    sequences: HashMap<String, Vec<u64>>,
+}
+
+impl Log {
+    fn begin(&mut self, id: &str, body: &[u8]) {
+        self.shared += usize::from(!self.under_way.insert(id.to_owned()));
+        *self.arrived.entry(id.to_owned()).or_default() += 1;
+        let event: Value = serde_json::from_slice(body).unwrap();
+        let number = event["data"]["trackingNumber"].as_str().unwrap().to_owned();
+        // The event of a creation has no sequence: it is the first.
+        let sequence = event["data"]["sequence"].as_u64().unwrap_or_default();
+        self.sequences.entry(number).or_default().push(sequence);
+    }
+}
+
+async fn logging_receiver(log: &Arc<Mutex<Log>>, came: &Arc<Notify>) -> Receiver {
+    let (log, came) = (Arc::clone(log), Arc::clone(came));
+    receiver(move |headers, body| {
+        let (log, came) = (Arc::clone(&log), Arc::clone(&came));
+        async move {
+            let id = headers[ID].to_str().unwrap().to_owned();
+            log.lock().unwrap().begin(&id, &body);
+            // The answer takes a while, in which another sender would show itself.
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            log.lock().unwrap().under_way.remove(&id);
+            came.notify_one();
+            ((START, headers, body), Response::new(Body::empty()))
+        }
+    })
+    .await
+}
+
+async fn create(service: &Service, caller: &Caller, number: &str) {
+    let mut order = sample::order();
+    order["idempotencyKey"] = json!(format!("key-{number}"));
+    order["trackingNumber"] = json!(number);
+    service.create_order(caller, &order, None).await.unwrap();
+}
+
+async fn scan(service: &Service, carrier: &Carrier, numbers: &[String], status: &str) {
+    let event = |number: &String| {
+        json!({ "eventId": format!("{number}-{status}"), "trackingNumber": number,
+            "status": status, "location": "Lima, PE",
+            "occurredAt": parcelo::model::time::to_text(START.to_utc()) })
+    };
+    let body = json!({ "events": numbers.iter().map(event).collect::<Vec<_>>() });
+    let results = service.push_carrier_events(carrier, &body).await.unwrap();
+    assert_eq!(results.summary.applied, u32::try_from(numbers.len()).unwrap(), "{results:?}");
+}
+
+async fn carrier(house: &House) -> Carrier {
+    let (store, secrets) = (house.service.store(), &house.service.settings().secrets);
+    let issuer = CredentialIssuer { store, secrets, ids: &house.ids };
+    let made = issuer.issue::<CarrierScope>("Carrier".into(), Environment::Production, START);
+    let (key, _) = made.await.unwrap();
+    let key = Some(key.secret());
+    house.service.authenticate_carrier(Environment::Production, key).await.unwrap()
+}
+
+/// How many deliveries a server has counted as made.
+async fn delivered(service: &Service) -> u64 {
+    let text = service.metrics_text().await.unwrap();
+    let is_ours = |line: &&str| {
+        line.starts_with("parcelo_webhook_deliveries_total{") && line.contains("\"delivered\"")
+    };
+    let count = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    text.lines().filter(is_ours).map(count).sum()
+}
+
+/// Four events of each of so many parcels, written and sent by two servers at once.
+async fn both_deliver(parcels: usize) {
+    let Some([one, other]) = two_servers().await else { return };
+    let houses = [House::over(one, 1).await, House::over(other, 2).await];
+    let (log, came) = (Arc::default(), Arc::default());
+    let receiver = logging_receiver(&log, &came).await;
+    let mut callers = Vec::new();
+    for place in 0..TENANTS {
+        callers.push(houses[0].subscriber(&format!("shop-{place}"), &receiver.url).await);
+    }
+    let (stops, dispatchers): (Vec<_>, Vec<_>) = houses
+        .iter()
+        .map(|house| {
+            let (stop, stopped) = oneshot::channel::<()>();
+            let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
+            (stop, tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await }))
+        })
+        .unzip();
+    let numbers: Vec<String> = (0..parcels).map(|place| format!("PARCEL-{place:06}")).collect();
+    for (chunk, numbers) in numbers.chunks(50).enumerate() {
+        let house = |place: usize| &houses[(chunk + place) % 2].service;
+        let creates = numbers
+            .iter()
+            .enumerate()
+            .map(|(place, number)| create(house(place), &callers[place % TENANTS], number));
+        join_all(creates).await;
+    }
+    let carrier = carrier(&houses[0]).await;
+    for status in SCANS {
+        let chunks: Vec<_> = numbers.chunks(50).collect();
+        for pair in chunks.chunks(2) {
+            let scans = pair
+                .iter()
+                .enumerate()
+                .map(|(place, numbers)| scan(&houses[place].service, &carrier, numbers, status));
+            join_all(scans).await;
+        }
+    }
+    let all = parcels * (1 + SCANS.len());
+    let arrived = async {
+        while log.lock().unwrap().arrived.len() < all {
+            came.notified().await;
+        }
+    };
+    let most = Duration::from_secs(if parcels > 1_000 { 1_800 } else { 240 });
+    tokio::time::timeout(most, arrived).await.expect("each arrives");
+    stops.into_iter().for_each(drop);
+    join_all(dispatchers).await.into_iter().for_each(Result::unwrap);
+    check(&log.lock().unwrap(), all);
+    for caller in &callers {
+        let log = houses[0].service.store().deliveries(caller.tenant(), all).await.unwrap();
+        assert!(log.iter().all(|one| one.delivery_status == DeliveryStatus::Delivered));
+        assert_eq!(log.len(), all / TENANTS, "no tenant has another's");
+    }
+    let counts = [delivered(&houses[0].service).await, delivered(&houses[1].service).await];
+    println!("delivered by each: {counts:?}");
+    assert!(counts.iter().all(|count| *count > 0), "both have sent: {counts:?}");
+}
+
+fn check(log: &Log, all: usize) {
+    assert_eq!(log.shared, 0, "no event was sent by both at the same time");
+    let twice = log.arrived.values().filter(|times| **times > 1).count();
+    assert_eq!((log.arrived.len(), twice), (all, 0), "no server failed, so each came once");
+    for (number, sequences) in &log.sequences {
+        assert!(sequences.is_sorted(), "{number}: {sequences:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_deliver_each_event_in_its_order_and_share_none() {
+    both_deliver(150).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: the same with 10,000 events"]
+async fn two_servers_deliver_ten_thousand_events() {
+    both_deliver(2_500).await;
+}
