@@ -117,6 +117,8 @@ struct Inner {
     clock: Arc<SharedClock>,
     /// Where a look for what is due begins.
     floors: due::Floors,
+    /// The undelivered events as they were last counted.
+    backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
     /// Where the look for events that wait for nothing has come to.
     swept_to: AtomicI64,
     /// Leases begin and end by the database's clock, as they always do outside tests.
@@ -182,6 +184,7 @@ impl Store {
             erasing: Mutex::default(),
             clock: Arc::default(),
             floors: due::Floors::default(),
+            backlogs: tokio::sync::Mutex::default(),
             swept_to: AtomicI64::new(0),
             #[cfg(test)]
             leases_by_database: std::sync::atomic::AtomicBool::new(false),
