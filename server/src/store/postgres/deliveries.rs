@@ -12,17 +12,21 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number},
     error::{DbResult, Failure},
+    group::Write,
     leases::read_kind,
     outbox::MISSED,
     pages::ROWS_PER_PAGE,
+    settles::Settlement,
 };
 use crate::{
     clock::{Millis, is_older, stopwatch},
     domain::{
         Tenant,
-        webhooks::{DeliveryStatus, LoggedAttempt, LoggedDelivery},
+        webhooks::{
+            AttemptResult, DeliveryStatus, Lease, LoggedAttempt, LoggedDelivery, RetryDecision,
+        },
     },
-    store::{Backlog, StoreError},
+    store::{Backlog, Settled, StoreError},
 };
 
 /// Counting backlogs takes one part of so many of a connection's time.
@@ -52,6 +56,22 @@ impl Store {
         let all = self.read(async |db| backlogs(db).await).await?;
         *kept = Some(Counted { at: began, took: began.elapsed(), all: all.clone() });
         Ok(all)
+    }
+
+    pub(crate) async fn settle(
+        &self,
+        lease: Lease,
+        outcome: AttemptResult,
+        decision: RetryDecision,
+    ) -> Result<Settled, StoreError> {
+        let tenant = lease.tenant;
+        let (settlement, answer) = Settlement::new(lease, outcome, decision);
+        let settled = self.write(Write::Settle(settlement), answer).await?;
+        if matches!(settled, Settled::SwitchedOff(_)) {
+            self.hold(tenant).await?;
+        }
+        self.notify_outbox();
+        Ok(settled)
     }
 
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {

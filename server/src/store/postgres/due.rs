@@ -54,7 +54,7 @@ impl Floors {
     }
 
     /// The floors of these tenants.
-    pub(super) fn of(&self, tenants: &[i64]) -> Vec<i64> {
+    pub(super) fn for_tenants(&self, tenants: &[i64]) -> Vec<i64> {
         let state = self.state();
         tenants
             .iter()
@@ -160,9 +160,13 @@ mod tests {
         assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");
         floors.found(&[(2, 900_000)], true, now);
         assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
-        assert_eq!(floors.of(&[2, 4]), [899_000, 999_000]);
+        assert_eq!(floors.for_tenants(&[2, 4]), [899_000, 999_000]);
         floors.found(&[(2, 950_000)], false, now.plus(2));
-        assert_eq!(floors.of(&[2, 4]), [949_000, 999_000], "of the others nothing is known");
+        assert_eq!(
+            floors.for_tenants(&[2, 4]),
+            [949_000, 999_000],
+            "of the others nothing is known"
+        );
     }
 
     #[test]

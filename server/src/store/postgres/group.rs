@@ -148,6 +148,10 @@ impl Write {
         }
     }
 
+    fn settled_parcel(&self) -> Option<i64> {
+        if let Self::Settle(one) = self { one.parcel() } else { None }
+    }
+
     /// Answers the caller; one that has gone needs no answer.
     pub(super) fn answer(self, verdict: Verdict) {
         match (self, verdict) {
@@ -162,9 +166,7 @@ impl Write {
             }
             (Self::Settle(one), Verdict::Made) => one.answer(Ok(())),
             (Self::Settle(one), Verdict::Failed(failure)) => one.answer(Err(failure)),
-            (Self::Settle(one), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
-                one.answer(Err(Failure::Unanswered));
-            }
+            (Self::Settle(one), _) => one.answer(Err(Failure::Unanswered)),
             (Self::Call(call), Verdict::Made) => call.answer(Ok(())),
             (Self::Call(call), Verdict::Failed(failure)) => call.answer(Err(failure)),
             (Self::Call(call), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
@@ -234,13 +236,6 @@ fn changes(write: &Write) -> Option<&Mutation> {
     }
 }
 
-fn settlement(write: &Write) -> Option<&Settlement> {
-    match write {
-        Write::Settle(one) => Some(one),
-        Write::Changes(_) | Write::Call(_) => None,
-    }
-}
-
 impl<'a> Group<'a> {
     /// Locks the parcels that the group is about, and takes its idempotency keys.
     async fn begin(db: &'a Connection, writes: &[Write]) -> Result<Self, Stopped> {
@@ -258,8 +253,7 @@ impl<'a> Group<'a> {
         }
         let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
         let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
-        let settled = writes.iter().filter_map(settlement).filter_map(Settlement::parcel);
-        let settled: Vec<i64> = settled.collect();
+        let settled: Vec<i64> = writes.iter().filter_map(Write::settled_parcel).collect();
         let mut subscriptions = Subscriptions::default();
         // Parcels before keys, and keys before numbers, in every group of every server. Nothing is written before BEGIN
         // was answered: should it fail, what went out with it did no harm outside a transaction.
@@ -400,7 +394,7 @@ impl<'a> Group<'a> {
         }
         // What waits behind them is written first, and so released.
         stop_at(self.application.flush().await?)?;
-        Ok(settles::write(self.db, &mut settlements).await?)
+        settles::write(self.db, &mut settlements).await.map_err(Stopped::Failed)
     }
 
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {

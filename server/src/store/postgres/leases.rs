@@ -47,7 +47,7 @@ impl Store {
         let tenants: Vec<i64> = shares.iter().map(|(tenant, _)| tenant.number()).collect();
         let wanted = Wanted {
             most: shares.iter().map(|(_, most)| i64::try_from(*most).unwrap_or(i64::MAX)).collect(),
-            floors: self.0.floors.of(&tenants),
+            floors: self.0.floors.for_tenants(&tenants),
             tenants,
             server: self.0.server,
             clock: self.lease_clock(now),
@@ -132,7 +132,7 @@ async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
 /// Takes the events under the lease with a number, for all tenants by one statement. What another server is leasing
 /// at this moment is passed over: no two servers have the same event, and neither waits for the other. Each
 /// tenant has its share, and so its own look into the index: one look over all tenants would be the
-/// queue of whoever has the most.
+/// queue of the one that has the most.
 async fn take(
     db: &Connection,
     wanted: &Wanted,
@@ -144,7 +144,7 @@ async fn take(
     let most: Vec<i64> = shares.iter().map(|((_, most), _)| **most).collect();
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
     // `due` stays, and so every index: what a lease writes is in none. An event that was written since the number was
-    // drawn is left for the next lease: its own is to be told from those before it. A plan for any floor takes two plain
+    // drawn is left for the next lease: its answer could not be distinguished from a late one. A plan for any floor takes two plain
     // bounds of `ready_at` for a handful of rows, and reads and sorts all that is due, however much that is; beside the
     // comparison of two columns it goes along the index.
     let sql = concat!(

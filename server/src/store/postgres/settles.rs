@@ -11,17 +11,15 @@ use tokio::sync::oneshot;
 use tokio_postgres::types::ToSql;
 
 use super::{
-    Store,
     connection::{Connection, get},
     endpoints,
     error::{DbResult, Failure},
-    group::Write,
     outbox::{self, DELIVERED, FAILED, READY},
 };
 use crate::{
     clock::Millis,
     domain::webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
-    store::{Settled, StoreError},
+    store::Settled,
 };
 
 /// How exact the moment is at which an endpoint last accepted something. It is written no more often: all
@@ -38,6 +36,16 @@ pub(super) struct Settlement {
 }
 
 impl Settlement {
+    /// A settlement, and where its answer comes.
+    pub(super) fn new(
+        lease: Lease,
+        outcome: AttemptResult,
+        decision: RetryDecision,
+    ) -> (Box<Self>, oneshot::Receiver<DbResult<Settled>>) {
+        let (caller, answer) = oneshot::channel();
+        (Box::new(Self { lease, outcome, decision, settled: Settled::Late, caller }), answer)
+    }
+
     /// The parcel whose row is to be locked.
     pub(super) fn parcel(&self) -> Option<i64> {
         self.lease.parcel.map(|parcel| parcel.0)
@@ -46,25 +54,6 @@ impl Settlement {
     /// Answers the caller; one that has gone needs no answer.
     pub(super) fn answer(self, outcome: DbResult<()>) {
         let _gone = self.caller.send(outcome.map(|()| self.settled));
-    }
-}
-
-impl Store {
-    pub(crate) async fn settle(
-        &self,
-        lease: Lease,
-        outcome: AttemptResult,
-        decision: RetryDecision,
-    ) -> Result<Settled, StoreError> {
-        let tenant = lease.tenant;
-        let (caller, answer) = oneshot::channel();
-        let settlement = Settlement { lease, outcome, decision, settled: Settled::Late, caller };
-        let settled = self.write(Write::Settle(Box::new(settlement)), answer).await?;
-        if matches!(settled, Settled::SwitchedOff(_)) {
-            self.hold(tenant).await?;
-        }
-        self.notify_outbox();
-        Ok(settled)
     }
 }
 

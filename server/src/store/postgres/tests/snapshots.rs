@@ -76,7 +76,7 @@ async fn deliver(address: &Address, events: usize) -> Cost {
     Cost { pages: each(pages), rows: each(rows), millis }
 }
 
-/// The pages and rows of the outbox that were looked at, once all connections have told theirs.
+/// The pages and rows of the outbox that were looked at, once all connections have reported theirs.
 async fn looked_at(address: &Address) -> (i64, i64) {
     let client = client(address).await;
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
