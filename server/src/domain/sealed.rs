@@ -1,4 +1,4 @@
-//! What the dashboard shows once, sealed: whoever reads the database, or a copy of it, cannot open it without the
+//! What the dashboard shows once, sealed: the database, or a copy of it, does not open it without the
 //! cookie of the session that it is for.
 
 use chacha20poly1305::{

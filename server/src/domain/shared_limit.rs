@@ -7,7 +7,7 @@
 //! * it begins a second with so many requests that it has not asked for. What it admits so is added to the count with
 //!   its next claim; if none comes, or all was taken meanwhile, that much is admitted beyond the limit;
 //! * it holds so many that it has asked for and not used yet, and asks for more before they run out. They die with
-//!   the second, and are missing to whoever calls another server.
+//!   the second, and are missing to a caller of another server.
 //!
 //! All others together have at most a tenth of the limit of either kind. So a second admits at most
 //! `limit + max(limit / 10, servers - 1)` requests, and no caller is refused before nine tenths of the limit are used,

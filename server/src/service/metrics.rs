@@ -252,7 +252,7 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
         let oldest = age.get_or_create(&labels);
         oldest.set(oldest.get().max(seconds));
     }
-    // Every server of the database shows the same: whoever adds them up counts each event once a server.
+    // Every server of the database shows the same: their sum would count each event once a server.
     let help = "Of the database, the same on each of its servers: webhook events that have not arrived: pending, or \
                 held while a webhook is off";
     registry.register("outbox_events", help, depth);

@@ -70,7 +70,7 @@ impl Service {
         let LoginRequest { account, client, .. } = request;
         let attempt =
             LoginAttempt { account, client, is_signed_in: self.is_signed_in(request).await? };
-        // The store counts, so that whoever tries at several servers has no more attempts than at one.
+        // The store counts, so that an attacker has no more attempts at several servers than at one.
         let begun = match self.store.begin_login(attempt, self.now()).await? {
             Ok(begun) => begun,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),

@@ -170,10 +170,7 @@ impl Store {
         &self,
         id: &str,
     ) -> Result<Option<Credential<S>>, StoreError> {
-        if never_stored(id) {
-            return Ok(None);
-        }
-        let id = id.to_owned();
+        let id = (!never_stored(id)).then(|| id.to_owned());
         self.read(async move |db| one(db, "WHERE k.public_id = $1", &[&id]).await).await
     }
 
@@ -349,8 +346,7 @@ async fn many<S: StoredScope>(
 async fn read_all<S: StoredScope>(db: &Connection, rows: &[Row]) -> DbResult<Vec<Credential<S>>> {
     let ids: Vec<i64> = rows.iter().map(|row| get(row, 0)).collect::<DbResult<_>>()?;
     let mut old = HashMap::<i64, Vec<OldSecret>>::new();
-    // Only API keys have any. A rotation between the two statements shows the row of before with the old secrets of
-    // after; a key's number has changed then, so the next look reads it again.
+    // Only API keys have any. A rotation between the two statements raises the key's number: the next look mends it.
     if !ids.is_empty() && S::TABLE == <ApiKeyScope as sqlite::StoredScope>::TABLE {
         let sql = "SELECT key, hash, until FROM api_key_old_secrets WHERE key = ANY($1) \
              ORDER BY id DESC";

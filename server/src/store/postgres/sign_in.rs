@@ -1,4 +1,4 @@
-//! Failures to sign in, counted over all servers: whoever tries at several has no more attempts than at one. What
+//! Failures to sign in, counted over all servers: an attacker has no more attempts at several than at one. What
 //! they mean is decided in `server/src/domain/login_throttle.rs`. Networks and accounts are kept as keyed hashes.
 
 use std::net::IpAddr;
