@@ -27,7 +27,7 @@ fn start_of(place: usize) -> DateTime<Utc> {
 async fn server(place: usize) -> MockServer {
     let clock = Clock::frozen(&start_of(place).to_rfc3339());
     let seed = u64::try_from(place).unwrap();
-    MockServer::builder().clock(clock).seed(seed).verify_on_drop().start().await
+    crate::embedded::builder().clock(clock).seed(seed).verify_on_drop().start().await
 }
 
 /// Minutes from the creation to each step of the journey that falls due within `within`.

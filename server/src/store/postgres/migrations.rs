@@ -50,10 +50,15 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
     })
 }
 
+/// Whether a first start has made the schema.
+pub(super) async fn has_schema(db: &Connection) -> DbResult<bool> {
+    let is_ours = "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
+    db.value(is_ours, &[]).await
+}
+
 /// How many migrations the database has; the table that says so is made where there is nothing yet.
 async fn version(db: &Connection) -> DbResult<Option<i64>> {
-    let is_ours = "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
-    if !db.value::<bool>(is_ours, &[]).await? {
+    if !has_schema(db).await? {
         let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()";
         if db.value::<i64>(tables, &[]).await? > 0 {
             let reason = "it holds another program's tables: create a database for Parcelo alone";
