@@ -60,7 +60,7 @@ servers *folder:
 
 # The tests of processes, with every server of theirs on PostgreSQL.
 postgres:
-    PARCELO_TEST_DATABASE=postgres cargo test -p parcelo-server -p parcelo-cli --test it -- --skip tidy
+    PARCELO_TEST_DATABASE=postgres cargo test --test it -- --skip tidy::
 
 # Accept changed snapshots: look at the diff afterwards.
 bless:
