@@ -54,6 +54,14 @@ oracles:
 deny:
     cargo deny --all-features check licenses bans sources
 
+# PostgreSQL, two servers and nginx on this machine, for trying; Ctrl-C stops them all.
+servers *folder:
+    examples/servers/run.sh {{folder}}
+
+# The tests of processes, with every server of theirs on PostgreSQL.
+postgres:
+    PARCELO_TEST_DATABASE=postgres cargo test --test it -- --skip tidy::
+
 # Accept changed snapshots: look at the diff afterwards.
 bless:
     PARCELO_BLESS=1 cargo test -p parcelo-server --lib document

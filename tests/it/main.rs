@@ -9,7 +9,10 @@
 )]
 
 mod checkups;
+#[path = "../../server/tests/cluster/mod.rs"]
+mod cluster;
 mod dry_runs;
+mod embedded;
 mod exits;
 mod imports;
 mod journey;

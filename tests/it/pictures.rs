@@ -3,7 +3,7 @@
 
 use std::{fmt::Write, fs, path::Path};
 
-use parcelo_server::mock::{Clock, MockServer};
+use parcelo_server::mock::Clock;
 
 use crate::shop::Workdir;
 
@@ -22,7 +22,7 @@ struct Run {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guide_s_picture_shows_what_the_command_prints() {
     let clock = Clock::frozen("2026-01-05T08:00:00Z");
-    let server = MockServer::builder().clock(clock).seed(42);
+    let server = crate::embedded::builder().clock(clock).seed(42);
     let server = server.base_url("http://127.0.0.1:8081").start().await;
     let dir = Workdir::new(server.key().issue().secret(), server.url());
     let mut session = String::new();

@@ -38,7 +38,7 @@ pub(crate) struct RunOutput {
 impl Shop {
     pub(crate) async fn open() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
-        Self::of(MockServer::builder().clock(clock).seed(42).start().await)
+        Self::of(crate::embedded::builder().clock(clock).seed(42).start().await)
     }
 
     pub(crate) fn of(server: MockServer) -> Self {

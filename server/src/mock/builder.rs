@@ -34,6 +34,8 @@ pub struct Builder {
     base_url: Option<String>,
     limits: Option<bool>,
     verifies_on_drop: bool,
+    #[cfg(feature = "postgres")]
+    postgres: Option<crate::store::Address>,
 }
 
 impl Builder {
@@ -46,6 +48,8 @@ impl Builder {
             base_url: None,
             limits: None,
             verifies_on_drop: false,
+            #[cfg(feature = "postgres")]
+            postgres: None,
         }
     }
 
@@ -87,6 +91,26 @@ impl Builder {
         Self { verifies_on_drop: true, ..self }
     }
 
+    /// Keeps the data in an empty database of PostgreSQL: so this repository's tests try the other engine
+    /// behind the whole service. Snapshots are of memory only.
+    #[cfg(feature = "postgres")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn postgres(self, address: crate::store::Address) -> Self {
+        Self { postgres: Some(address), ..self }
+    }
+
+    #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "memory is there"))]
+    async fn store(&self, fresh_secret: [u8; 32]) -> Store {
+        #[cfg(feature = "postgres")]
+        #[expect(clippy::expect_used, reason = "a test cannot go on")]
+        if let Some(address) = &self.postgres {
+            return Store::connect(address.clone(), fresh_secret).await.expect("a database");
+        }
+        #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
+        Store::memory(fresh_secret).expect("a store in memory")
+    }
+
     /// Starts the server.
     ///
     /// # Panics
@@ -99,7 +123,7 @@ impl Builder {
             tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
         #[expect(clippy::expect_used, reason = "a bound socket has an address")]
         let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
-        let server = self.build(url);
+        let server = self.build(url).await;
         let routes = server.routes();
         server.serve_on(socket, routes);
         server
@@ -112,14 +136,14 @@ impl Builder {
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
         let socket = tokio::net::TcpListener::bind(address).await?;
         let has_base_url = self.base_url.is_some();
-        let server = Arc::new(self.build(local_url(socket.local_addr()?)));
+        let server = Arc::new(self.build(local_url(socket.local_addr()?)).await);
         let routes = control::add_to(server.routes(), Arc::clone(&server));
         let routes = if has_base_url { routes } else { routes.layer(from_fn(link_to_called_host)) };
         server.serve_on(socket, routes);
         Ok(server)
     }
 
-    fn build(self, url: String) -> MockServer {
+    async fn build(self, url: String) -> MockServer {
         let ids = Arc::new(Ids::seeded(self.seed));
         let clock = Arc::new(MovableClock::new(&self.clock));
         let base_url = self.base_url.as_ref().unwrap_or(&url);
@@ -128,8 +152,7 @@ impl Builder {
             base_url: Some(base_url.clone()),
             labels_base_url: format!("{base_url}/files"),
         };
-        #[expect(clippy::expect_used, reason = "SQLite opens a database in memory")]
-        let store = Store::memory(ids.array()).expect("a store in memory");
+        let store = self.store(ids.array()).await;
         let settings = Settings {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),

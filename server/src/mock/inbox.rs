@@ -13,7 +13,6 @@ use axum::{
     http::{HeaderValue, Request, Response, StatusCode, header},
 };
 use chrono::{DateTime, Utc};
-use futures_util::FutureExt;
 use parcelo::{
     Environment,
     model::{EventData, StatusChange, WebhookEvent},
@@ -21,7 +20,7 @@ use parcelo::{
 };
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{MockServer, Reply, journey, movable_clock::MovableClock};
+use super::{MockServer, Reply, journey, movable_clock::MovableClock, sync::resolve_now};
 use crate::{
     clock::Clock as _,
     domain::{
@@ -177,11 +176,8 @@ impl<'a> InboxBuilder<'a> {
             let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Here };
             Endpoints { store, ids }.set(request, now).await
         };
-        #[expect(
-            clippy::expect_used,
-            reason = "a store in memory answers at once, and does not fail"
-        )]
-        let endpoint = made.now_or_never().expect("an answer at once").expect("an endpoint");
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        let endpoint = resolve_now(made).expect("an endpoint");
         endpoint.secret
     }
 }

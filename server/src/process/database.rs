@@ -105,7 +105,11 @@ pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Fai
 /// A database that is there: looking into one must not make it.
 pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
     match &database.database {
-        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
+        Database::File(path) if !path.exists() => Err(no_file(path)),
+        #[cfg(feature = "postgres")]
+        Database::Postgres(address) if !Store::exists(*address.clone()).await? => {
+            Err(Failure::NoDatabase(address.to_string()))
+        }
         _ => open(database, &Ids::random()).await,
     }
 }
@@ -114,13 +118,17 @@ pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failu
 pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
     match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
-        Database::File(path) if !path.exists() => Err(Failure::NoDatabase(path.clone())),
+        Database::File(path) if !path.exists() => Err(no_file(path)),
         Database::File(path) => Ok(path),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
             Err(StoreError::OnlyFiles { database: address.to_string() }.into())
         }
     }
+}
+
+fn no_file(path: &Path) -> Failure {
+    Failure::NoDatabase(path.display().to_string())
 }
 
 /// A database with what credentials are made of.

@@ -79,8 +79,10 @@ pub enum Failure {
     )]
     Secret,
     /// There is no database to look into.
-    #[error("there is no database {}; set --database, or create it with `parcelo-server keys create`", .0.display())]
-    NoDatabase(PathBuf),
+    #[error(
+        "there is no database {0}; set --database, or create it with `parcelo-server keys create`"
+    )]
+    NoDatabase(String),
     /// A database in memory has nothing that another process could see.
     #[error(
         "this command needs a database file, not one in memory; set --database to the server's file"

@@ -143,6 +143,12 @@ impl Store {
         postgres::Store::connect_for_admin(address, fresh_secret).await.map(Self::from)
     }
 
+    /// Whether a server or a command has made a database at an address of PostgreSQL.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
+        postgres::Store::exists(address).await
+    }
+
     /// Takes hold of a database file that is to be rewritten: it is ours, and no server uses it
     /// meanwhile.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {

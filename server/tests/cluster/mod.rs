@@ -74,6 +74,12 @@ pub(crate) fn chosen() -> Option<Database> {
     }
 }
 
+/// The same as an address: the database lasts as long as the cluster, for those who cannot tell when they have
+/// done with it.
+pub(crate) fn chosen_kept() -> Option<String> {
+    chosen().map(|database| std::mem::ManuallyDrop::new(database).url())
+}
+
 /// A new database in it; none where PostgreSQL is not installed.
 pub(crate) fn database() -> Option<Database> {
     let cluster = shared()?;

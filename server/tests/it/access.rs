@@ -1,14 +1,12 @@
 //! Who is let in, and what is said to those who are not; what every answer carries.
 
-use parcelo_server::mock::MockServer;
-
 use crate::api::{Api, order, send};
 
 const HEALTH: &str = "/api/v1/health";
 
 #[tokio::test]
 async fn health_tells_what_the_key_may_do() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = server.key().name("Warehouse 1").countries(["EC"]).issue();
     let answer = Api::with_key(server.url(), &key).get(HEALTH).await;
     let mut body = answer.json();
@@ -28,7 +26,7 @@ async fn health_tells_what_the_key_may_do() {
 
 #[tokio::test]
 async fn without_a_valid_key_the_answer_is_401() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = server.key().issue();
     let missing = Api::new(server.url()).get(HEALTH).await;
     assert_eq!(missing.refusal(), (401, "AUTH_MISSING_API_KEY".to_owned()));
@@ -40,14 +38,14 @@ async fn without_a_valid_key_the_answer_is_401() {
     let revoked = server.key().revoked().issue();
     let answer = Api::with_key(server.url(), &revoked).get(HEALTH).await;
     assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
-    let elsewhere = MockServer::builder().seed(7).start().await;
+    let elsewhere = crate::embedded::builder().seed(7).start().await;
     let answer = Api::with_key(elsewhere.url(), &key).get(HEALTH).await;
     assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
 }
 
 #[tokio::test]
 async fn an_address_outside_the_list_is_refused_and_named() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let inside = server.key().ip_list(["127.0.0.1", "2001:db8::/32"]).issue();
     assert_eq!(Api::with_key(server.url(), &inside).get(HEALTH).await.status, 200);
     let outside = server.key().ip_list(["192.0.2.0/24"]).rate_limit(5).issue();
@@ -64,7 +62,7 @@ async fn an_address_outside_the_list_is_refused_and_named() {
 
 #[tokio::test]
 async fn under_api_the_key_comes_first_and_elsewhere_the_404() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let (stranger, api) =
         (Api::new(server.url()), Api::with_key(server.url(), &server.key().issue()));
     for path in ["/api", "/api/v1/nothing", "/api/v2/health", "/api/v1/health/"] {
@@ -80,7 +78,7 @@ async fn under_api_the_key_comes_first_and_elsewhere_the_404() {
 
 #[tokio::test]
 async fn a_method_that_an_endpoint_does_not_have_is_405_with_those_it_has() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let table = [
         ("GET", "/api/v1/orders/create", "POST"),
@@ -100,7 +98,7 @@ async fn a_method_that_an_endpoint_does_not_have_is_405_with_those_it_has() {
 
 #[tokio::test]
 async fn every_answer_carries_its_id_and_the_three_rate_headers() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);
     let created = api.create(&order("order-0001")).await;
@@ -134,7 +132,7 @@ async fn every_answer_carries_its_id_and_the_three_rate_headers() {
 
 #[tokio::test]
 async fn a_callers_own_request_id_is_not_echoed() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let request = Api::new(server.url()).request("GET", "/healthz").header("X-Request-Id", "mine");
     assert_ne!(send(request).await.header("x-request-id"), "mine");
 }

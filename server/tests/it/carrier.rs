@@ -65,7 +65,7 @@ impl Carrier {
 
 /// A server with one parcel, created at 08:00 on its clock, and two carriers.
 async fn start() -> (MockServer, Api, Carrier, Carrier) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     api.created(&numbered("order-0001", NUMBER)).await;
     let (one, two) = (Carrier::of(&server), Carrier::of(&server));

@@ -4,10 +4,11 @@ use std::{process::Command, time::Duration};
 
 use chrono::{DateTime, Utc};
 use parcelo::ParcelStatus;
-use parcelo_server::mock::{Clock, Fired, MockServer};
+use parcelo_server::mock::{Builder, Clock, Fired, MockServer};
 
 use crate::{
     api::{Api, numbered, order},
+    embedded,
     running::BINARY,
 };
 
@@ -17,7 +18,19 @@ const JOURNEY: [(i64, &str); 4] =
 
 /// A server, and a parcel on the journey `SB-SUCCESS-`.
 async fn with_parcel(clock: Clock) -> (MockServer, Api) {
-    let server = MockServer::builder().clock(clock).start().await;
+    parcel_on(embedded::builder().clock(clock)).await
+}
+
+/// The same for a test that pauses tokio's time, which leaps over whatever waits for PostgreSQL's answer.
+async fn paused_with_parcel(clock: Clock) -> (MockServer, Api) {
+    let (server, api) =
+        parcel_on(embedded::in_memory("the time of tokio is paused").clock(clock)).await;
+    tokio::time::pause();
+    (server, api)
+}
+
+async fn parcel_on(builder: Builder) -> (MockServer, Api) {
+    let server = builder.start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     (server, api)
@@ -67,8 +80,7 @@ async fn a_clock_that_is_set_back_undoes_nothing_and_repeats_nothing() {
 
 #[tokio::test]
 async fn a_ticking_clock_runs_with_the_time_of_a_paused_test() {
-    let (server, api) = with_parcel(Clock::ticking(START)).await;
-    tokio::time::pause();
+    let (server, api) = paused_with_parcel(Clock::ticking(START)).await;
     tokio::time::sleep(Duration::from_secs(25 * 60)).await;
     assert_eq!(server.clock().freeze().await, [], "all had happened by itself");
     let now = server.clock().now();
@@ -81,8 +93,7 @@ async fn a_ticking_clock_runs_with_the_time_of_a_paused_test() {
 
 #[tokio::test]
 async fn a_frozen_clock_can_be_let_run_and_stopped_again() {
-    let (server, _) = with_parcel(Clock::frozen(START)).await;
-    tokio::time::pause();
+    let (server, _) = paused_with_parcel(Clock::frozen(START)).await;
     assert_eq!(server.clock().resume().await, []);
     tokio::time::sleep(Duration::from_secs(7 * 60)).await;
     assert_eq!(told(&server.clock().advance(Duration::from_secs(240)).await), JOURNEY[1..2]);
@@ -118,7 +129,7 @@ async fn a_clock_of_the_machine_can_be_moved_and_stopped() {
 #[tokio::test]
 #[should_panic(expected = "is not an RFC 3339 time")]
 async fn a_time_that_is_none_is_the_tests_own_fault() {
-    MockServer::start().await.clock().set("tomorrow").await;
+    crate::embedded::start().await.clock().set("tomorrow").await;
 }
 
 #[tokio::test]
@@ -126,7 +137,7 @@ async fn a_clock_stays_where_times_have_four_digits() {
     let beyond = Duration::from_secs(8_000 * 366 * 86_400);
     for by in [beyond, Duration::MAX] {
         let advance = tokio::spawn(async move {
-            MockServer::start().await.clock().advance(by).await;
+            crate::embedded::start().await.clock().advance(by).await;
         });
         let panic = advance.await.unwrap_err().into_panic();
         let said = panic.downcast_ref::<String>().cloned().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use parcelo_server::mock::{Clock, MockServer};
+use parcelo_server::mock::Clock;
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 /// A mock server with controls; it ends with the test's process.
 async fn start(clock: Clock) -> Api {
-    let server = MockServer::builder().clock(clock);
+    let server = crate::embedded::builder().clock(clock);
     let server = server.start_controlled("127.0.0.1:0".parse().unwrap()).await.unwrap();
     Api::new(server.url())
 }

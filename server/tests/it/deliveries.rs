@@ -321,8 +321,8 @@ async fn no_event_of_an_acknowledged_order_is_lost_over_kills() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: waits 15 s of real time; run by .ci/run and `just oracles`"]
 async fn an_endpoint_that_hangs_is_given_15_s_and_tried_again() {
-    use parcelo_server::mock::{MockServer, Reply};
-    let server = MockServer::start().await;
+    use parcelo_server::mock::Reply;
+    let server = crate::embedded::start().await;
     let api = crate::api::Api::with_key(server.url(), &server.key().issue());
     let inbox = server.webhook_inbox().reply([Reply::hang()]).start().await;
     api.created(&order("order-0001")).await;

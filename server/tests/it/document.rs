@@ -22,12 +22,12 @@ pub(crate) async fn served_by(url: &str) -> Value {
 }
 
 pub(crate) async fn served() -> Value {
-    served_by(MockServer::start().await.url()).await
+    served_by(crate::embedded::start().await.url()).await
 }
 
 /// As `parcelo-server mock` starts it.
 pub(crate) async fn controlled() -> Arc<MockServer> {
-    let server = MockServer::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
+    let server = crate::embedded::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     server.unwrap()
 }
 
@@ -128,7 +128,7 @@ fn loaded(html: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn the_page_over_the_document_loads_its_own_files_only() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::new(server.url());
     // The client has followed `/docs` to the page.
     let page = api.get("/docs").await;

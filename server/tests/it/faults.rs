@@ -15,7 +15,7 @@ use crate::api::{Api, numbered, order};
 const CREATE: Operation = Operation::CreateOrder;
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }
@@ -150,7 +150,7 @@ async fn latencies_and_slow_bodies_take_their_time_and_arrive_whole() {
 async fn faults_take_nothing_from_the_ids() {
     let mut bodies = Vec::new();
     for probability in [0.001, 0.5] {
-        let server = MockServer::builder().seed(7).start().await;
+        let server = crate::embedded::builder().seed(7).start().await;
         let api = Api::with_key(server.url(), &server.key().issue());
         server.faults().on(CREATE).probability(probability).latency(Duration::from_nanos(1));
         bodies.push(api.created(&order("order-0001")).await);

@@ -1,6 +1,5 @@
 //! Heads of requests: hosts, languages, keys, and those that never become a request.
 
-use parcelo_server::mock::MockServer;
 use serde_json::Value;
 
 use crate::{
@@ -17,7 +16,7 @@ async fn asked(url: &str, request: &str) -> Raw {
 
 #[tokio::test]
 async fn a_request_names_one_host() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let get = |version: &str, hosts: &str| format!("GET /healthz HTTP/{version}\r\n{hosts}\r\n");
     let table = [
         ("1.1", "Host: a.test\r\n", None),
@@ -44,7 +43,7 @@ async fn a_request_names_one_host() {
 
 #[tokio::test]
 async fn several_lines_of_languages_count_together() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     for (lines, word) in [
@@ -60,7 +59,7 @@ async fn several_lines_of_languages_count_together() {
 
 #[tokio::test]
 async fn the_drafts_spelling_of_the_idempotency_key_is_the_same_key() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let mut body = order("order-0001");
     body.as_object_mut().unwrap().remove("idempotencyKey");
@@ -121,7 +120,7 @@ async fn a_head_that_cannot_be_read_is_counted() {
 
 #[tokio::test]
 async fn a_head_has_at_most_128_kib_and_100_lines() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let head = |headers: String| format!("GET /healthz HTTP/1.1\r\n{headers}\r\n");
     let lines = |count: usize| head("Host: a.test\r\n".to_owned() + &"X: a\r\n".repeat(count - 1));
     let bytes = |count: usize| {
@@ -141,7 +140,7 @@ async fn a_head_has_at_most_128_kib_and_100_lines() {
 
 #[tokio::test]
 async fn http_2_is_closed_without_an_answer() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let mut line = Line::to(server.url()).await;
     line.send(&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]).await;
     assert!(line.answer().await.is_none());
@@ -149,7 +148,7 @@ async fn http_2_is_closed_without_an_answer() {
 
 #[tokio::test]
 async fn no_answer_is_taken_for_another_type_than_it_says() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let number = api.created(&order("order-0001")).await;
     for path in [

@@ -1,8 +1,6 @@
 //! Connections that are kept: an answer before its request was read to the end costs no one the next
 //! request on the connection, or says that there is none.
 
-use parcelo_server::mock::MockServer;
-
 use crate::{
     api::order,
     raw::{Line, Raw},
@@ -35,7 +33,7 @@ async fn answered(url: &str, head: &str, body: &str, (times, status): (usize, u1
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_refusals_before_the_body_leave_the_connection_usable_or_say_so() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let secret = |key: parcelo::ApiKey| format!("X-API-Key: {}\r\n", key.secret());
     let (any, tired) = (secret(server.key().issue()), secret(server.key().rate_limit(1).issue()));
     let body = order("order-0001").to_string();
@@ -77,7 +75,7 @@ async fn a_refusal_by_address_and_a_forged_form_leave_the_connection_usable() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_is_too_long_is_refused_in_an_answer_that_can_be_read() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = format!("X-API-Key: {}\r\n", server.key().issue().secret());
     let body = "x".repeat(2_000_000);
     let long = head("POST", CREATE, &key, body.len());
@@ -99,7 +97,7 @@ async fn refused(url: &str, packets: &[&str]) -> Raw {
 
 #[tokio::test]
 async fn a_client_that_waits_to_be_asked_for_its_body_is_refused_without_it() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let mut line = Line::to(server.url()).await;
     line.send(&[&head("POST", CREATE, "Expect: 100-continue\r\n", 1_000)]).await;
     let answer = line.answer().await.unwrap();
@@ -108,7 +106,7 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_refused_without_it() {
 
 #[tokio::test]
 async fn a_client_with_a_key_is_asked_for_its_body() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = format!("X-API-Key: {}\r\nExpect: 100-continue\r\n", server.key().issue().secret());
     let body = order("order-0001").to_string();
     let mut line = Line::to(server.url()).await;

@@ -5,7 +5,7 @@ use parcelo_server::mock::MockServer;
 use crate::api::{Api, order, send};
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }

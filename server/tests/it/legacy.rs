@@ -26,7 +26,7 @@ fn legacy_order() -> Value {
 }
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use parcelo_server::mock::MockServer;
-
 use crate::api::Api;
 
 const HEALTH: &str = "/api/v1/health";
 
 #[tokio::test]
 async fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().rate_limit(50).issue());
     for left in (0..50).rev() {
         let answer = api.get(HEALTH).await;
@@ -36,10 +34,10 @@ async fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
 
 #[tokio::test]
 async fn a_flood_of_wrong_keys_is_limited_and_keeps_no_valid_key_of_its_address_out() {
-    let server = MockServer::builder().rate_limits(true).start().await;
+    let server = crate::embedded::builder().rate_limits(true).start().await;
     let known = Api::with_key(server.url(), &server.key().issue());
     assert_eq!(known.get(HEALTH).await.status, 200);
-    let elsewhere = MockServer::builder().seed(7).start().await;
+    let elsewhere = crate::embedded::builder().seed(7).start().await;
     let wrong = Api::with_key(server.url(), &elsewhere.key().issue());
     let mut statuses = Vec::new();
     for _ in 0..60 {
@@ -53,7 +51,7 @@ async fn a_flood_of_wrong_keys_is_limited_and_keeps_no_valid_key_of_its_address_
 
 #[tokio::test]
 async fn each_key_has_its_own_window() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let one = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
     let two = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
     assert_eq!((one.get(HEALTH).await.status, one.get(HEALTH).await.status), (200, 429));
@@ -62,7 +60,7 @@ async fn each_key_has_its_own_window() {
 
 #[tokio::test]
 async fn on_a_frozen_clock_only_a_limit_of_the_keys_own_holds() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for _ in 0..150 {
         let answer = api.get(HEALTH).await;

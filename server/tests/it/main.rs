@@ -26,6 +26,7 @@ mod deliveries;
 mod disk;
 mod document;
 mod drain;
+mod embedded;
 mod faults;
 mod heads;
 mod isolation;

@@ -16,7 +16,7 @@ const AWB: &str = "176-12345675";
 const OTHER_AWB: &str = "020-81140743";
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }

@@ -11,7 +11,7 @@ use crate::api::{Answer, Api, numbered, order, send, with};
 const CREATE: &str = Operation::CreateOrder.path();
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }

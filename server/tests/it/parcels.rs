@@ -10,7 +10,7 @@ use crate::api::{Answer, Api, numbered, order, send, with};
 const LIST: &str = "/api/v1/parcels";
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }

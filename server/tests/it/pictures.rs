@@ -45,7 +45,8 @@ impl Shot {
 
 /// Parcels to look at, each somewhere else on its way.
 async fn server() -> MockServer {
-    let server = MockServer::builder().clock(Clock::frozen("2026-01-12T15:20:00Z")).start().await;
+    let server =
+        crate::embedded::builder().clock(Clock::frozen("2026-01-12T15:20:00Z")).start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for number in ["SB-SUCCESS-1001", "SB-CUSTOMS-1001", "SB-RTS-1001"] {
         let order = numbered(&format!("order-{number}"), number);

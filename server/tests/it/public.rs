@@ -16,7 +16,7 @@ const BROWSER: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 
 /// A server with one parcel on its way, and a visitor without a key.
 async fn visited() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     api.created(&numbered("order-0001", NUMBER)).await;
     server.clock().advance(Duration::from_secs(12 * 60)).await;
@@ -153,7 +153,7 @@ async fn another_method_is_405_and_head_is_get_without_a_body() {
 
 #[tokio::test]
 async fn a_parcel_of_any_account_is_seen_and_a_void_one_too() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().account("other").issue());
     let number = api.created(&order("order-0001")).await;
     let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": [number], "reason": "PRIVATE reason" });

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api::{Answer, Api, numbered, send};
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for number in ["SB-NORMAL-0001", "SB-SUCCESS-0001"] {
         api.created(&numbered(&format!("order-{number}"), number)).await;

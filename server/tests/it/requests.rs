@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{ErrorCode, Operation};
-use parcelo_server::mock::{MockServer, RecordedRequest};
+use parcelo_server::mock::RecordedRequest;
 
 use crate::api::{Api, numbered, order, try_send};
 
@@ -12,7 +12,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_record_tells_what_was_asked_and_what_was_answered() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);
     let sent = numbered("order-0001", "SB-SUCCESS-0001");
@@ -41,7 +41,7 @@ async fn a_record_tells_what_was_asked_and_what_was_answered() {
 
 #[tokio::test]
 async fn a_record_reads_json_however_it_is_laid_out() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let sent = numbered("order-0001", "SB-SUCCESS-0001");
     let laid_out = format!("\n\t {}\r\n", serde_json::to_string_pretty(&sent).unwrap());
@@ -54,7 +54,7 @@ async fn a_record_reads_json_however_it_is_laid_out() {
 
 #[tokio::test]
 async fn requests_are_chosen_by_operation_and_key() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let [one, two] = [(); 2].map(|()| server.key().issue());
     for (key, name) in [(&one, "order-0001"), (&one, "order-0002"), (&two, "order-0003")] {
         Api::with_key(server.url(), key).created(&order(name)).await;
@@ -70,7 +70,7 @@ async fn requests_are_chosen_by_operation_and_key() {
 
 #[tokio::test]
 async fn requests_about_an_order_are_found_by_each_of_its_names() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let mut named = order("order-0001");
     named["externalOrderId"] = serde_json::json!("A-17");
@@ -94,14 +94,14 @@ async fn requests_about_an_order_are_found_by_each_of_its_names() {
 #[tokio::test]
 #[should_panic(expected = "expected 2 requests, got 1:\n  POST /api/v1/orders/create (pk_test_")]
 async fn a_count_that_is_wrong_fails_and_tells_what_came() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     Api::with_key(server.url(), &server.key().issue()).created(&order("order-0001")).await;
     server.requests().of(CREATE).assert_count(2);
 }
 
 #[tokio::test]
 async fn waiting_ends_with_the_request_that_was_waited_for() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, SECOND * 20), async {
         api.created(&order("order-0001")).await;
@@ -114,7 +114,7 @@ async fn waiting_ends_with_the_request_that_was_waited_for() {
 #[tokio::test]
 #[should_panic(expected = "expected 1 requests within 1ms, got 0")]
 async fn waiting_for_what_does_not_come_fails() {
-    MockServer::start().await.requests().wait_for(1, Duration::from_millis(1)).await;
+    crate::embedded::start().await.requests().wait_for(1, Duration::from_millis(1)).await;
 }
 
 fn create_request(api: &Api) -> reqwest::RequestBuilder {
@@ -124,7 +124,7 @@ fn create_request(api: &Api) -> reqwest::RequestBuilder {
 
 #[tokio::test]
 async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let create = || server.faults().on(CREATE);
     create().nth(1).error(ErrorCode::InternalError);
@@ -151,7 +151,7 @@ async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
 
 #[tokio::test]
 async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     server.faults().on(CREATE).latency(SECOND * 600);
     let api = Api::with_key(server.url(), &server.key().issue());
     let request = create_request(&api);
@@ -164,7 +164,7 @@ async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
 #[tokio::test]
 async fn the_log_keeps_the_newest_and_may_be_off() {
     for (most, kept) in [(0, 0), (2, 2), (9, 3)] {
-        let server = MockServer::builder().request_log(most).start().await;
+        let server = crate::embedded::builder().request_log(most).start().await;
         let api = Api::with_key(server.url(), &server.key().issue());
         for name in ["order-0001", "order-0002", "order-0003"] {
             api.created(&order(name)).await;
@@ -177,7 +177,7 @@ async fn the_log_keeps_the_newest_and_may_be_off() {
 
 #[tokio::test]
 async fn a_record_shows_no_personal_data_by_itself() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let key = server.key().issue();
     Api::with_key(server.url(), &key).created(&order("order-0001")).await;
     let shown = format!("{:?}", server.requests().all());

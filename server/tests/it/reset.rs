@@ -15,7 +15,7 @@ const RESET: &str = Operation::ResetSandbox.path();
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 async fn start() -> (MockServer, Api, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     (server, api, other)

@@ -3,7 +3,6 @@
 use std::{process::Command, time::Duration};
 
 use parcelo::ApiKey;
-use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,7 +24,7 @@ fn number(answer: &Answer) -> Value {
 
 #[tokio::test]
 async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let old = server.key().name("Shop").countries(["EC"]).issue();
     let before = Api::with_key(server.url(), &old);
     let first = before.create(&order("order-0001")).await;
@@ -53,7 +52,7 @@ async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one
 
 #[tokio::test]
 async fn the_old_secret_works_for_as_long_as_was_said_and_not_a_millisecond_longer() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let old = server.key().issue();
     let new = server.rotate_key(&old, HOUR);
     let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
@@ -73,7 +72,7 @@ async fn the_old_secret_works_for_as_long_as_was_said_and_not_a_millisecond_long
 
 #[tokio::test]
 async fn a_rotation_during_an_overlap_cuts_no_secret_short_that_was_to_live_as_long() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
     let first = server.key().issue();
     let second = server.rotate_key(&first, HOUR);
@@ -88,7 +87,7 @@ async fn a_rotation_during_an_overlap_cuts_no_secret_short_that_was_to_live_as_l
 
 #[tokio::test]
 async fn the_limit_is_the_keys_whichever_secret_is_used() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let old = server.key().rate_limit(4).issue();
     let new = server.rotate_key(&old, DAY);
     let mut statuses = Vec::new();
@@ -100,7 +99,7 @@ async fn the_limit_is_the_keys_whichever_secret_is_used() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orders_under_way_while_their_key_is_rotated_are_made_once() {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let old = server.key().issue();
     let api = Api::with_key(server.url(), &old);
     let creates = (0..40).map(|i| {
@@ -176,7 +175,7 @@ async fn the_command_rotates_under_a_running_server_and_a_restart_forgets_nothin
 
 #[tokio::test]
 async fn the_mocks_control_rotates_for_suites_in_any_language() {
-    let server = MockServer::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
+    let server = crate::embedded::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     let server = server.unwrap();
     let api = Api::new(server.url());
     let post = async |control: &str, body: &Value| {

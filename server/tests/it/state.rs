@@ -3,13 +3,29 @@
 use std::{collections::HashSet, time::Duration};
 
 use parcelo::{ParcelStatus, TrackingNumber};
-use parcelo_server::mock::{Clock, MockServer, SetStatusError};
+use parcelo_server::mock::{Builder, Clock, MockServer, SetStatusError};
 use serde_json::{Value, json};
 
-use crate::api::{Api, numbered, order};
+use crate::{
+    api::{Api, numbered, order},
+    embedded,
+};
 
 async fn start(seed: u64) -> (MockServer, Api) {
-    let server = MockServer::builder().seed(seed).start().await;
+    start_on(embedded::builder().seed(seed)).await
+}
+
+/// The same for snapshots.
+async fn start_in_memory(seed: u64) -> (MockServer, Api) {
+    start_on(in_memory().seed(seed)).await
+}
+
+fn in_memory() -> Builder {
+    embedded::in_memory("a snapshot is a copy of a store in memory")
+}
+
+async fn start_on(builder: Builder) -> (MockServer, Api) {
+    let server = builder.start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }
@@ -27,7 +43,7 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_thousand_keys_can_be_made_without_a_pause() {
-    let server = MockServer::start().await;
+    let server = embedded::start().await;
     let keys: HashSet<_> = (0..1_000).map(|_| server.key().issue().secret().to_owned()).collect();
     assert_eq!(keys.len(), 1_000);
 }
@@ -116,7 +132,7 @@ async fn a_step_that_the_service_refuses_says_why() {
 
 #[tokio::test]
 async fn a_restored_server_answers_as_it_did_and_its_journeys_go_on() {
-    let (server, api) = start(1).await;
+    let (server, api) = start_in_memory(1).await;
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     server.clock().advance(Duration::from_secs(7 * 60)).await;
     let snapshot = server.snapshot().await;
@@ -137,7 +153,7 @@ async fn a_restored_server_answers_as_it_did_and_its_journeys_go_on() {
 
 #[tokio::test]
 async fn keys_made_after_the_snapshot_are_unknown_again_and_windows_are_new() {
-    let server = MockServer::start().await;
+    let server = in_memory().start().await;
     let limited = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
     let snapshot = server.snapshot().await;
     let later = Api::with_key(server.url(), &server.key().issue());
@@ -152,10 +168,10 @@ async fn keys_made_after_the_snapshot_are_unknown_again_and_windows_are_new() {
 
 #[tokio::test]
 async fn a_snapshot_can_be_another_servers_start() {
-    let (first, api) = start(7).await;
+    let (first, api) = start_in_memory(7).await;
     let number = api.created(&order("order-0001")).await;
     let snapshot = first.snapshot().await;
-    let second = MockServer::builder().seed(7).clock(Clock::system()).start().await;
+    let second = in_memory().seed(7).clock(Clock::system()).start().await;
     let key = first.key().issue();
     second.restore(&snapshot).await;
     let same = second.key().issue();
@@ -170,14 +186,14 @@ async fn a_snapshot_can_be_another_servers_start() {
 #[tokio::test]
 #[should_panic(expected = "another seed")]
 async fn a_snapshot_of_another_seed_is_refused() {
-    let (first, _) = start(1).await;
-    let (second, _) = start(2).await;
+    let (first, _) = start_in_memory(1).await;
+    let (second, _) = start_in_memory(2).await;
     second.restore(&first.snapshot().await).await;
 }
 
 #[tokio::test]
 async fn a_reset_empties_every_account_and_leaves_keys_and_clock() {
-    let (server, api) = start(1).await;
+    let (server, api) = start_in_memory(1).await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     server.clock().advance(Duration::from_secs(60)).await;
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::{Api, numbered, order, send};
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     (server, api)
 }

@@ -11,7 +11,7 @@ use crate::api::{Answer, Api, numbered, send};
 const VOID: &str = Operation::VoidOrders.path();
 
 async fn start() -> (MockServer, Api) {
-    let server = MockServer::start().await;
+    let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for number in ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-SUCCESS-0001"] {
         api.created(&numbered(&format!("order-{number}"), number)).await;

@@ -13,13 +13,13 @@ use std::{
 
 use chrono::TimeDelta;
 use parcelo::{ErrorCode, Operation};
-use parcelo_server::mock::{Clock, MockServer, RecordedRequest};
+use parcelo_server::mock::{Clock, RecordedRequest};
 
 use super::{rows, sheet};
 use crate::shop::Shop;
 
 async fn running() -> Shop {
-    let server = MockServer::builder().clock(Clock::system()).request_log(100_000);
+    let server = crate::embedded::builder().clock(Clock::system()).request_log(100_000);
     Shop::of(server.start().await)
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{TimeDelta, Utc};
 use parcelo::{ErrorCode, Operation};
-use parcelo_server::mock::{Clock, MockServer};
+use parcelo_server::mock::Clock;
 
 use super::{outcomes, row, rows, sheet};
 use crate::{
@@ -155,7 +155,7 @@ fn unanswered(dir: &Workdir) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
-    let shop = Shop::of(MockServer::builder().clock(Clock::system()).start().await);
+    let shop = Shop::of(crate::embedded::builder().clock(Clock::system()).start().await);
     shop.put("orders.csv", sheet(&rows(1)));
     let before = shop.import("-o ndjson");
     assert_eq!(before.code, 0, "{before:?}");

@@ -33,6 +33,12 @@ fn the_reference_has_every_row_of_the_tables_in_the_code() {
 }
 
 #[test]
+fn the_nginx_of_the_manual_is_the_one_that_is_run() {
+    let configuration = read("examples/servers/nginx.conf");
+    assert!(read("docs/operations.md").contains(&format!("```nginx\n{configuration}```\n")));
+}
+
+#[test]
 fn every_exit_code_is_in_the_help_and_in_the_guide() {
     let code = read("cli/failure.rs");
     let variants = code.split("enum Exit {").nth(1).unwrap().split('}').next().unwrap();

@@ -108,7 +108,7 @@ async fn is_unfinished(db: &Connection) -> DbResult<bool> {
 
 /// Refuses a database whose schema is another than this program's, for reading it as it is.
 pub(super) async fn check(db: &Connection) -> DbResult<()> {
-    if !db.value::<bool>(IS_OURS, &[]).await? {
+    if !has_schema(db).await? {
         return Err(Failure::Unsuitable("it is not a database of Parcelo's, or empty".to_owned()));
     }
     let found: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
@@ -143,9 +143,14 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
     Ok(())
 }
 
+/// Whether a first start has made the schema.
+pub(super) async fn has_schema(db: &Connection) -> DbResult<bool> {
+    db.value(IS_OURS, &[]).await
+}
+
 /// How many migrations the database has; the table that says so is made where there is nothing yet.
 async fn version(db: &Connection) -> DbResult<Option<i64>> {
-    if !db.value::<bool>(IS_OURS, &[]).await? {
+    if !has_schema(db).await? {
         let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()";
         if db.value::<i64>(tables, &[]).await? > 0 {
             let reason = "it holds another program's tables: create a database for Parcelo alone";

@@ -151,6 +151,18 @@ impl Store {
         Self::connect_with(address, fresh_secret, 1).await
     }
 
+    /// Whether there is a database of ours: a command that only looks must not make one.
+    pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
+        let name = address.name();
+        let look =
+            async { migrations::has_schema(&Connector::new(address)?.connect().await?).await };
+        // A connection's two ends are tasks of one thread.
+        tokio::task::LocalSet::new()
+            .run_until(look)
+            .await
+            .map_err(|failure| failure.for_caller(&name))
+    }
+
     async fn connect_with(
         address: Address,
         fresh_secret: [u8; 32],

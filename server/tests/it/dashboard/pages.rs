@@ -132,7 +132,7 @@ async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
         }
     }
     // Only the operators' listener has it.
-    let api = parcelo_server::mock::MockServer::start().await;
+    let api = crate::embedded::start().await;
     assert_eq!(crate::api::Api::new(api.url()).get("/dashboard").await.refusal().0, 404);
     drop(house);
 }

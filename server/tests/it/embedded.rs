@@ -1,0 +1,26 @@
+//! Mock servers of these tests: in memory, or all on PostgreSQL with `PARCELO_TEST_DATABASE=postgres`.
+
+use parcelo_server::{
+    internals::Address,
+    mock::{Builder, MockServer},
+};
+
+use crate::cluster;
+
+/// A mock server with the defaults.
+pub(crate) async fn start() -> MockServer {
+    builder().start().await
+}
+
+/// A mock server in memory whichever engine the tests run on, for the reason that is given.
+pub(crate) fn in_memory(_reason: &str) -> Builder {
+    MockServer::builder()
+}
+
+/// A mock server to be configured.
+pub(crate) fn builder() -> Builder {
+    match cluster::chosen_kept() {
+        None => MockServer::builder(),
+        Some(url) => MockServer::builder().postgres(Address::parse(&url).unwrap()),
+    }
+}

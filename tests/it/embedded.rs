@@ -1,0 +1,16 @@
+//! Mock servers of these tests: in memory, or all on PostgreSQL with `PARCELO_TEST_DATABASE=postgres`.
+
+use parcelo_server::{
+    internals::Address,
+    mock::{Builder, MockServer},
+};
+
+use crate::cluster;
+
+/// A mock server to be configured.
+pub(crate) fn builder() -> Builder {
+    match cluster::chosen_kept() {
+        None => MockServer::builder(),
+        Some(url) => MockServer::builder().postgres(Address::parse(&url).unwrap()),
+    }
+}
