@@ -27,7 +27,7 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
     let mut progress = |table: &str, rows: u64| print::copying(table, rows);
     let copied = match (options.from, options.to) {
         (Database::File(file), Database::Postgres(_)) if !file.exists() => {
-            return Err(Failure::NoDatabase(file));
+            return Err(Failure::NoDatabase(file.display().to_string()));
         }
         (Database::File(file), Database::Postgres(address)) => {
             transfer::from_file(&file, *address, &mut progress).await?

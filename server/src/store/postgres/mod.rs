@@ -155,7 +155,7 @@ impl Store {
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
         let look =
-            async { migrations::has_schema(&Connector::new(address)?.connect().await?).await };
+            async { migrations::has_schema(&Connector::direct(&address)?.connect().await?).await };
         // A connection's two ends are tasks of one thread.
         tokio::task::LocalSet::new()
             .run_until(look)
