@@ -214,8 +214,11 @@ async fn connections_that_fail_at_many_messages_of_a_group_lose_nothing_and_doub
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a minute long: run by .ci/run"]
 async fn connections_that_fail_at_every_message_of_a_group_lose_nothing_and_double_nothing() {
-    let Some(cuts) = sweep(1).await else { return };
-    assert!(cuts >= 500, "{cuts}");
+    let mut cuts = 0;
+    while cuts < 500 {
+        let Some(more) = sweep(1).await else { return };
+        cuts += more;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
