@@ -15,7 +15,6 @@ use super::{
     connection::{Connection, get},
     endpoints,
     error::{DbResult, Failure},
-    group::Write,
     outbox::{self, DELIVERED, FAILED, READY},
 };
 use crate::{
@@ -59,7 +58,7 @@ impl Store {
         let tenant = lease.tenant;
         let (caller, answer) = oneshot::channel();
         let settlement = Settlement { lease, outcome, decision, settled: Settled::Late, caller };
-        let settled = self.write(Write::Settle(Box::new(settlement)), answer).await?;
+        let settled = self.write_settlement(settlement, answer).await?;
         if matches!(settled, Settled::SwitchedOff(_)) {
             self.hold(tenant).await?;
         }
