@@ -16,7 +16,7 @@ use crate::clock::Millis;
 /// one of them forgotten has to fail as often under other names, and each failure takes time.
 const MAX_COUNTS: usize = 10_000;
 /// Failures are forgotten when none was added for so long.
-const FAILURE_LIFETIME: i64 = Millis::HOUR;
+pub(crate) const FAILURE_LIFETIME: i64 = Millis::HOUR;
 /// The longest name of an account, in characters; what is longer is counted by its beginning.
 const MAX_NAME_CHARS: usize = 100;
 
@@ -37,7 +37,7 @@ const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Mill
 
 /// An attempt to sign in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LoginAttempt<'a> {
+pub struct LoginAttempt<'a> {
     /// The account that is named; it may not exist.
     pub account: &'a str,
     /// From where.
@@ -48,25 +48,76 @@ pub(crate) struct LoginAttempt<'a> {
 
 /// By what failures are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum CountedBy {
+pub(crate) enum CountedBy {
     Network(IpAddr),
     Account(String),
     /// An account and a network from which it was signed in to.
     Known(String, IpAddr),
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Failures {
-    count: u32,
-    last: Millis,
+/// How often attempts failed, and when one did last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failures {
+    pub count: u32,
+    pub last: Millis,
 }
 
 /// An attempt that was let through, and counts as a failure until it is taken back.
 #[derive(Debug)]
 #[must_use = "an attempt that did not fail has to be taken back"]
-pub(crate) struct Begun(Vec<CountedBy>);
+pub struct BegunLogin(pub(crate) Vec<CountedBy>);
 
-/// The failures so far, and who is known.
+impl LoginAttempt<'_> {
+    /// The account and the network, if it was signed in to from there.
+    pub(crate) fn known(self) -> CountedBy {
+        let (account, network) = known(self);
+        CountedBy::Known(account, network)
+    }
+
+    /// By what it is counted. `is_known`: its account was signed in to from its network.
+    pub(crate) fn counted_by(self, is_known: bool) -> Vec<CountedBy> {
+        if is_known || self.is_signed_in {
+            return vec![self.known()];
+        }
+        let (account, network) = known(self);
+        vec![CountedBy::Network(network), CountedBy::Account(account)]
+    }
+}
+
+impl CountedBy {
+    /// How many milliseconds the next attempt has to wait after these failures.
+    fn wait(&self, failures: Failures, now: Millis) -> i64 {
+        let pauses = match self {
+            Self::Network(_) => NETWORK,
+            Self::Account(_) => ACCOUNT,
+            Self::Known(..) => KNOWN,
+        };
+        let passed = now.0 - failures.last.0;
+        // A clock that was set back must not lock anyone out.
+        if passed < 0 { 0 } else { pauses.after(failures.count) - passed }
+    }
+}
+
+/// The failures after one more attempt, or how many seconds it has to wait.
+pub(crate) fn count_attempt(
+    so_far: &[(&CountedBy, Option<Failures>)],
+    now: Millis,
+) -> Result<Vec<Failures>, u32> {
+    let waits = so_far.iter().filter_map(|(by, failures)| Some(by.wait((*failures)?, now)));
+    let wait = waits.max().unwrap_or(0);
+    if wait > 0 {
+        let seconds = (wait + Millis::SECOND - 1) / Millis::SECOND;
+        return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
+    }
+    let counted = so_far.iter().map(|(_, failures)| {
+        let before = failures.filter(|failures| !failures.are_forgotten(now));
+        let count = before.map_or(0, |failures| failures.count).saturating_add(1);
+        Failures { count, last: now }
+    });
+    Ok(counted.collect())
+}
+
+/// The failures so far, and who is known, of a server that is alone. Several keep the same in their database.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
     failures: LruCache<CountedBy, Failures>,
@@ -82,24 +133,25 @@ impl Default for LoginThrottle {
 impl LoginThrottle {
     /// Lets an attempt through, or says how many seconds it has to wait. It counts as a failure at
     /// once, so that of many at a time no more get through than one after the other.
-    pub(crate) fn begin(&mut self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Begun, u32> {
-        let counted = self.counted(attempt);
-        let waits = counted.iter().map(|by| self.wait(by, now));
-        let wait = waits.max().unwrap_or(0);
-        if wait > 0 {
-            let seconds = (wait + Millis::SECOND - 1) / Millis::SECOND;
-            return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
+    pub(crate) fn begin(
+        &mut self,
+        attempt: LoginAttempt<'_>,
+        now: Millis,
+    ) -> Result<BegunLogin, u32> {
+        // To ask for it keeps it among the latest.
+        let is_known = self.known.get(&known(attempt)).is_some();
+        let counted = attempt.counted_by(is_known);
+        let so_far: Vec<_> =
+            counted.iter().map(|by| (by, self.failures.peek(by).copied())).collect();
+        let failures = count_attempt(&so_far, now)?;
+        for (by, failures) in counted.iter().zip(failures) {
+            self.failures.insert(by.clone(), failures);
         }
-        for by in &counted {
-            let before = self.failures.get(by).filter(|failures| !failures.are_forgotten(now));
-            let count = before.map_or(0, |failures| failures.count).saturating_add(1);
-            self.failures.insert(by.clone(), Failures { count, last: now });
-        }
-        Ok(Begun(counted))
+        Ok(BegunLogin(counted))
     }
 
     /// The attempt did not fail, or its outcome is unknown.
-    pub(crate) fn take_back(&mut self, Begun(counted): Begun) {
+    pub(crate) fn take_back(&mut self, BegunLogin(counted): BegunLogin) {
         for by in counted {
             if let Some(failures) = self.failures.get_mut(&by) {
                 failures.count = failures.count.saturating_sub(1);
@@ -110,32 +162,6 @@ impl LoginThrottle {
     /// The sign-in succeeded: further attempts from there are counted apart.
     pub(crate) fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
         self.known.insert(known(attempt), ());
-    }
-
-    fn counted(&mut self, attempt: LoginAttempt<'_>) -> Vec<CountedBy> {
-        let (account, network) = known(attempt);
-        let pair = (account, network);
-        // To ask for it keeps it among the latest.
-        let is_known = self.known.get(&pair).is_some() || attempt.is_signed_in;
-        let (account, network) = pair;
-        if is_known {
-            vec![CountedBy::Known(account, network)]
-        } else {
-            vec![CountedBy::Network(network), CountedBy::Account(account)]
-        }
-    }
-
-    /// How many milliseconds the next attempt has to wait.
-    fn wait(&self, by: &CountedBy, now: Millis) -> i64 {
-        let Some(failures) = self.failures.peek(by) else { return 0 };
-        let pauses = match by {
-            CountedBy::Network(_) => NETWORK,
-            CountedBy::Account(_) => ACCOUNT,
-            CountedBy::Known(..) => KNOWN,
-        };
-        let passed = now.0 - failures.last.0;
-        // A clock that was set back must not lock anyone out.
-        if passed < 0 { 0 } else { pauses.after(failures.count) - passed }
     }
 }
 

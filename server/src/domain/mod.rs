@@ -29,8 +29,11 @@ mod parcel;
 pub(crate) mod refusal;
 pub mod sample;
 pub(crate) mod scenario;
+#[cfg(feature = "server")]
+pub(crate) mod sealed;
 pub(crate) mod secrets;
 pub(crate) mod session;
+pub(crate) mod shared_limit;
 pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod tenant;

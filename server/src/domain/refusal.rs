@@ -90,6 +90,11 @@ impl Refusal {
         Self { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }
     }
 
+    /// Whether it says nothing of the request.
+    pub fn is_the_servers_fault(&self) -> bool {
+        self.code.status() >= 500
+    }
+
     /// The parcel's status does not allow it; `code`'s text has a `{status}`.
     pub fn status(code: ErrorCode, state: State) -> Self {
         Self::from_status(code, parcelo::ParcelStatus::from(state).code())

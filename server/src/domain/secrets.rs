@@ -1,5 +1,5 @@
 //! What derives from the database's one secret: the hashes of API and carrier keys and of sessions,
-//! the signature of label links, the tokens of forms, each with a key of its own.
+//! the signature of label links, the tokens of forms, the keys of flashes, each with a key of its own.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -24,6 +24,8 @@ pub struct Secrets {
     label_links: Keyed,
     sessions: Keyed,
     forms: Keyed,
+    #[cfg(feature = "server")]
+    flashes: Keyed,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -44,6 +46,8 @@ impl Secrets {
             label_links: derived(b"label links"),
             sessions: derived(b"dashboard sessions"),
             forms: derived(b"dashboard forms"),
+            #[cfg(feature = "server")]
+            flashes: derived(b"dashboard flashes"),
         }
     }
 
@@ -60,6 +64,13 @@ impl Secrets {
     /// The token of the forms that are shown to the holder of this cookie, and to no one else.
     pub fn form_token(&self, cookie: &str) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
+    }
+
+    /// The key of what the dashboard shows once to the holder of this cookie. The database knows the hash of the cookie,
+    /// from which it does not follow.
+    #[cfg(feature = "server")]
+    pub fn flash_key(&self, cookie: &str) -> [u8; 32] {
+        mac(&self.flashes, &[cookie.as_bytes()])
     }
 
     /// The signature of a parcel's label link. It covers the parcel's id, so that a number that is
@@ -86,6 +97,13 @@ impl Secrets {
 /// a new secret leaves every number where it is.
 pub(crate) fn fresh_number_key(secret: &[u8; 32]) -> [u8; 32] {
     mac(&keyed(secret), &[b"tracking numbers"])
+}
+
+/// Under what servers count failures to sign in: neither an address nor a name stands in the database.
+#[cfg(feature = "postgres")]
+pub(crate) fn hash_of_login(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {
+    let key = mac(&keyed(secret), &[b"failures to sign in"]);
+    mac(&keyed(&key), &parts.map(str::as_bytes))
 }
 
 fn keyed(key: &[u8; 32]) -> Keyed {

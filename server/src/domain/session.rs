@@ -8,6 +8,8 @@ use parcelo::{Environment, rules::is_invisible};
 
 /// How long one stays signed in.
 pub const SESSION_LIFETIME: i64 = 12 * Millis::HOUR;
+/// How long a flash waits until its page is loaded.
+pub(crate) const FLASH_LIFETIME: i64 = 5 * Millis::MINUTE;
 /// The fewest characters of a password.
 pub(crate) const MIN_PASSWORD_CHARS: usize = 12;
 /// The most characters of a password.
@@ -37,6 +39,21 @@ pub struct Session {
     pub name: String,
     /// When it is over.
     pub ends_at: Millis,
+}
+
+/// What the next page says of what was just done, a secret perhaps: sealed for the session, whose token opens it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SealedFlash {
+    /// Since when it waits for its page.
+    pub left_at: Millis,
+    /// Its nonce and what it says, encrypted.
+    pub sealed: Vec<u8>,
+}
+
+impl fmt::Debug for SealedFlash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SealedFlash").field("left_at", &self.left_at).finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -70,3 +70,41 @@ pub(super) mod description {
         ]
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+mod tests {
+    use std::sync::{Arc, atomic::AtomicBool};
+
+    use parcelo::Environment;
+
+    use super::*;
+    use crate::{
+        clock::SystemClock, ids::Ids, mock::MockServer, service::Service, store::two_servers,
+    };
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_server_whose_clock_is_far_from_the_database_s_says_why_it_is_not_ready() {
+        let Some([store, _]) = two_servers().await else { return };
+        let settings = MockServer::start().await.api().service.settings().clone();
+        let clock = Arc::clone(store.shared_clock().unwrap());
+        let service =
+            Service::new(store, Arc::new(SystemClock), Arc::new(Ids::seeded(1)), settings);
+        let ready = Arc::new(AtomicBool::new(true));
+        let api = Api { service: Arc::new(service), environment: Environment::Sandbox, ready };
+        for (ahead, status) in [(9_900, 200), (12_000, 503), (0, 200)] {
+            let machine = clock.machine();
+            clock.measured(machine, machine.wall.plus(-ahead), machine);
+            let answer = super::ready(State(api.clone())).await.unwrap();
+            assert_eq!(answer.status(), status, "{ahead}");
+            let body = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            let is_explained =
+                body.contains("12.0 s ahead of the database's") && body.contains("NTP");
+            assert_eq!(is_explained, status == 503, "{body}");
+        }
+        // The next measurement, of the real clocks.
+        api.service.watch_clock().await.unwrap();
+        assert_eq!(super::ready(State(api)).await.unwrap().status(), 200);
+    }
+}

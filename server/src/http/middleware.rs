@@ -154,7 +154,7 @@ impl AreaMiddleware {
         if let Err(refusal) = service.check_address(&caller, client) {
             return (service.quota_of(&caller, now), Err(refusal));
         }
-        let (quota, admitted) = admitted_from(service.admit_caller(&caller, now), now);
+        let (quota, admitted) = admitted_from(service.admit_caller(&caller, now).await, now);
         let admitted = admitted.and_then(|()| match check {
             Some(check) => check(&self.api, &caller, now),
             None => Ok(()),
@@ -168,7 +168,7 @@ impl AreaMiddleware {
         let service = &self.api.service;
         match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
             Ok(carrier) => {
-                let admitted = admitted_from(service.admit_carrier(&carrier, now), now);
+                let admitted = admitted_from(service.admit_carrier(&carrier, now).await, now);
                 request.extensions_mut().insert(carrier);
                 admitted
             }
@@ -190,7 +190,8 @@ impl AreaMiddleware {
     }
 
     /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
-    /// guessed at speed.
+    /// guessed at speed. A key that the server could not look up has not been judged: its owner, who may be
+    /// entitled to every request, is to hear that the service is down, not that there were too many.
     fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
         // That keys cannot be looked up at the moment says nothing about a key, nor is it its client's fault.
         if refusal.code == ErrorCode::ServiceUnavailable {
@@ -198,6 +199,7 @@ impl AreaMiddleware {
             return (Quota::whole(limit, now), Err(refusal));
         }
         let limit = match self.policy.principal {
+            _ if refusal.is_the_servers_fault() => AddressLimit::Unlimited,
             Principal::Anyone(limit) => limit,
             Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,
         };

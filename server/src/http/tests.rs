@@ -59,6 +59,10 @@ impl<'a> Asked<'a> {
 
 impl House {
     fn on(store: Store, legacy: Era) -> Self {
+        Self::with(store, legacy, Limits { enforced: false, ..Limits::default() })
+    }
+
+    fn with(store: Store, legacy: Era, limits: Limits) -> Self {
         let site = |environment| Site {
             environment,
             base_url: Some("http://parcelo.test".to_owned()),
@@ -68,7 +72,7 @@ impl House {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),
             destinations: Destinations::All,
-            limits: Limits { enforced: false, ..Limits::default() },
+            limits,
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
             webhooks: Allowance::default(),
@@ -421,4 +425,19 @@ async fn every_code_of_the_catalogue_is_given_and_speaks_both_languages() {
         );
     }
     assert_eq!(house.seen.len(), ErrorCode::ALL.len());
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_judged_counts_against_no_address() {
+    let store = Store::memory([1; 32]).unwrap();
+    let house = House::with(store, Era::default(), Limits::default());
+    let key = house.key(|_| {}).await;
+    let account = house.service.store().account_named("default").await.unwrap().unwrap();
+    let tenant = Tenant { account, environment: Environment::Sandbox };
+    damage(house.service.store(), tenant, Damage::Key).await;
+    let headers = [(parcelo::model::header::API_KEY, key.as_str())];
+    for _ in 0..=2 * house.service.settings().limits.unauthenticated {
+        let (status, body) = house.ask(Asked::get(Operation::ListParcels.path(), &headers)).await;
+        assert_eq!(status, 500, "it is the server's fault, whoever asks how often: {body}");
+    }
 }

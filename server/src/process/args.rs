@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "postgres")]
+use super::copy::Copy;
 use super::{
     accounts::Accounts,
     backup::Backup,
@@ -52,6 +54,10 @@ pub(super) enum Command {
     Accounts(Accounts),
     /// Copy the database as it is at this moment; works while a server runs on it.
     Backup(Backup),
+    /// Copy a database to the other engine, from a file to PostgreSQL or back, and compare the two. Stop the
+    /// servers first.
+    #[cfg(feature = "postgres")]
+    Copy(Copy),
     /// Rewrite the database file without any trace of deleted data; for files from before 0.2. Stop the
     /// server first.
     Vacuum(Vacuum),

@@ -1,8 +1,11 @@
 //! Which database a command works on, and opening it beside a server that runs on it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
-use clap::Args as ClapArgs;
+use clap::{Arg, Args as ClapArgs, Command, builder::TypedValueParser, error::ErrorKind};
 
 use super::{Failure, secrets};
 #[cfg(feature = "postgres")]
@@ -14,12 +17,12 @@ pub(super) struct DatabaseArg {
     /// The database: `sqlite:FILE`, `sqlite::memory:` for a temporary one, or
     /// `postgres://USER@HOST:PORT/NAME` for several servers. The password comes from PGPASSWORD or
     /// a password file.
-    #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", value_parser = parse_database)]
+    #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", hide_env_values = true, value_parser = Unquoted(parse_database))]
     pub(super) database: Database,
     /// PostgreSQL itself, where `--database` leads to a pooler such as PgBouncer in transaction mode: it
     /// takes what is written, and the pooler what is read.
     #[cfg(feature = "postgres")]
-    #[arg(long, env = "PARCELO_DATABASE_DIRECT", value_name = "URL", value_parser = Address::parse)]
+    #[arg(long, env = "PARCELO_DATABASE_DIRECT", value_name = "URL", hide_env_values = true, value_parser = Unquoted(parse_direct))]
     pub(super) database_direct: Option<Address>,
 }
 
@@ -34,6 +37,33 @@ impl DatabaseArg {
     }
 }
 
+/// A parser whose error does not quote the value, in which a password may stand.
+#[derive(Debug, Clone)]
+pub(super) struct Unquoted<T>(pub(super) fn(&str) -> Result<T, String>);
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unquoted<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        let text = value.to_str().ok_or_else(|| "expected UTF-8".to_owned());
+        text.and_then(self.0).map_err(|reason| {
+            let name = argument.map(ToString::to_string).unwrap_or_default();
+            let text = format!("invalid value for '{name}': {reason}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+        })
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn parse_direct(text: &str) -> Result<Address, String> {
+    Address::parse(text).map_err(|error| error.to_string())
+}
+
 /// Where data is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Database {
@@ -46,10 +76,7 @@ pub(super) enum Database {
 pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     #[cfg(feature = "postgres")]
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return Address::parse(text)
-            .map(Box::new)
-            .map(Database::Postgres)
-            .map_err(|error| error.to_string());
+        return parse_direct(text).map(Box::new).map(Database::Postgres);
     }
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),

@@ -3,6 +3,8 @@
 mod accounts;
 mod args;
 mod backup;
+#[cfg(feature = "postgres")]
+mod copy;
 mod credential_args;
 mod credentials;
 mod database;
@@ -84,6 +86,11 @@ pub enum Failure {
         "this command needs a database file, not one in memory; set --database to the server's file"
     )]
     MemoryOnly,
+    /// A copy within one engine.
+    #[error(
+        "`copy` goes from a file to PostgreSQL, or back: within one engine use `parcelo-server backup`, or pg_dump"
+    )]
+    SameEngine,
     /// A key's list of addresses is too long.
     #[error("a key can have at most {most} addresses or networks; {given} were given")]
     TooManyAddresses {
@@ -136,6 +143,8 @@ pub async fn run(args: Args) -> Result<(), Failure> {
         Command::Tokens(command) => credentials::run_tokens(command).await,
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),
+        #[cfg(feature = "postgres")]
+        Command::Copy(options) => copy::run(options).await,
         Command::Vacuum(options) => vacuum::run(&options),
         Command::Legacy(options) => legacy::list(options).await,
     }

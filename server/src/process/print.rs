@@ -17,6 +17,8 @@ use parcelo::{
 use serde::Serialize;
 
 use super::{Failure, shared_args::ListKeys};
+#[cfg(feature = "postgres")]
+use crate::store::CopiedTable;
 use crate::{
     clock::Millis,
     domain::{ApiKeyRecord, sample, to_body, webhooks::LoggedDelivery},
@@ -183,6 +185,23 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
             out,
             "{file}: {bytes} bytes. It contains the secrets of keys and webhooks: protect it like the database."
         )
+    })
+}
+
+#[cfg(feature = "postgres")]
+pub(super) fn copying(table: &str, rows: u64) {
+    note(format_args!("{table}: {rows} rows copied ..."));
+}
+
+#[cfg(feature = "postgres")]
+pub(super) fn copied(tables: &[CopiedTable]) -> Written {
+    print_results(|out| {
+        writeln!(out, "{:<22}{:>12}  {:<18}checksum of the copy", "table", "rows", "checksum")?;
+        for CopiedTable { name, source, target } in tables {
+            let (checksum, of_copy) = (source.checksum, target.checksum);
+            writeln!(out, "{name:<22}{:>12}  {checksum:016x}  {of_copy:016x}", target.rows)?;
+        }
+        writeln!(out, "Both databases hold the same. Start servers on one of the two only.")
     })
 }
 

@@ -63,6 +63,8 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     // Asked before the first key is made, after which no database is new.
     let is_new = store.claim_new().await?;
     let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
+    // Before the first request. A failure is logged where it happened, and the next second tries again.
+    let _ = service.meet_servers().await;
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
@@ -79,6 +81,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let (cause, outcome) = tokio::select! {
         lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},
+        never = upkeep::meet_servers(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
     // The order of the end: `/readyz` says no while requests are still served, so that a load balancer looks

@@ -21,6 +21,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// How often forgotten idempotency keys and old sandbox data are deleted.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How often the servers of one database say that they are there.
+const MEET_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Sends webhooks until it is time to stop; what a server before this one left on its way is sent
 /// again at once.
 pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
@@ -50,6 +53,17 @@ pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
                 service.purge().await;
             }
         }
+    }
+}
+
+/// Says to other servers that this one is there, in a loop of its own: a job that takes long must not make them forget
+/// it.
+pub(super) async fn meet_servers(service: &Service) -> Infallible {
+    let mut ticks = interval(MEET_INTERVAL);
+    loop {
+        ticks.tick().await;
+        // A failure is logged where it happened, and the next tick tries again.
+        let _ = service.meet_servers().await;
     }
 }
 

@@ -46,6 +46,9 @@ impl Service {
 
     /// Deletes what is too old, unless the clock is in doubt.
     pub async fn purge(&self) {
+        // Whatever the clock says: what a page says once may rather be lost than stay.
+        #[cfg(feature = "server")]
+        let _ = self.purge_flashes().await;
         if !self.clock.may_purge() {
             return;
         }

@@ -1,20 +1,30 @@
-//! Counts requests by caller; the counting itself is decided in the domain.
+//! Counts requests by caller; the counting itself is decided in the domain. Those of keys are counted over all
+//! servers of the database, those of addresses by each server for itself (docs/operations.md, What several servers
+//! share).
 
 use std::{
     net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use parcelo::Environment;
+use tokio::{sync::oneshot, time::timeout};
 
-use super::{Caller, Carrier, Service};
+use super::{Caller, Carrier, Refusal, Service};
 use crate::{
-    clock::Millis,
+    clock::{Millis, stopwatch},
     domain::{
         access::client_network,
         limit::{Admission, Quota, Windows},
+        shared_limit::{Question, SharedKey, SharedWindows},
     },
+    store::Store,
 };
+
+/// How long the database may take to say what is left of a limit. A server that gets no answer has its part of the
+/// limit, for the rest of the second.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many times the limit of an API key a carrier key has.
 const CARRIER_LIMIT_FACTOR: u32 = 10;
@@ -50,17 +60,26 @@ impl Limited {
     }
 }
 
+/// By what a request that waits for a claim is answered.
+type Ticket = oneshot::Sender<Admission>;
+
 #[derive(Debug, Default)]
-pub(super) struct Limiter(Mutex<Windows<Limited>>);
+pub(super) struct Limiter {
+    /// Of addresses.
+    own: Mutex<Windows<Limited>>,
+    /// Of keys.
+    shared: Arc<Mutex<SharedWindows<Ticket>>>,
+}
 
 impl Limiter {
     pub(super) fn clear(&self) {
-        self.windows().clear();
+        lock(&self.own).clear();
+        lock(&self.shared).clear();
     }
+}
 
-    fn windows(&self) -> MutexGuard<'_, Windows<Limited>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(windows: &Mutex<T>) -> MutexGuard<'_, T> {
+    windows.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Service {
@@ -77,17 +96,17 @@ impl Service {
     }
 
     /// Counts a request of a key.
-    pub fn admit_caller(&self, caller: &Caller, now: Millis) -> Admission {
+    pub async fn admit_caller(&self, caller: &Caller, now: Millis) -> Admission {
         let (limit, enforced) = self.limit_of(caller);
-        self.count(Limited::Key(caller.key.row), limit, enforced, now)
+        self.count_shared(Limited::Key(caller.key.row), limit, enforced, now).await
     }
 
     /// Counts a request of a carrier key, which reports for many shippers.
-    pub fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
+    pub async fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
         let limits = &self.settings.limits;
         let limit =
             limits.of_key(carrier.key.scope.environment).saturating_mul(CARRIER_LIMIT_FACTOR);
-        self.count(Limited::Carrier(carrier.key.row), limit, limits.enforced, now)
+        self.count_shared(Limited::Carrier(carrier.key.row), limit, limits.enforced, now).await
     }
 
     /// What a key has left, counting nothing.
@@ -96,7 +115,18 @@ impl Service {
         if !enforced {
             return Quota::whole(limit, now);
         }
-        self.limiter.windows().quota(&Limited::Key(caller.key.row), limit, now)
+        lock(&self.limiter.shared).quota(SharedKey::Api(caller.key.row), limit, now)
+    }
+
+    /// Says to the other servers that this one is there, and hears how many there are. To be called before the first
+    /// request and every second.
+    pub async fn meet_servers(&self) -> Result<(), Refusal> {
+        let asked = stopwatch();
+        let Some(meeting) = self.store.meet_servers().await? else { return Ok(()) };
+        // The database has read its clock half way between question and answer.
+        let half = i64::try_from(asked.elapsed().as_millis() / 2).unwrap_or(0);
+        lock(&self.limiter.shared).meet(meeting, self.now().plus(-half));
+        Ok(())
     }
 
     fn limit_of(&self, caller: &Caller) -> (u32, bool) {
@@ -107,14 +137,82 @@ impl Service {
         }
     }
 
+    /// Counts for this server alone.
     fn count(&self, who: Limited, limit: u32, enforced: bool, now: Millis) -> Admission {
         if !enforced {
             return Admission::Granted(Quota::whole(limit, now));
         }
-        let admission = self.limiter.windows().take(who.by_network(), limit, now);
+        let admission = lock(&self.limiter.own).take(who.by_network(), limit, now);
+        self.count_refusal(who, admission)
+    }
+
+    /// Counts for all servers: at once as a rule, and after a look into the database when the key is busy.
+    async fn count_shared(
+        &self,
+        who: Limited,
+        limit: u32,
+        enforced: bool,
+        now: Millis,
+    ) -> Admission {
+        let key = match who {
+            Limited::Key(row) => SharedKey::Api(row),
+            Limited::Carrier(row) => SharedKey::Carrier(row),
+            Limited::Address(..) | Limited::Operator(_) | Limited::Public(..) => {
+                return self.count(who, limit, enforced, now);
+            }
+        };
+        if !enforced {
+            return Admission::Granted(Quota::whole(limit, now));
+        }
+        let (admission, question) = {
+            let mut shared = lock(&self.limiter.shared);
+            let admission = shared.take(key, limit, now).ok_or_else(|| {
+                let (ticket, answer) = oneshot::channel();
+                shared.wait(key, limit, ticket);
+                answer
+            });
+            (admission, shared.question())
+        };
+        if let Some(question) = question {
+            // In a task of its own: others wait for the answer too, and a caller may go away.
+            let (store, shared) = (self.store.clone(), Arc::clone(&self.limiter.shared));
+            tokio::spawn(ask(store, shared, question));
+        }
+        let admission = match admission {
+            Ok(admission) => admission,
+            // No answer comes only when the process ends.
+            Err(answer) => answer.await.unwrap_or(Admission::Granted(Quota::whole(limit, now))),
+        };
+        self.count_refusal(who, admission)
+    }
+
+    fn count_refusal(&self, who: Limited, admission: Admission) -> Admission {
         if matches!(admission, Admission::Refused(_)) {
             self.metrics.refused(who);
         }
         admission
+    }
+}
+
+/// Asks the database as long as there is something to ask: one question at a time, for all keys together.
+async fn ask(store: Store, shared: Arc<Mutex<SharedWindows<Ticket>>>, first: Question<Ticket>) {
+    let mut next = Some(first);
+    while let Some(question) = next {
+        let claimed = timeout(CLAIM_TIMEOUT, store.claim_requests(question.claims().to_vec()));
+        let grants = claimed.await.ok().and_then(|claimed| {
+            claimed
+                .inspect_err(|error| tracing::warn!(%error, "a limit is kept by this server alone"))
+                .ok()
+        });
+        let answered = {
+            let mut shared = lock(&shared);
+            let answered = shared.answer(question, grants.as_deref());
+            next = shared.question();
+            answered
+        };
+        for (ticket, admission) in answered {
+            // A caller that has gone needs no answer.
+            let _gone = ticket.send(admission);
+        }
     }
 }

@@ -252,9 +252,12 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
         let oldest = age.get_or_create(&labels);
         oldest.set(oldest.get().max(seconds));
     }
-    let help = "Webhook events that have not arrived: pending, or held while a webhook is off";
+    // Every server of the database shows the same: whoever adds them up counts each event once a server.
+    let help = "Of the database, the same on each of its servers: webhook events that have not arrived: pending, or \
+                held while a webhook is off";
     registry.register("outbox_events", help, depth);
-    registry.register_with_unit("outbox_age", "The age of the oldest of them", Unit::Seconds, age);
+    let help = "Of the database, the same on each of its servers: the age of the oldest of them";
+    registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
 }
 
 impl BacklogLabels {

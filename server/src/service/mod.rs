@@ -12,6 +12,8 @@ pub(crate) mod credentials;
 mod dashboard;
 mod deliveries;
 pub(crate) mod endpoints;
+#[cfg(feature = "server")]
+mod flashes;
 pub(crate) mod idempotency;
 mod key_cache;
 mod labels;
@@ -83,7 +85,7 @@ pub struct Service {
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     #[cfg(feature = "server")]
-    login: sign_in::LoginLimits,
+    password_checks: sign_in::PasswordChecks,
     /// Parcels of which the log says already that their steps cannot be taken. It only grows, by one for each damaged
     /// row, of which a database has few.
     stuck: Mutex<HashSet<steps::ParcelAtVersion>>,
@@ -116,7 +118,7 @@ impl Service {
             legacy_uses: legacy::Uses::default(),
             metrics: Metrics::default(),
             #[cfg(feature = "server")]
-            login: sign_in::LoginLimits::default(),
+            password_checks: sign_in::PasswordChecks::default(),
             stuck: Mutex::default(),
             first_live_label: Once::new(),
         }
@@ -157,8 +159,8 @@ impl Service {
         &self.store
     }
 
-    /// Forgets what it knows beside the store, which was replaced: keys, windows, counts. The rest are locks, what
-    /// the log has said, and tries to sign in, which a mock server does not have.
+    /// Forgets what it knows beside the store, which was replaced: keys, windows, counts. The rest are locks, and what
+    /// the log has said.
     pub fn clear_caches(&self) {
         self.callers.clear();
         self.carriers.clear();
@@ -221,6 +223,9 @@ mod journeys;
 mod key_tests;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
+mod server_tests;
+#[cfg(test)]
+#[cfg(feature = "postgres")]
 mod several;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,9 +1,6 @@
 //! Signing in to the dashboard and out of it.
 
-use std::{
-    net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::net::IpAddr;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo::ErrorCode;
@@ -14,7 +11,7 @@ use crate::{
     clock::Millis,
     domain::{
         Secrets,
-        login_throttle::{LoginAttempt, LoginThrottle},
+        login_throttle::LoginAttempt,
         session::{Login, SESSION_LIFETIME, Session},
     },
 };
@@ -57,21 +54,13 @@ impl std::fmt::Debug for LoginOutcome {
     }
 }
 
+/// The passwords that are being checked.
 #[derive(Debug)]
-pub(super) struct LoginLimits {
-    throttle: Mutex<LoginThrottle>,
-    places: Semaphore,
-}
+pub(super) struct PasswordChecks(Semaphore);
 
-impl Default for LoginLimits {
+impl Default for PasswordChecks {
     fn default() -> Self {
-        Self { throttle: Mutex::default(), places: Semaphore::new(MAX_PASSWORD_CHECKS) }
-    }
-}
-
-impl LoginLimits {
-    fn throttle(&self) -> MutexGuard<'_, LoginThrottle> {
-        self.throttle.lock().unwrap_or_else(PoisonError::into_inner)
+        Self(Semaphore::new(MAX_PASSWORD_CHECKS))
     }
 }
 
@@ -81,16 +70,17 @@ impl Service {
         let LoginRequest { account, client, .. } = request;
         let attempt =
             LoginAttempt { account, client, is_signed_in: self.is_signed_in(request).await? };
-        let begun = match self.login.throttle().begin(attempt, self.now()) {
+        // The store counts, so that whoever tries at several servers has no more attempts than at one.
+        let begun = match self.store.begin_login(attempt, self.now()).await? {
             Ok(begun) => begun,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
         };
         let entry = self.enter(request).await;
         if !matches!(entry, Ok(LoginOutcome::Rejected)) {
-            self.login.throttle().take_back(begun);
+            self.store.take_back_login(begun).await?;
         }
         if matches!(entry, Ok(LoginOutcome::SignedIn(_))) {
-            self.login.throttle().has_signed_in(attempt);
+            self.store.remember_login(attempt, self.now()).await?;
         }
         entry
     }
@@ -116,12 +106,12 @@ impl Service {
         hash: Option<String>,
         password: String,
     ) -> Result<bool, Refusal> {
-        let _place = self.login.places.acquire().await.map_err(|_| Refusal::unavailable())?;
+        let _place = self.password_checks.0.acquire().await.map_err(|_| Refusal::unavailable())?;
         let check = move || passwords::is_password_of(hash.as_deref(), &password);
         tokio::task::spawn_blocking(check).await.map_err(|_| ErrorCode::InternalError.into())
     }
 
-    async fn begin_session(
+    pub(super) async fn begin_session(
         &self,
         login: Login,
         before: Option<&str>,

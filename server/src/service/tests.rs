@@ -22,7 +22,7 @@ use crate::{
     store::{Store, StoreError, reset_ahead},
 };
 
-pub(super) fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let site = |environment| Site { environment, base_url: None, labels_base_url: String::new() };
     Settings {
         legacy: crate::domain::legacy::Era::default(),
@@ -64,24 +64,24 @@ fn who_reads_too_much_at_once_is_told_when_to_come_again() {
     assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::ServiceUnavailable, Some(1)));
 }
 
-#[test]
-fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
+#[tokio::test]
+async fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
     let service = service(&Arc::new(ManualClock::at(Millis(0))));
     let one = carrier(1, Environment::Production);
     for left in (0..30).rev() {
         let quota = Quota { limit: 30, remaining: left, reset: 1 };
-        assert_eq!(service.admit_carrier(&one, Millis(0)), Admission::Granted(quota));
+        assert_eq!(service.admit_carrier(&one, Millis(0)).await, Admission::Granted(quota));
     }
     let empty = Quota { limit: 30, remaining: 0, reset: 1 };
-    assert_eq!(service.admit_carrier(&one, Millis(999)), Admission::Refused(empty));
+    assert_eq!(service.admit_carrier(&one, Millis(999)).await, Admission::Refused(empty));
     for (row, environment, limit) in
         [(2, Environment::Production, 30), (3, Environment::Sandbox, 1_000)]
     {
         let quota = Quota { limit, remaining: limit - 1, reset: 1 };
-        let admission = service.admit_carrier(&carrier(row, environment), Millis(0));
+        let admission = service.admit_carrier(&carrier(row, environment), Millis(0)).await;
         assert_eq!(admission, Admission::Granted(quota));
     }
-    assert!(matches!(service.admit_carrier(&one, Millis(1_000)), Admission::Granted(_)));
+    assert!(matches!(service.admit_carrier(&one, Millis(1_000)).await, Admission::Granted(_)));
 }
 
 async fn caller(service: &Service) -> Caller {

@@ -17,6 +17,8 @@ use super::{
     Backlog, CommitOutcome, CreationRecord, CredentialChanges, Engine, EventsToReplay, LeasedBatch,
     ManifestInputs, Settled, Store, StoreError, StoredScope,
 };
+#[cfg(feature = "server")]
+use crate::domain::login_throttle::{BegunLogin, LoginAttempt};
 use crate::{
     clock::Millis,
     domain::{
@@ -26,7 +28,8 @@ use crate::{
         carrier::LoggedException,
         credentials::{Credential, NewSecret},
         legacy::Uses,
-        session::{Login, Session},
+        session::{Login, SealedFlash, Session},
+        shared_limit::{Claim, Grant, Meeting},
         webhooks::{
             AttemptResult, DisabledBy, Endpoint, EventPayload, Lease, LoggedDelivery, OutboxEvent,
             RetryDecision,
@@ -125,6 +128,31 @@ methods! {
 
     /// Deletes what came about at `before` or earlier, with its log, page by page.
     pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError>;
+
+    /// Takes what is asked for from the limits that servers share; a grant for each claim, in their order.
+    pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError>;
+
+    /// Says that this server is there, and answers how many are; none when no other can be.
+    pub async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError>;
+
+    /// Lets an attempt to sign in through, or says how many seconds it has to wait. It counts as a failure, on
+    /// every server, until it is taken back.
+    #[cfg(feature = "server")]
+    pub async fn begin_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Result<BegunLogin, u32>, StoreError>;
+
+    /// The attempt did not fail, or its outcome is unknown.
+    #[cfg(feature = "server")]
+    pub async fn take_back_login(&self, begun: BegunLogin) -> Result<(), StoreError>;
+
+    /// The sign-in succeeded: further attempts from there are counted apart.
+    #[cfg(feature = "server")]
+    pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
+
+    /// Keeps a sealed flash for a session's page.
+    pub async fn leave_flash(&self, session: [u8; 32], page: &'static str, flash: SealedFlash) -> Result<(), StoreError>;
+
+    /// Takes the flashes of a session's page, oldest first: no one else gets them.
+    pub async fn take_flashes(&self, session: [u8; 32], page: &'static str) -> Result<Vec<SealedFlash>, StoreError>;
 
     /// The tenant's latest events and their attempts, newest first.
     pub async fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<LoggedDelivery>, StoreError>;
@@ -269,10 +297,13 @@ methods! {
     /// The session with a hash, over or not.
     pub async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError>;
 
-    /// Ends a session.
+    /// Ends a session, with its flashes.
     pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError>;
 
-    /// Forgets the sessions that are over.
+    /// Forgets the flashes that were not looked at.
+    pub async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError>;
+
+    /// Forgets the sessions that are over, and failures to sign in that are long ago.
     pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError>;
 
     /// Makes deliveries whose last attempt lies in the future due after their own pause from `now`, and

@@ -14,6 +14,8 @@ mod postgres;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "postgres")]
+pub(crate) mod transfer;
 
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
@@ -39,11 +41,20 @@ use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
+#[cfg(feature = "postgres")]
+pub(crate) use self::transfer::CopiedTable;
 
 use crate::{
     clock::shared::{SharedClock, Skew},
     domain::{IdempotencyRecord, NumberKey},
 };
+
+/// A database of PostgreSQL of a test's own; none where it is not installed.
+#[cfg(test)]
+#[cfg(feature = "postgres")]
+pub(crate) fn test_database() -> Option<Address> {
+    postgres::tests::cluster::database()
+}
 
 /// The database. Clones are the same database.
 #[derive(Clone)]

@@ -8,6 +8,7 @@
 #![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
 mod accounts;
+mod alone;
 mod apply;
 #[cfg(feature = "server")]
 mod backup;
@@ -46,6 +47,8 @@ mod resets;
 mod scans;
 mod sessions;
 mod set_back;
+#[cfg(feature = "postgres")]
+pub(super) mod transfer;
 mod vacuum;
 mod writer;
 
@@ -128,6 +131,8 @@ struct Inner {
     reads: AtomicU64,
     /// Unreadable rows of due parcels that are already in the log.
     logged_unreadable: Mutex<HashSet<i64>>,
+    #[cfg(feature = "server")]
+    login_throttle: Mutex<crate::domain::login_throttle::LoginThrottle>,
     keys: Arc<LivingKeys>,
     mode: Mode,
 }
@@ -217,6 +222,8 @@ impl Store {
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
+            #[cfg(feature = "server")]
+            login_throttle: Mutex::default(),
             keys: Arc::new(keys),
             mode,
         }))

@@ -11,12 +11,11 @@ use url::{Url, form_urlencoded};
 
 use super::{
     context::PageContext,
-    flash::{Flash, FlashContent, FlashPage, ShownFlashes},
+    flash::{FlashContent, FlashPage, ShownFlashes},
     frame::{Frame, Section},
 };
 use crate::{
-    clock::Millis,
-    domain::{Refusal, Tenant, session::Session},
+    domain::{Refusal, Tenant, session::Session, to_body},
     http::{Api, Refused, read_body},
 };
 
@@ -108,18 +107,23 @@ impl SignedIn {
     }
 
     /// Leaves a message for the next time that a page is shown.
-    pub(super) fn leave(&self, page: FlashPage, what: impl Into<FlashContent>, at: Millis) {
-        let (session, what) = (self.token.clone(), what.into());
-        self.context.flashes.leave(Flash { session, page, at, what });
+    pub(super) async fn leave(
+        &self,
+        api: &Api,
+        page: FlashPage,
+        what: impl Into<FlashContent>,
+    ) -> Result<(), Refused> {
+        let says = to_body(&what.into());
+        Ok(api.service.leave_flash(&self.token, page.name(), &says).await?)
     }
 
     /// Takes what this page has to show. A HEAD request shows no page, so it uses up no flash.
-    pub(super) fn take(&self, page: FlashPage, now: Millis) -> ShownFlashes {
-        if self.context.is_seen {
-            self.context.flashes.take(&self.token, page, now)
-        } else {
-            ShownFlashes::default()
+    pub(super) async fn take(&self, api: &Api, page: FlashPage) -> Result<ShownFlashes, Refused> {
+        if !self.context.is_seen {
+            return Ok(ShownFlashes::default());
         }
+        let kept = api.service.take_flashes(&self.token, page.name()).await?;
+        Ok(ShownFlashes::read(&kept))
     }
 }
 

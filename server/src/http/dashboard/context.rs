@@ -11,10 +11,7 @@ use axum::{
 use parcelo::{ErrorCode, Language};
 use url::form_urlencoded;
 
-use super::{
-    flash::FlashStore,
-    frame::{self, Frame, Notice},
-};
+use super::frame::{self, Frame, Notice};
 use crate::http::{
     Api, Refused, answer,
     area::{FinishResponse, ResponseStyler},
@@ -56,23 +53,22 @@ pub(super) struct PageContext {
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
-    pub(super) flashes: Arc<FlashStore>,
     /// The page is shown, and not only its head asked for.
     pub(super) is_seen: bool,
 }
 
 /// Reads each request's visit, and makes its answer one of the dashboard's.
-pub(super) fn style(flashes: Arc<FlashStore>) -> ResponseStyler {
-    Arc::new(move |api: &Api, request: &mut Request| -> FinishResponse {
+pub(super) fn style() -> ResponseStyler {
+    Arc::new(|api: &Api, request: &mut Request| -> FinishResponse {
         let client = client_address(api, request);
-        let context = PageContext::new(request, client, Arc::clone(&flashes));
+        let context = PageContext::new(request, client);
         request.extensions_mut().insert(context.clone());
         Box::new(move |response| context.restyle(response))
     })
 }
 
 impl PageContext {
-    fn new(request: &Request, client: IpAddr, flashes: Arc<FlashStore>) -> Self {
+    fn new(request: &Request, client: IpAddr) -> Self {
         let headers = request.headers();
         let asked = body::query(request.uri().query(), "lang");
         let asked = asked.and_then(|tag| public::language_of(&tag));
@@ -84,7 +80,6 @@ impl PageContext {
             session: cookie(headers, SESSION_COOKIE),
             guest: cookie(headers, GUEST_COOKIE),
             client,
-            flashes,
             is_seen: request.method() != Method::HEAD,
         }
     }

@@ -1,19 +1,8 @@
-//! Flashes: what the next page says of what was just done, a sentence or a secret that is shown once. They are
-//! kept in memory only, for one session and one page, and for a few minutes.
-
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+//! Flashes: what the next page says of what was just done, a sentence or a secret that is shown once. They wait in the
+//! database, sealed, for one session and one page, and for a few minutes.
 
 use parcelo::{Environment, Language};
-
-use crate::clock::Millis;
-
-/// How long a flash waits until its page is loaded.
-const FLASH_LIFETIME: i64 = 5 * Millis::MINUTE;
-/// Flashes kept in all; the oldest makes room for the next.
-const MAX_FLASHES: usize = 1_000;
+use serde::{Deserialize, Serialize};
 
 /// A page that flashes are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +11,19 @@ pub(super) enum FlashPage {
     Webhook(Environment),
 }
 
+impl FlashPage {
+    /// Its name in the database.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Webhook(Environment::Production) => "webhook production",
+            Self::Webhook(Environment::Sandbox) => "webhook sandbox",
+        }
+    }
+}
+
 /// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum FlashText {
     KeyRevoked,
     KeyRotated,
@@ -107,6 +107,7 @@ impl FlashText {
 }
 
 /// A secret that is shown once.
+#[derive(Serialize, Deserialize)]
 pub(super) struct OneTimeSecret {
     /// Whose it is: a key's name, or nothing.
     pub(super) name: String,
@@ -114,6 +115,7 @@ pub(super) struct OneTimeSecret {
 }
 
 /// What a flash says.
+#[derive(Serialize, Deserialize)]
 pub(super) enum FlashContent {
     FlashText(FlashText),
     OneTimeSecret(OneTimeSecret),
@@ -131,20 +133,6 @@ impl From<OneTimeSecret> for FlashContent {
     }
 }
 
-/// A message for one session and one page.
-pub(super) struct Flash {
-    pub(super) session: String,
-    pub(super) page: FlashPage,
-    pub(super) at: Millis,
-    pub(super) what: FlashContent,
-}
-
-impl Flash {
-    fn is_stale(&self, now: Millis) -> bool {
-        now.0 - self.at.0 >= FLASH_LIFETIME
-    }
-}
-
 /// All that a page shows: what was done last, and the secrets, oldest first.
 #[derive(Default)]
 pub(super) struct ShownFlashes {
@@ -153,120 +141,15 @@ pub(super) struct ShownFlashes {
 }
 
 impl ShownFlashes {
-    fn add(&mut self, what: FlashContent) {
-        match what {
-            FlashContent::FlashText(text) => self.text = Some(text),
-            FlashContent::OneTimeSecret(one_time) => self.secrets.push(one_time),
-        }
-    }
-}
-
-/// The flashes of all sessions, the oldest first.
-#[derive(Default)]
-pub(in crate::http) struct FlashStore(Mutex<VecDeque<Flash>>);
-
-impl std::fmt::Debug for FlashStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FlashStore(***)")
-    }
-}
-
-impl FlashStore {
-    fn flashes(&self) -> MutexGuard<'_, VecDeque<Flash>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps a flash until its page is seen.
-    pub(super) fn leave(&self, flash: Flash) {
-        let mut flashes = self.flashes();
-        flashes.retain(|kept| !kept.is_stale(flash.at));
-        if flashes.len() >= MAX_FLASHES {
-            flashes.pop_front();
-        }
-        flashes.push_back(flash);
-    }
-
-    /// Takes the messages of a page; each is shown once.
-    pub(super) fn take(&self, session: &str, page: FlashPage, now: Millis) -> ShownFlashes {
-        let mut shown = ShownFlashes::default();
-        let mut flashes = self.flashes();
-        for flash in std::mem::take(&mut *flashes) {
-            if flash.is_stale(now) {
-                continue;
-            }
-            if flash.session == session && flash.page == page {
-                shown.add(flash.what);
-            } else {
-                flashes.push_back(flash);
+    /// Reads what was kept as JSON; what another version of the server wrote and this one cannot read is left out.
+    pub(super) fn read(kept: &[Vec<u8>]) -> Self {
+        let mut shown = Self::default();
+        for what in kept.iter().filter_map(|kept| serde_json::from_slice(kept).ok()) {
+            match what {
+                FlashContent::FlashText(text) => shown.text = Some(text),
+                FlashContent::OneTimeSecret(one_time) => shown.secrets.push(one_time),
             }
         }
         shown
-    }
-
-    /// Forgets a session's flashes.
-    pub(super) fn forget(&self, session: &str) {
-        self.flashes().retain(|flash| flash.session != session);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SANDBOX: FlashPage = FlashPage::Webhook(Environment::Sandbox);
-
-    fn leave(flashes: &FlashStore, session: &str, page: FlashPage, what: impl Into<FlashContent>) {
-        let (session, at) = (session.to_owned(), Millis(0));
-        flashes.leave(Flash { session, page, at, what: what.into() });
-    }
-
-    fn one_time(secret: &str) -> OneTimeSecret {
-        OneTimeSecret { name: "Shop".to_owned(), secret: secret.to_owned() }
-    }
-
-    fn secrets(flashes: &FlashStore, session: &str, page: FlashPage, now: i64) -> Vec<String> {
-        let shown = flashes.take(session, page, Millis(now));
-        shown.secrets.into_iter().map(|one_time| one_time.secret).collect()
-    }
-
-    #[test]
-    fn notes_are_for_their_session_on_their_own_page_once() {
-        let flashes = FlashStore::default();
-        for secret in ["one", "two"] {
-            leave(&flashes, "mine", FlashPage::Keys, one_time(secret));
-        }
-        leave(&flashes, "mine", FlashPage::Keys, FlashText::KeyRevoked);
-        assert_eq!(format!("{flashes:?}"), "FlashStore(***)");
-        let production = FlashPage::Webhook(Environment::Production);
-        for (session, page) in [("other", FlashPage::Keys), ("mine", SANDBOX), ("mine", production)]
-        {
-            assert!(secrets(&flashes, session, page, 0).is_empty(), "{session} {page:?}");
-        }
-        let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
-        assert_eq!((shown.text, shown.secrets.len()), (Some(FlashText::KeyRevoked), 2));
-        let shown = flashes.take("mine", FlashPage::Keys, Millis(FLASH_LIFETIME - 1));
-        assert!(shown.text.is_none() && shown.secrets.is_empty());
-    }
-
-    #[test]
-    fn a_note_that_waited_too_long_or_whose_session_is_over_is_forgotten() {
-        let flashes = FlashStore::default();
-        leave(&flashes, "mine", SANDBOX, one_time("late"));
-        assert!(secrets(&flashes, "mine", SANDBOX, FLASH_LIFETIME).is_empty());
-        leave(&flashes, "mine", SANDBOX, one_time("gone"));
-        leave(&flashes, "other", SANDBOX, one_time("kept"));
-        flashes.forget("mine");
-        assert!(secrets(&flashes, "mine", SANDBOX, 0).is_empty());
-        assert_eq!(secrets(&flashes, "other", SANDBOX, 0), ["kept"]);
-    }
-
-    #[test]
-    fn of_too_many_notes_the_oldest_alone_is_lost() {
-        let flashes = FlashStore::default();
-        for secret in 0..=MAX_FLASHES {
-            leave(&flashes, "mine", FlashPage::Keys, one_time(&secret.to_string()));
-        }
-        let kept = secrets(&flashes, "mine", FlashPage::Keys, 0);
-        assert_eq!(kept, (1..=MAX_FLASHES).map(|secret| secret.to_string()).collect::<Vec<_>>());
     }
 }

@@ -127,7 +127,7 @@ pub(super) async fn list(
     let number = asked.min(last);
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
     let now = api.service.now();
-    let flashes = member.take(FlashPage::Keys, now);
+    let flashes = member.take(&api, FlashPage::Keys).await?;
     let frame = member.frame(Section::Keys).with_flash(flashes.text);
     page(&Keys {
         frame,
@@ -166,7 +166,7 @@ pub(super) async fn create(
     };
     let (key, _) = api.service.issuer().issue_api_key(request, now).await?;
     let one_time = OneTimeSecret { name: wanted.name, secret: key.secret().to_owned() };
-    member.leave(FlashPage::Keys, one_time, now);
+    member.leave(&api, FlashPage::Keys, one_time).await?;
     Ok(Redirect::to(PAGE).into_response())
 }
 
@@ -201,12 +201,12 @@ pub(super) async fn rotate(
     match api.service.rotate_key(&found.id, overlap.seconds).await? {
         Rotation::Done(key, record) => {
             let one_time = OneTimeSecret { name: record.name, secret: key.secret().to_owned() };
-            member.leave(FlashPage::Keys, one_time, now);
+            member.leave(&api, FlashPage::Keys, one_time).await?;
             let is_over = overlap.seconds == 0;
             let said = if is_over { FlashText::KeyRotatedAtOnce } else { FlashText::KeyRotated };
-            member.leave(FlashPage::Keys, said, now);
+            member.leave(&api, FlashPage::Keys, said).await?;
         }
-        Rotation::Revoked => member.leave(FlashPage::Keys, FlashText::KeyWasRevoked, now),
+        Rotation::Revoked => member.leave(&api, FlashPage::Keys, FlashText::KeyWasRevoked).await?,
         Rotation::Unknown => return Err(ErrorCode::NotFound.into()),
     }
     Ok(Redirect::to(PAGE).into_response())
@@ -230,7 +230,7 @@ pub(super) async fn revoke(
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id).await?;
     api.service.revoke_key(&key.id).await?;
-    member.leave(FlashPage::Keys, FlashText::KeyRevoked, api.service.now());
+    member.leave(&api, FlashPage::Keys, FlashText::KeyRevoked).await?;
     Ok(Redirect::to(PAGE).into_response())
 }
 

@@ -15,9 +15,9 @@ mod pagination;
 mod parcels;
 mod search;
 mod sign_in;
+#[cfg(test)]
+mod tests;
 mod webhooks;
-
-use std::sync::Arc;
 
 use axum::{
     Router,
@@ -27,7 +27,6 @@ use axum::{
 };
 
 use super::area::{AddressLimit, Area, Policy, Principal, ResponseStyle, not_found};
-use flash::FlashStore;
 
 /// Where it is, with its pages below.
 const FOLDER: &str = "/dashboard";
@@ -47,10 +46,9 @@ pub(super) async fn redirect() -> Redirect {
 
 /// The dashboard's pages. Refusals are pages too, also those of paths that lead nowhere.
 pub(super) fn area() -> Area {
-    let flashes = Arc::new(FlashStore::default());
     let policy = Policy {
         principal: Principal::Anyone(AddressLimit::Operators),
-        style: ResponseStyle::Custom(context::style(flashes)),
+        style: ResponseStyle::Custom(context::style()),
         metrics_name: "Dashboard",
     };
     Area::new(policy)

@@ -82,8 +82,6 @@ pub(super) async fn leave(
     State(api): State<Api>,
     submitted: SubmittedForm,
 ) -> Result<Response, Refused> {
-    let token = submitted.member.token;
-    api.service.sign_out(&token).await?;
-    submitted.member.context.flashes.forget(&token);
+    api.service.sign_out(&submitted.member.token).await?;
     Ok(signed_out(Redirect::to(SIGN_IN).into_response()))
 }

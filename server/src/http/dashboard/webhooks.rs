@@ -122,8 +122,8 @@ pub(super) async fn set(
     let reach = api.service.settings().reach(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
     match api.service.endpoints().set_up(request.clone(), now).await {
-        Ok((endpoint, true)) => member.leave(place, one_time(&endpoint.secret), now),
-        Ok((_, false)) => member.leave(place, FlashText::WebhookSet, now),
+        Ok((endpoint, true)) => member.leave(&api, place, one_time(&endpoint.secret)).await?,
+        Ok((_, false)) => member.leave(&api, place, FlashText::WebhookSet).await?,
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
             let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
@@ -158,7 +158,7 @@ pub(super) async fn act(
         _ => return Err(ErrorCode::NotFound.into()),
     };
     let what = done.or_else(outdated).map_err(refused)?;
-    member.leave(FlashPage::Webhook(environment), what, now);
+    member.leave(&api, FlashPage::Webhook(environment), what).await?;
     Ok(back(environment))
 }
 
@@ -172,7 +172,7 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
     let mut logged = api.service.deliveries_of(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
     let has_older = logged.len() > EVENTS_PER_PAGE;
     logged.truncate(EVENTS_PER_PAGE);
-    let mut flashes = member.take(FlashPage::Webhook(environment), now);
+    let mut flashes = member.take(api, FlashPage::Webhook(environment)).await?;
     Ok(Webhook {
         // Of two the newer one signs.
         fresh: flashes.secrets.pop(),

@@ -2,7 +2,11 @@
 
 use tokio_postgres::Row;
 
-use super::{Store, connection::get, error::DbResult};
+use super::{
+    Store,
+    connection::{get, never_stored},
+    error::DbResult,
+};
 use crate::{
     clock::Millis,
     domain::{AccountRecord, AccountRowId},
@@ -15,11 +19,16 @@ impl Store {
         self.read(async move |db| db.value(sql, &[]).await).await
     }
 
-    /// Of servers that start at once, one makes the first account and shows its keys.
+    /// Of servers that start at once, one makes the first account and shows its keys. One that ended before it had done
+    /// so is made up for by a start a minute later.
     pub(crate) async fn claim_new(&self) -> Result<bool, StoreError> {
         self.call(async |db| {
-            let sql = "INSERT INTO meta (name, value) SELECT 'claimed', ''::bytea \
-                 WHERE NOT EXISTS (SELECT 1 FROM accounts) ON CONFLICT DO NOTHING";
+            let sql = "INSERT INTO meta AS m (name, value) \
+                 SELECT 'claimed', convert_to(now()::text, 'UTF8') \
+                 WHERE NOT EXISTS (SELECT 1 FROM accounts) \
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value \
+                 WHERE m.value = ''::bytea \
+                 OR convert_from(m.value, 'UTF8')::timestamptz < now() - interval '1 minute'";
             Ok(db.execute(sql, &[]).await? == 1)
         })
         .await
@@ -46,6 +55,9 @@ impl Store {
         &self,
         name: &str,
     ) -> Result<Option<AccountRowId>, StoreError> {
+        if never_stored(name) {
+            return Ok(None);
+        }
         let name = name.to_owned();
         self.read(async move |db| {
             let found = db.first("SELECT id FROM accounts WHERE name = $1", &[&name]).await?;

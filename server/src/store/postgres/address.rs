@@ -91,6 +91,14 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(malformed());
         }
+        // The rest of a password, which messages would name as the host.
+        if config
+            .get_hosts()
+            .iter()
+            .any(|host| matches!(host, Host::Tcp(name) if name.contains('@')))
+        {
+            return Err(AddressError("in a password, write %40 for @".to_owned()));
+        }
         if config.get_password().is_none()
             && let Some(password) = password(&config, passfile)
         {
@@ -265,6 +273,8 @@ mod tests {
         }
         let wrong = Address::parse("postgres://shop:s3cret@db.example:x/parcelo").unwrap_err();
         assert!(!wrong.to_string().contains("s3cret"));
+        let unescaped = Address::parse("postgres://shop:s3c@ret@db.example/parcelo").unwrap_err();
+        assert!(unescaped.to_string().contains("%40"), "{unescaped}");
     }
 
     #[test]

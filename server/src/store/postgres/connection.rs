@@ -35,7 +35,7 @@ const SETTINGS: &str = "\
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
     -c client_min_messages=warning -c timezone=UTC -c jit=off \
     -c plan_cache_mode=force_generic_plan";
-/// One of them as PostgreSQL shows it; a pooler may be told to drop them without a word.
+/// One of them as PostgreSQL shows it; a pooler may be set up to drop them silently.
 const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
 
 /// What a statement is given.
@@ -54,15 +54,26 @@ pub(super) struct Connector {
 impl Connector {
     /// Connections that the writer can use: sessions of PostgreSQL itself.
     pub(super) fn direct(address: &Address) -> DbResult<Self> {
-        let mut address = address.direct().clone();
-        let options = address.config.get_options().map(|given| format!("{given} "));
-        address.config.options(options.unwrap_or_default() + SETTINGS);
-        Self::new(address, false)
+        if address.may_lose_data {
+            tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
+        }
+        Self::session(address.direct(), SETTINGS)
     }
 
     /// Connections that only read, through a pooler where there is one.
     pub(super) fn reading(address: &Address) -> DbResult<Self> {
-        if address.is_pooled() { Self::new(address.clone(), true) } else { Self::direct(address) }
+        if address.is_pooled() {
+            return Self::new(address.clone(), true);
+        }
+        // For no longer than its caller waits for it.
+        Self::session(address, &format!("{SETTINGS} -c statement_timeout=10s"))
+    }
+
+    fn session(address: &Address, settings: &str) -> DbResult<Self> {
+        let mut address = address.clone();
+        let given = address.config.get_options().map(|given| format!("{given} "));
+        address.config.options(given.unwrap_or_default() + settings);
+        Self::new(address, false)
     }
 
     fn new(address: Address, is_pooled: bool) -> DbResult<Self> {
@@ -171,6 +182,11 @@ impl Connection {
 
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_closed()
+    }
+
+    /// For what only the driver does: rows that are streamed.
+    pub(super) const fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Runs statements without parameters, none of whose rows is wanted.
@@ -285,6 +301,12 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("backend", &self.backend).finish_non_exhaustive()
     }
+}
+
+/// Whether no row can have this text: PostgreSQL stores no NUL, and refuses a statement that is given one. Names
+/// and ids that strangers give are asked with this before they are looked for.
+pub(super) fn never_stored(text: &str) -> bool {
+    text.contains('\0')
 }
 
 /// A column of a row. One that does not hold what it should is an error of the row alone.

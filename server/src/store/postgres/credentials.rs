@@ -10,7 +10,7 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     Store,
-    connection::{Connection, Given, bytes, get},
+    connection::{Connection, Given, bytes, get, never_stored},
     error::{DbResult, Failure},
     parcels::environment,
 };
@@ -28,6 +28,8 @@ use crate::{
 /// How all countries are stored.
 const ALL_COUNTRIES: &str = "*";
 
+/// The class of the locks under which keys are written, a lock for each kind: "keys" in ASCII.
+const KEYS_LOCK: i32 = 0x6B65_7973;
 /// The column with the number of a key's last change.
 const CHANGED_COLUMN: usize = 7;
 /// The first of a kind's own columns.
@@ -168,6 +170,9 @@ impl Store {
         &self,
         id: &str,
     ) -> Result<Option<Credential<S>>, StoreError> {
+        if never_stored(id) {
+            return Ok(None);
+        }
         let id = id.to_owned();
         self.read(async move |db| one(db, "WHERE k.public_id = $1", &[&id]).await).await
     }
@@ -205,6 +210,9 @@ impl Store {
         id: &str,
         now: Millis,
     ) -> Result<Option<Credential<S>>, StoreError> {
+        if never_stored(id) {
+            return Ok(None);
+        }
         let id = id.to_owned();
         self.write_credentials(async move |db| {
             lock_keys::<S>(db).await?;
@@ -254,10 +262,11 @@ impl Store {
 }
 
 /// Keys are numbered by their changes: a number that is committed after a higher one would be
-/// overlooked by every server that has seen the higher one. So their writes wait for one another.
+/// overlooked by every server that has seen the higher one. So their writes wait for one another, until the commit.
+/// Not by a lock of the table, for which the orders of the same transaction would wait behind a VACUUM.
 async fn lock_keys<S: StoredScope>(db: &Connection) -> DbResult<()> {
-    let sql = format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", S::TABLE);
-    db.run(&sql).await
+    let lock = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
+    db.execute(lock, &[&KEYS_LOCK, &S::TABLE]).await.map(drop)
 }
 
 /// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it
@@ -340,7 +349,8 @@ async fn many<S: StoredScope>(
 async fn read_all<S: StoredScope>(db: &Connection, rows: &[Row]) -> DbResult<Vec<Credential<S>>> {
     let ids: Vec<i64> = rows.iter().map(|row| get(row, 0)).collect::<DbResult<_>>()?;
     let mut old = HashMap::<i64, Vec<OldSecret>>::new();
-    // Only API keys have any.
+    // Only API keys have any. A rotation between the two statements shows the row of before with the old secrets of
+    // after; a key's number has changed then, so the next look reads it again.
     if !ids.is_empty() && S::TABLE == <ApiKeyScope as sqlite::StoredScope>::TABLE {
         let sql = "SELECT key, hash, until FROM api_key_old_secrets WHERE key = ANY($1) \
              ORDER BY id DESC";

@@ -1,6 +1,9 @@
 //! The log of deliveries: shown, counted, and deleted when it is old.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
@@ -14,7 +17,7 @@ use super::{
     pages::ROWS_PER_PAGE,
 };
 use crate::{
-    clock::Millis,
+    clock::{Millis, is_older, stopwatch},
     domain::{
         Tenant,
         webhooks::{DeliveryStatus, LoggedAttempt, LoggedDelivery},
@@ -22,25 +25,33 @@ use crate::{
     store::{Backlog, StoreError},
 };
 
+/// Counting backlogs takes one part of so many of a connection's time.
+const COUNTING_SHARE: u32 = 20;
+/// What was counted faster is counted again.
+const WORTH_KEEPING: Duration = Duration::from_millis(100);
+
+/// The undelivered events as they were last counted.
+pub(super) struct Counted {
+    at: Instant,
+    took: Duration,
+    all: Vec<Backlog>,
+}
+
 impl Store {
+    /// What was counted is answered again until twenty times as long has passed as it took: with a million events
+    /// held it takes part of a second, and every server's metrics are asked for every few seconds.
     pub(crate) async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
-        self.read(async |db| {
-            // Delivered and failed events are in neither of the two indexes that this reads.
-            let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
-                 WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
-                 SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
-                 WHERE state = 4 GROUP BY tenant";
-            db.each(sql, &[], |row| {
-                Ok(Backlog {
-                    tenant: Tenant::from_number(get(row, 0)?),
-                    held: get(row, 1)?,
-                    events: get(row, 2)?,
-                    since: Millis(get(row, 3)?),
-                })
-            })
-            .await
-        })
-        .await
+        let counted = |backlogs: &Counted| {
+            !is_older(backlogs.at, backlogs.took * COUNTING_SHARE) && backlogs.took > WORTH_KEEPING
+        };
+        let mut kept = self.0.backlogs.lock().await;
+        if let Some(backlogs) = kept.as_ref().filter(|backlogs| counted(backlogs)) {
+            return Ok(backlogs.all.clone());
+        }
+        let began = stopwatch();
+        let all = self.read(async |db| backlogs(db).await).await?;
+        *kept = Some(Counted { at: began, took: began.elapsed(), all: all.clone() });
+        Ok(all)
     }
 
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
@@ -93,6 +104,23 @@ impl Store {
         })
         .await
     }
+}
+
+/// The undelivered events of each tenant. Delivered and failed events are in neither partition nor index that this reads.
+async fn backlogs(db: &Connection) -> DbResult<Vec<Backlog>> {
+    let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
+         WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
+         SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
+         WHERE state = 4 GROUP BY tenant ORDER BY 1, 2";
+    db.each(sql, &[], |row| {
+        Ok(Backlog {
+            tenant: Tenant::from_number(get(row, 0)?),
+            held: get(row, 1)?,
+            events: get(row, 2)?,
+            since: Millis(get(row, 3)?),
+        })
+    })
+    .await
 }
 
 /// The attempts at these events, by the row of each.

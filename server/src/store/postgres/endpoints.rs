@@ -24,6 +24,9 @@ use crate::{
 /// How many events one commit holds or replays: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
+/// So many held events are counted at most.
+const MAX_HELD_COUNTED: i64 = 100_000;
+
 impl Store {
     pub(crate) async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
         self.read(async move |db| find(db, tenant).await).await
@@ -88,10 +91,12 @@ impl Store {
         tenant: Tenant,
     ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT coalesce(disabled_why, ''), \
-                 (SELECT count(*) FROM living_outbox WHERE tenant = $1 AND state = 4) \
+            // A page shows the number, and need not know more exactly how much "very many" is.
+            let sql = "SELECT coalesce(disabled_why, ''), (SELECT count(*) FROM \
+                 (SELECT FROM living_outbox WHERE tenant = $1 AND state = 4 LIMIT $2) AS held) \
                  FROM webhook_endpoints WHERE tenant = $1 AND NOT enabled";
-            let Some(row) = db.first(sql, &[&tenant.number()]).await? else { return Ok(None) };
+            let given: [&(dyn ToSql + Sync); 2] = [&tenant.number(), &MAX_HELD_COUNTED];
+            let Some(row) = db.first(sql, &given).await? else { return Ok(None) };
             Ok(Some((disabled_by(get(&row, 0)?), get(&row, 1)?)))
         })
         .await

@@ -9,6 +9,11 @@ use std::{
     panic::AssertUnwindSafe,
 };
 
+use futures_util::{
+    FutureExt, TryFutureExt,
+    future::{try_join, try_join3, try_join4},
+};
+
 use super::{
     apply::{Application, Applied},
     connection::Connection,
@@ -23,10 +28,6 @@ use super::{
 use crate::{
     domain::{Changes, IdempotencyRecord, Op, ParcelRowId, RecordKey, Tenant},
     store::CommitOutcome,
-};
-use futures_util::{
-    FutureExt, TryFutureExt,
-    future::{try_join, try_join3, try_join4},
 };
 
 /// A row that someone else holds locked for longer keeps the orders of one group waiting no longer than this.

@@ -144,11 +144,13 @@ async fn take(
     let most: Vec<i64> = shares.iter().map(|((_, most), _)| **most).collect();
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
     // `due` stays, and so every index: what a lease writes is in none. An event that was written since the number was
-    // drawn is left for the next lease: its own is to be told from those before it.
+    // drawn is left for the next lease: its own is to be told from those before it. A plan for any floor takes two plain
+    // bounds of `ready_at` for a handful of rows, and reads and sorts all that is due, however much that is; beside the
+    // comparison of two columns it goes along the index.
     let sql = concat!(
         "WITH next AS (SELECT o.id FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) \
          AS s (tenant, most, floor) CROSS JOIN LATERAL (SELECT id FROM living_outbox \
-         WHERE tenant = s.tenant AND state = 1 AND ready_at >= s.floor AND ready_at <= $5 \
+         WHERE tenant = s.tenant AND state = 1 AND (ready_at, id) >= (s.floor, 0) AND ready_at <= $5 \
          AND after_lease < $7 AND ",
         unleased!(),
         " ORDER BY ready_at, id LIMIT s.most FOR UPDATE SKIP LOCKED) AS o), \

@@ -27,6 +27,7 @@ mod fence;
 mod group;
 mod leases;
 mod legacy;
+mod limits;
 mod lists;
 mod locks;
 mod manifests;
@@ -41,7 +42,9 @@ mod rows;
 mod sessions;
 mod set_back;
 mod settles;
+mod sign_in;
 mod tls;
+pub(super) mod transfer;
 mod writer;
 mod writes;
 
@@ -103,6 +106,8 @@ struct Inner {
     readers: Readers,
     /// Idempotency keys that wait to be looked up.
     lookups: records::Lookups,
+    /// For what servers share (`limits.rs`).
+    shared: Readers,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -114,6 +119,8 @@ struct Inner {
     clock: Arc<SharedClock>,
     /// Where a look for what is due begins.
     floors: due::Floors,
+    /// The undelivered events as they were last counted.
+    backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
     /// Where the look for events that wait for nothing has come to.
     swept_to: AtomicI64,
     /// Leases begin and end by the database's clock, as they always do outside tests.
@@ -153,17 +160,14 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
-        if address.may_lose_data {
-            tracing::warn!(
-                "unsafe_settings=allow: a crash of PostgreSQL may lose acknowledged orders"
-            );
-        }
         let direct = Connector::direct(&address).map_err(failed)?;
         let reading = Connector::reading(&address).map_err(failed)?;
         let health = Arc::new(Health::default());
-        let started = Writer::start(direct, Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(reading, readers)?)));
-        let (writer, readers) =
+        let started = Writer::start(direct.clone(), Arc::clone(&health)).and_then(|writer| {
+            let readers = Readers::start(reading, readers)?;
+            Ok((writer, readers, Readers::start(direct, 1)?))
+        });
+        let (writer, readers, shared) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         let store = Self(Arc::new(Inner {
@@ -175,12 +179,14 @@ impl Store {
             writer,
             readers,
             lookups: records::Lookups::default(),
+            shared,
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
             clock: Arc::default(),
             floors: due::Floors::default(),
+            backlogs: tokio::sync::Mutex::default(),
             swept_to: AtomicI64::new(0),
             #[cfg(test)]
             leases_by_database: std::sync::atomic::AtomicBool::new(false),
@@ -198,16 +204,6 @@ impl Store {
             store.check_that_reads_see_what_is_written().await?;
         }
         Ok(store)
-    }
-
-    /// The two addresses may lead to two databases.
-    async fn check_that_reads_see_what_is_written(&self) -> Result<(), StoreError> {
-        let secret = async |db: &Connection| migrations::secret(db).await;
-        if self.read(secret).await?.as_deref() == Some(&self.0.secret) {
-            return Ok(());
-        }
-        let reason = "it is not the database that --database-direct names: both must lead to one";
-        Err(StoreError::Unsuitable { database: self.name(), reason: reason.to_owned() })
     }
 
     pub(super) fn secret(&self) -> [u8; 32] {
@@ -273,6 +269,8 @@ impl Store {
     /// Finishes the writes that wait, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {
         let finish = async {
+            // Not seen any more, it is forgotten in a few seconds anyway.
+            let _ = self.leave_servers().await;
             if let Some(thread) = self.0.writer.stop().await {
                 // It waits for a thread, which must not hold up the runtime's own.
                 let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;

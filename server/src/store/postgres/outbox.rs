@@ -237,10 +237,11 @@ impl Store {
 
 /// A page of the events that wait, behind the row `after`: each with its parcel when it waits for nothing.
 async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
-    let sql = "SELECT w.id, CASE WHEN NOT EXISTS (SELECT 1 FROM living_outbox AS r \
-         WHERE r.parcel = w.parcel AND r.state = 1 AND r.attempts < $2) THEN w.parcel END \
+    let sql = "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
          FROM (SELECT id, parcel FROM living_outbox WHERE state = 0 AND id > $1 \
-         ORDER BY id LIMIT $3) AS w ORDER BY w.id";
+         ORDER BY id LIMIT $3) AS w LEFT JOIN LATERAL (SELECT true AS is_there FROM living_outbox \
+         WHERE parcel = w.parcel AND state = 1 AND attempts < $2 LIMIT 1) AS earlier ON true \
+         ORDER BY w.id";
     let most = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
     db.each(sql, &[&after, &i64::from(RELEASED_AFTER), &most], |row| {
         Ok((get(row, 0)?, get(row, 1)?))

@@ -1,17 +1,24 @@
 //! Who may sign in to the dashboard, and who has.
 
-use super::{Store, connection::get, pages::ROWS_PER_PAGE};
+use super::{
+    Store,
+    connection::{get, never_stored},
+    pages::ROWS_PER_PAGE,
+};
 use crate::{
     clock::Millis,
     domain::{
         AccountRowId,
-        session::{Login, Session},
+        session::{FLASH_LIFETIME, Login, SealedFlash, Session},
     },
     store::StoreError,
 };
 
 impl Store {
     pub(crate) async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
+        if never_stored(account) {
+            return Ok(None);
+        }
         let account = account.to_owned();
         self.read(async move |db| {
             let sql = "SELECT a.id, p.hash FROM accounts AS a \
@@ -80,10 +87,57 @@ impl Store {
 
     pub(crate) async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
         self.call(async move |db| {
+            let forget = "DELETE FROM dashboard_flashes WHERE session = $1";
+            db.execute(forget, &[&hash.as_slice()]).await?;
             let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
             db.execute(end, &[&hash.as_slice()]).await.map(drop)
         })
         .await
+    }
+
+    pub(crate) async fn leave_flash(
+        &self,
+        session: [u8; 32],
+        page: &'static str,
+        flash: SealedFlash,
+    ) -> Result<(), StoreError> {
+        self.call(async move |db| {
+            let sql = "INSERT INTO dashboard_flashes (session, page, left_at, sealed) \
+                 VALUES ($1, $2, $3, $4)";
+            let given: super::connection::Given<'_> =
+                &[&session.as_slice(), &page, &flash.left_at.0, &flash.sealed];
+            db.execute(sql, given).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn take_flashes(
+        &self,
+        session: [u8; 32],
+        page: &'static str,
+    ) -> Result<Vec<SealedFlash>, StoreError> {
+        // Most pages have none, and a look costs no write.
+        let is_there = self.read(async move |db| {
+            let sql =
+                "SELECT EXISTS (SELECT 1 FROM dashboard_flashes WHERE session = $1 AND page = $2)";
+            db.value::<bool>(sql, &[&session.as_slice(), &page]).await
+        });
+        if !is_there.await? {
+            return Ok(Vec::new());
+        }
+        let taken = self.call(async move |db| {
+            // Of two servers that take at once one deletes the row, and one finds it gone.
+            let sql = "DELETE FROM dashboard_flashes WHERE session = $1 AND page = $2 \
+                 RETURNING id, left_at, sealed";
+            db.each(sql, &[&session.as_slice(), &page], |row| {
+                let flash = SealedFlash { left_at: Millis(get(row, 1)?), sealed: get(row, 2)? };
+                Ok((get::<i64>(row, 0)?, flash))
+            })
+            .await
+        });
+        let mut taken = taken.await?;
+        taken.sort_unstable_by_key(|(id, _)| *id);
+        Ok(taken.into_iter().map(|(_, flash)| flash).collect())
     }
 
     pub(crate) async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
@@ -91,6 +145,17 @@ impl Store {
             let sql = "DELETE FROM dashboard_sessions WHERE hash = ANY \
                  (ARRAY (SELECT hash FROM dashboard_sessions WHERE ends_at <= $1 LIMIT $2))";
             db.execute(sql, &[&now.0, &ROWS_PER_PAGE]).await
+        })
+        .await?;
+        self.purge_logins(now).await
+    }
+
+    pub(crate) async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError> {
+        let until = now.0 - FLASH_LIFETIME;
+        self.in_pages(async move |db| {
+            let sql = "DELETE FROM dashboard_flashes WHERE id IN \
+                 (SELECT id FROM dashboard_flashes WHERE left_at <= $1 LIMIT $2)";
+            db.execute(sql, &[&until, &ROWS_PER_PAGE]).await
         })
         .await
         .map(drop)

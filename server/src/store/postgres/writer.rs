@@ -44,6 +44,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
 /// Between two looks for the outcome of a COMMIT.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
 /// What is known of the writer from outside.
 #[derive(Debug, Default)]
 pub(super) struct Health {
@@ -206,7 +207,7 @@ impl Session {
         }
         for write in alone {
             tracing::warn!("a write was not done: someone holds its rows locked");
-            write.lock_out();
+            write.refuse(Failure::Conflict);
         }
     }
 
@@ -237,7 +238,7 @@ impl Session {
                 Stopped::Fenced => {}
                 Stopped::Failed(failure) if failure.is_of_connection() => {
                     tracing::debug!(error = %failure, "writes were not done: no connection");
-                    writes.drain(..).for_each(Write::refuse);
+                    writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
                 Stopped::Failed(failure) if is_group || failure.is_conflict() => {
                     // Which of them brought it about is not known: each goes alone.

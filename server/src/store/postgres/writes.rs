@@ -150,25 +150,17 @@ impl Write {
         }
     }
 
-    /// There is no connection, and nothing was done.
-    pub(super) fn refuse(self) {
+    /// Nothing was done, for a reason that passes.
+    pub(super) fn refuse(self, failure: Failure) {
         match self {
             Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(CommitOutcome::Unreachable);
+                let is_away = failure.is_of_connection();
+                let outcome =
+                    if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
+                let _gone = mutation.caller.send(outcome);
             }
-            Self::Settle(one) => one.answer(Err(Failure::Unreachable)),
-            Self::Call(call) => call.answer(Err(Failure::Unreachable)),
-        }
-    }
-
-    /// Its rows are locked, and nothing was done.
-    pub(super) fn lock_out(self) {
-        match self {
-            Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(CommitOutcome::Busy);
-            }
-            Self::Settle(one) => one.answer(Err(Failure::Conflict)),
-            Self::Call(call) => call.answer(Err(Failure::Conflict)),
+            Self::Settle(one) => one.answer(Err(failure)),
+            Self::Call(call) => call.answer(Err(failure)),
         }
     }
 

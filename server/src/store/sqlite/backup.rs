@@ -20,12 +20,8 @@ use super::{
 /// name the copy is whole and on the disk, or not there: half a copy would pass for a database without its
 /// newest orders, or for a new one.
 pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
-    if file.symlink_metadata().is_ok() {
-        return Err(StoreError::Exists { file: file.to_owned() });
-    }
+    let draft = draft(file)?;
     let source = connection::source(database)?;
-    let failed = |error: io::Error| StoreError::copy(file, error);
-    let draft = draft_beside(file).map_err(failed)?;
     let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
     copy_pages(&source, &mut copy).map_err(|error| {
         if is_of_writing(&error) {
@@ -35,6 +31,20 @@ pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
         }
     })?;
     drop(copy);
+    publish(draft, file)
+}
+
+/// A file that is to be `file` once it is whole.
+pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
+    if file.symlink_metadata().is_ok() {
+        return Err(StoreError::Exists { file: file.to_owned() });
+    }
+    draft_beside(file).map_err(|error| StoreError::copy(file, error))
+}
+
+/// Gives a draft that is whole its name, for good, and answers its size.
+pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreError> {
+    let failed = |error: io::Error| StoreError::copy(file, error);
     let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
     let size = written.map_err(failed)?.len();
     draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
@@ -54,7 +64,7 @@ fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(folder_of(file))
 }
 
-fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
+pub(super) fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
     let copy = Connection::open(draft.path())?;
     copy.busy_timeout(connection::BUSY_TIMEOUT)?;
     // A draft that is not finished is thrown away, so nothing need be undone in it.

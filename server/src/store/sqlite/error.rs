@@ -144,6 +144,14 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         reason: String,
     },
+    /// A database could not be copied to another engine.
+    #[error("nothing was copied to {target}: {reason}")]
+    NotCopied {
+        /// What was to be made.
+        target: String,
+        /// Why it was not.
+        reason: String,
+    },
     /// The command works on files only.
     #[error(
         "the database {database} is not a file, and this command works on files only: use PostgreSQL's own tools (pg_dump, VACUUM)"

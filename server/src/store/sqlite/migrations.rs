@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 17] = [
+pub(super) const MIGRATIONS: [&str; 18] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: [&str; 17] = [
     include_str!("migrations/0015_numbers.sql"),
     include_str!("migrations/0016_living_keys.sql"),
     include_str!("migrations/0017_totals.sql"),
+    include_str!("migrations/0018_flashes.sql"),
 ];
 
 /// Brings the schema up to date.

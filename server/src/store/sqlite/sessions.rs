@@ -7,7 +7,7 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRowId,
-        session::{Login, Session},
+        session::{FLASH_LIFETIME, Login, SealedFlash, Session},
     },
 };
 
@@ -72,10 +72,58 @@ impl Store {
         self.read(|db| find(db, hash))
     }
 
-    /// Ends a session.
+    /// Ends a session, with its flashes.
     pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
         self.call(move |db| {
+            db.execute("DELETE FROM dashboard_flashes WHERE session = ?1", [hash])?;
             db.execute("DELETE FROM dashboard_sessions WHERE hash = ?1", [hash]).map(drop)
+        })
+        .await
+    }
+
+    /// Keeps a sealed flash for a session's page.
+    pub async fn leave_flash(
+        &self,
+        session: [u8; 32],
+        page: &'static str,
+        flash: SealedFlash,
+    ) -> Result<(), StoreError> {
+        self.call(move |db| {
+            db.execute(
+                "INSERT INTO dashboard_flashes (session, page, left_at, sealed) \
+                 VALUES (?1, ?2, ?3, ?4)",
+                params![session, page, flash.left_at.0, flash.sealed],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Takes the flashes of a session's page, oldest first: no one else gets them.
+    pub async fn take_flashes(
+        &self,
+        session: [u8; 32],
+        page: &'static str,
+    ) -> Result<Vec<SealedFlash>, StoreError> {
+        // Most pages have none, and a look costs no write.
+        let is_there = self.read(|db| {
+            let sql =
+                "SELECT EXISTS (SELECT 1 FROM dashboard_flashes WHERE session = ?1 AND page = ?2)";
+            db.prepare_cached(sql)?.query_row(params![session, page], |row| row.get(0))
+        });
+        if !is_there? {
+            return Ok(Vec::new());
+        }
+        self.call(move |db| {
+            let sql = "DELETE FROM dashboard_flashes WHERE session = ?1 AND page = ?2 \
+                 RETURNING id, left_at, sealed";
+            let mut take = db.prepare_cached(sql)?;
+            let rows = take.query_map(params![session, page], |row| {
+                Ok((row.get(0)?, SealedFlash { left_at: Millis(row.get(1)?), sealed: row.get(2)? }))
+            })?;
+            let mut taken: Vec<(i64, _)> = rows.collect::<rusqlite::Result<_>>()?;
+            taken.sort_unstable_by_key(|(id, _)| *id);
+            Ok(taken.into_iter().map(|(_, flash)| flash).collect())
         })
         .await
     }
@@ -90,6 +138,18 @@ impl Store {
             .execute([now.0, most])
         });
         ended.await.map(drop)
+    }
+
+    /// Forgets the flashes that were not looked at.
+    pub async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError> {
+        let unseen = self.in_pages(move |db, most| {
+            db.prepare_cached(
+                "DELETE FROM dashboard_flashes WHERE id IN \
+                 (SELECT id FROM dashboard_flashes WHERE left_at <= ?1 LIMIT ?2)",
+            )?
+            .execute([now.0 - FLASH_LIFETIME, most])
+        });
+        unseen.await.map(drop)
     }
 }
 

@@ -63,6 +63,7 @@ mod accounts;
 mod carriers;
 mod lists;
 mod numbers;
+mod shared;
 pub(in crate::store) mod webhooks;
 
 pub(in crate::store) fn file() -> (Store, TempDir) {
@@ -71,7 +72,7 @@ pub(in crate::store) fn file() -> (Store, TempDir) {
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres() -> Option<(Store, ())> {
+pub(super) async fn postgres() -> Option<(Store, ())> {
     let engine = crate::store::postgres::tests::cluster::open(SECRET).await?;
     Some((Store::from(engine), ()))
 }

@@ -73,7 +73,7 @@ async fn an_event_that_cannot_be_read_fails_alone_and_once() {
         let log = house.service.store().deliveries(tenant, 10).await.unwrap();
         match what {
             Damage::Event => assert_eq!(log.len(), 4, "the log shows what can be read"),
-            Damage::Parcel | Damage::Endpoint => {
+            Damage::Parcel | Damage::Endpoint | Damage::Key => {
                 let failed = &log[4];
                 assert_eq!(
                     (failed.delivery_status, failed.attempts.len()),

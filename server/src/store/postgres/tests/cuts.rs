@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::join_all;
+use tokio::time::timeout;
 
 use super::{
     cluster::{direct, query},
@@ -24,6 +25,8 @@ use crate::{
 const SINGLE: u32 = 6;
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
+/// Longer than anything in here takes.
+const LONG: Duration = Duration::from_secs(60);
 
 /// A store behind a proxy, another beside it that sees what is there, and what callers were answered.
 struct Shop {
@@ -99,24 +102,27 @@ impl Shop {
         parcel: Option<ParcelRow>,
     ) -> tokio::task::JoinHandle<(u32, Vec<u8>)> {
         let (store, beside) = (self.store.clone(), self.beside.clone());
-        tokio::spawn(async move {
-            for attempt in 0..50 {
+        let answered = async move {
+            let mut attempt = 0;
+            loop {
+                attempt += 1;
                 let kind = if parcel.is_some() { "void" } else { "SB-CUT" };
-                let text = format!("{kind}-{key:06}-{caller}{attempt:02}");
-                let changes = request(key, &text, parcel.as_ref());
-                match store.commit(changes).await {
+                let text = format!("{kind}-{key:06}-{caller}{attempt:04}");
+                match store.commit(request(key, &text, parcel.as_ref())).await {
                     CommitOutcome::Committed => return (key, text.into_bytes()),
                     CommitOutcome::IdempotencyTaken(record) => return (key, record.body),
                     CommitOutcome::Unreachable if parcel.is_none() => {
                         let made = row(&beside, &text).await;
                         assert!(made.is_none(), "{text}: it was said that nothing was done");
                     }
-                    CommitOutcome::Unreachable | CommitOutcome::Busy => {}
+                    CommitOutcome::Unreachable | CommitOutcome::Busy => {
+                        tokio::task::yield_now().await;
+                    }
                     other => panic!("{text}: {other:?}"),
                 }
             }
-            panic!("{key} is never answered");
-        })
+        };
+        tokio::spawn(async { timeout(LONG, answered).await.expect("it is answered in the end") })
     }
 
     /// The database holds what callers were answered, once each, and its counts and events agree with it.

@@ -4,6 +4,8 @@ pub(in crate::store) mod cluster;
 mod cuts;
 mod dropped;
 mod encrypted;
+mod keys;
+mod limits;
 mod outbox;
 mod plans;
 mod pooler;

@@ -1,21 +1,26 @@
 //! The outbox of several servers: whose clock counts, what a fault would strand, and what an upgrade keeps.
 
-use tokio_postgres::NoTls;
+use std::time::Duration;
 
-use super::cluster::{database, run_sql};
+use futures_util::future::join_all;
+use tokio_postgres::{Client, NoTls};
+
+use super::cluster::{database, run_sql, two_servers};
 use crate::{
     clock::{Clock, Millis, SystemClock},
-    domain::webhooks::{Kind, LEASE, OutboxEvent, RetryDecision},
+    domain::{
+        State,
+        webhooks::{DeliveryStatus, DisabledBy, Kind, LEASE, OutboxEvent, RetryDecision},
+    },
     store::{
-        Settled, Store,
+        CommitOutcome, EventsToReplay, Settled, Store,
         postgres::{self, Address},
         tests::conformance::{
-            NOW, SECRET, made, moved, on, sandbox,
+            NOW, SECRET, create, made, moved, on, sandbox,
             webhooks::{endpoint, lease, outcome},
         },
     },
 };
-use crate::{domain::State, store::CommitOutcome};
 
 /// Servers whose leases begin and end by the database's clock, as in production.
 async fn servers(address: &Address, count: usize) -> Vec<Store> {
@@ -32,6 +37,25 @@ async fn enqueue(store: &Store, event: u64, at: Millis) {
     let event = ulid::Ulid::from_parts(1, event.into());
     let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at };
     store.enqueue(sandbox(1), test).await.unwrap();
+}
+
+/// A connection on which a test does what another server does in the middle of something.
+async fn client(address: &Address) -> Client {
+    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Waits until a statement of another connection waits for a lock.
+async fn until_blocked(client: &Client) {
+    let blocked = "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid \
+         WHERE NOT l.granted AND a.datname = current_database()";
+    let wait = async {
+        while client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("it waits");
 }
 
 /// What passes by the database's clock: its leases are so much older.
@@ -94,8 +118,7 @@ async fn a_lease_is_written_without_touching_an_index() {
     }
     assert_eq!(lease(&store, tenant, 50, now).await.len(), 50);
     store.close().await;
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = client(&address).await;
     let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
          WHERE relname = 'outbox_undone'";
     // The connections tell what they did when they end.
@@ -109,6 +132,186 @@ async fn a_lease_is_written_without_touching_an_index() {
         }
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
+    let Some(address) = database() else { return };
+    let stores = [
+        Store::connect(address.clone(), SECRET).await.unwrap(),
+        Store::connect(address.clone(), SECRET).await.unwrap(),
+    ];
+    let tenants: Vec<_> = (1..=6).map(sandbox).collect();
+    for tenant in &tenants {
+        stores[0].set_endpoint(endpoint(*tenant)).await.unwrap();
+    }
+    for round in 0..15_i64 {
+        let mut leases = [Vec::new(), Vec::new()];
+        for (place, tenant) in tenants.iter().enumerate() {
+            for server in 0..2 {
+                let number = format!("SB-MANY-{round:02}-{place}-{server}");
+                made(&stores[server], *tenant, &number).await;
+                leases[server].extend(lease(&stores[server], *tenant, 1, NOW).await);
+            }
+        }
+        // In opposite orders; each success is written, since it is so much later than the one before.
+        leases[1].reverse();
+        let at = NOW.plus(round * 2_000);
+        let settles = leases.into_iter().zip(&stores).flat_map(|(leases, store)| {
+            let settle =
+                move |lease| store.settle(lease, outcome(at, 200), RetryDecision::Delivered);
+            leases.into_iter().map(settle)
+        });
+        let settled = join_all(settles).await;
+        assert!(settled.iter().all(|one| matches!(one, Ok(Settled::Counted))), "{settled:?}");
+        assert_eq!(settled.len(), 12, "{round}");
+    }
+    // Connections tell what they have met when they end.
+    stores.into_iter().for_each(drop);
+    let client = client(&address).await;
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
+    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 1 {
+        tokio::task::yield_now().await;
+    }
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(client.query_one(deadlocks, &[]).await.unwrap().get::<_, i64>(0), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_written_after_a_lease_s_number_was_drawn_is_left_for_the_next() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    enqueue(&store, 1, NOW).await;
+    // As if two other servers had drawn numbers between this one's number and its look.
+    run_sql(&address, "UPDATE outbox SET after_lease = after_lease + 2");
+    assert!(lease(&store, tenant, 9, NOW).await.is_empty());
+    let mut leased = lease(&store, tenant, 9, NOW).await;
+    while leased.is_empty() {
+        leased = lease(&store, tenant, 9, NOW).await;
+    }
+    let settled =
+        store.settle(leased.remove(0), outcome(NOW, 500), RetryDecision::Unreadable).await;
+    assert_eq!(settled.unwrap(), Settled::Counted, "its answer is found to be its own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_delivered_while_its_endpoint_is_turned_off_stays_delivered() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    enqueue(&store, 1, NOW).await;
+    let other = client(&address).await;
+    // Another server settles it, and has not committed yet when this one holds what is left.
+    other.batch_execute("BEGIN; UPDATE outbox SET state = 2, due = NULL").await.unwrap();
+    let disabling = tokio::spawn({
+        let store = store.clone();
+        async move { store.disable_endpoint(tenant, DisabledBy::Operator).await }
+    });
+    let watcher = client(&address).await;
+    until_blocked(&watcher).await;
+    other.batch_execute("COMMIT").await.unwrap();
+    disabling.await.unwrap().unwrap();
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    assert_eq!(log[0].delivery_status, DeliveryStatus::Delivered);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_held_while_it_is_released_stays_held() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let parcel = made(&store, tenant, "SB-HELD-000001").await;
+    let first = lease(&store, tenant, 1, NOW).await.remove(0);
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    let other = client(&address).await;
+    // Another server holds what waits, and has not committed yet when this one settles what came before it.
+    other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
+    let settling = tokio::spawn({
+        let store = store.clone();
+        async move { store.settle(first, outcome(NOW, 200), RetryDecision::Delivered).await }
+    });
+    let watcher = client(&address).await;
+    until_blocked(&watcher).await;
+    other.batch_execute("COMMIT").await.unwrap();
+    settling.await.unwrap().unwrap();
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    let statuses: Vec<_> = log.iter().map(|event| event.delivery_status).collect();
+    assert_eq!(statuses, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_replays_at_once_send_an_event_again_once() {
+    let Some([one, other]) = two_servers().await else { return };
+    let tenant = sandbox(1);
+    one.set_endpoint(endpoint(tenant)).await.unwrap();
+    for event in 0..20 {
+        enqueue(&one, event, NOW).await;
+    }
+    one.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    one.enable_endpoint(tenant).await.unwrap();
+    let missed = EventsToReplay::MissedSince(Millis(0));
+    let both = tokio::join!(one.replay(tenant, missed, NOW), other.replay(tenant, missed, NOW));
+    assert_eq!(both.0.unwrap() + both.1.unwrap(), 20);
+    assert_eq!(lease(&one, tenant, 99, NOW).await.len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_used_again_while_its_reset_is_erased_keeps_its_new_record() {
+    let Some([one, other]) = two_servers().await else { return };
+    let tenant = sandbox(1);
+    let creates = async |store: &Store| {
+        let all =
+            (0..200_u32).map(|number| create(tenant, &format!("SB-AGAIN-{number:05}"), number));
+        join_all(all.map(|changes| store.commit(changes))).await
+    };
+    for _ in 0..3 {
+        let first = creates(&one).await;
+        assert!(first.iter().all(|outcome| *outcome == CommitOutcome::Committed), "{first:?}");
+        one.reset(tenant).await.unwrap();
+        // At once, on the server that does not erase, and on the one that does.
+        let again = creates(&other).await;
+        assert!(again.iter().all(|outcome| *outcome == CommitOutcome::Committed), "{again:?}");
+        other.resume_resets().await.unwrap();
+        let repeated = creates(&one).await;
+        let is_replay =
+            |outcome: &&CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
+        assert_eq!(repeated.iter().filter(is_replay).count(), 200);
+        one.reset(tenant).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    made(&store, tenant, "SB-ORPHAN-0001").await;
+    let other = client(&address).await;
+    // Another server is moving the parcel when it is reset and erased.
+    let locks = "BEGIN; SELECT 1 FROM parcels FOR NO KEY UPDATE";
+    other.batch_execute(locks).await.unwrap();
+    store.reset(tenant).await.unwrap();
+    let watcher = client(&address).await;
+    until_blocked(&watcher).await;
+    let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
+    other.batch_execute(adds).await.unwrap();
+    let left = "SELECT (SELECT count(*) FROM resets WHERE is_erasing), count(*) FROM events";
+    let wait = async {
+        loop {
+            let row = watcher.query_one(left, &[]).await.unwrap();
+            if row.get::<_, i64>(0) == 0 {
+                break row.get::<_, i64>(1);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let events = tokio::time::timeout(Duration::from_secs(60), wait).await.expect("all is erased");
+    assert_eq!(events, 0);
 }
 
 /// What a server of schema 1 does to lease.
@@ -125,8 +328,7 @@ async fn a_server_of_the_version_before_shares_the_outbox() {
     let [store] = servers(&address, 1).await.try_into().unwrap();
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant)).await.unwrap();
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = client(&address).await;
     let old_leases =
         async || -> i64 { client.query_one(LEASE_OF_SCHEMA_1, &[]).await.unwrap().get(0) };
     let now = SystemClock.now();

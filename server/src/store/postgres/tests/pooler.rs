@@ -98,7 +98,7 @@ fn before_a_database(setting: &str) -> Option<(Pooler, Address, Address)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pooler_in_the_place_of_the_server_is_refused_with_the_way_around_it() {
-    // It refuses what it cannot keep, or was told to drop it without a word.
+    // It refuses what it cannot keep, or is set up to drop it silently.
     for setting in ["", "ignore_startup_parameters = options"] {
         let Some((_pooler, pooled, direct)) = before_a_database(setting) else { return };
         let refused = Store::connect(pooled.clone(), SECRET).await.unwrap_err().to_string();

@@ -42,7 +42,7 @@ pub(super) enum Fault {
     CutInside,
     /// It is forwarded, then both connections end.
     CutAfter,
-    /// The store's connection ends. PostgreSQL's stays open and is told nothing.
+    /// The store's connection ends. PostgreSQL's stays open and receives nothing more.
     Orphan,
     /// It is not forwarded, nor anything after it; both connections stay open.
     Stall,

@@ -91,6 +91,8 @@ pub(crate) enum Damage {
     Endpoint,
     /// What its first event tells.
     Event,
+    /// Its key.
+    Key,
     /// Its first parcel.
     Parcel,
 }
@@ -102,6 +104,7 @@ pub(crate) async fn damage(store: &Store, tenant: Tenant, what: Damage) {
         Damage::Event => {
             "UPDATE outbox SET kind = 99 WHERE id = (SELECT min(id) FROM outbox WHERE tenant = ?1)"
         }
+        Damage::Key => "UPDATE api_keys SET hash = x'00' WHERE tenant = ?1",
         Damage::Parcel => {
             "UPDATE parcels SET country = '?' WHERE id = (SELECT min(id) FROM parcels WHERE tenant = ?1)"
         }

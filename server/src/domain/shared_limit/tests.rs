@@ -1,0 +1,297 @@
+//! Servers, their database and their callers in virtual time: whole minutes of them, a millisecond at a step.
+
+use std::collections::HashMap;
+
+use super::*;
+use crate::domain::limit::Windows;
+
+const KEY: SharedKey = SharedKey::Api(7);
+const BEGIN: i64 = 1_767_600_000_000;
+const MINUTE: i64 = 60_000;
+
+/// What becomes of a question: when the database sees it, and when the answer is back.
+struct Flight {
+    server: usize,
+    seen: i64,
+    lands: i64,
+    question: Option<Question<()>>,
+    grants: Option<Vec<Grant>>,
+}
+
+struct Server {
+    windows: SharedWindows<()>,
+    /// How wrong its clock is.
+    error: i64,
+}
+
+struct World {
+    limit: u32,
+    servers: Vec<Server>,
+    flights: Vec<Flight>,
+    taken: HashMap<(i64, SharedKey), u32>,
+    random: fastrand::Rng,
+    is_reachable: bool,
+    /// Requests by the second in which they were admitted.
+    admitted: HashMap<i64, u32>,
+    refused: u32,
+    waited: u32,
+    questions: u32,
+}
+
+impl World {
+    fn new(servers: usize, limit: u32) -> Self {
+        let mut random = fastrand::Rng::with_seed(16);
+        let server = |_| Server {
+            windows: SharedWindows::default(),
+            error: if servers > 1 { random.i64(-400..400) } else { 0 },
+        };
+        let servers = (0..servers).map(server).collect();
+        Self {
+            limit,
+            servers,
+            flights: Vec::new(),
+            taken: HashMap::new(),
+            random: fastrand::Rng::with_seed(17),
+            is_reachable: true,
+            admitted: HashMap::new(),
+            refused: 0,
+            waited: 0,
+            questions: 0,
+        }
+    }
+
+    /// A minute of requests: which servers are called in a millisecond, `load` says.
+    fn run(&mut self, load: impl Fn(i64, &mut fastrand::Rng) -> Vec<usize>) {
+        for now in BEGIN..BEGIN + MINUTE + 100 {
+            if (now - BEGIN) % 1_000 == 0 {
+                self.meet(now);
+            }
+            self.fly(now);
+            if now < BEGIN + MINUTE {
+                for server in load(now - BEGIN, &mut self.random) {
+                    self.request(server, now);
+                }
+            }
+        }
+        assert!(self.flights.is_empty(), "every request is answered");
+    }
+
+    fn meet(&mut self, now: i64) {
+        let meeting =
+            Meeting { servers: u32::try_from(self.servers.len()).unwrap(), now: Millis(now) };
+        for server in &mut self.servers {
+            server.windows.meet(meeting, Millis(now + server.error));
+        }
+    }
+
+    fn request(&mut self, at: usize, now: i64) {
+        let limit = self.limit;
+        let server = &mut self.servers[at];
+        if let Some(admission) = server.windows.take(KEY, limit, Millis(now + server.error)) {
+            self.count(admission);
+        } else {
+            server.windows.wait(KEY, limit, ());
+            self.waited += 1;
+        }
+        self.ask(at, now);
+    }
+
+    fn ask(&mut self, server: usize, now: i64) {
+        if let Some(question) = self.servers[server].windows.question() {
+            let seen = now + self.random.i64(1..=20);
+            let lands = seen + self.random.i64(1..=20);
+            let question = Some(question);
+            self.questions += 1;
+            self.flights.push(Flight { server, seen, lands, question, grants: None });
+        }
+    }
+
+    fn fly(&mut self, now: i64) {
+        let mut flights = std::mem::take(&mut self.flights);
+        for flight in flights.iter_mut().filter(|flight| flight.seen == now && self.is_reachable) {
+            let claims = flight.question.as_ref().unwrap().claims();
+            let grants = claims.iter().map(|claim| grant(&mut self.taken, claim));
+            flight.grants = Some(grants.collect());
+        }
+        for flight in flights.iter_mut().filter(|flight| flight.lands == now) {
+            let question = flight.question.take().unwrap();
+            let windows = &mut self.servers[flight.server].windows;
+            for ((), admission) in windows.answer(question, flight.grants.as_deref()) {
+                self.count(admission);
+            }
+            self.ask(flight.server, now);
+        }
+        flights.retain(|flight| flight.lands > now);
+        self.flights.append(&mut flights);
+    }
+
+    fn count(&mut self, admission: Admission) {
+        match admission {
+            Admission::Granted(quota) => *self.admitted.entry(quota.reset - 1).or_default() += 1,
+            Admission::Refused(quota) => {
+                assert_eq!(quota.remaining, 0);
+                self.refused += 1;
+            }
+        }
+    }
+
+    /// The most that a second admitted.
+    fn most(&self) -> u32 {
+        self.admitted.values().copied().max().unwrap_or(0)
+    }
+}
+
+/// What the database does with a claim; a test compares PostgreSQL with it.
+pub(crate) fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &Claim) -> Grant {
+    let taken = taken.entry((claim.second, claim.key)).or_default();
+    let left = claim.limit.saturating_sub(*taken + claim.admitted);
+    let granted = claim.wanted.min(left);
+    *taken += claim.admitted + granted;
+    Grant { granted, taken: *taken }
+}
+
+/// The ways in which requests come: so many a second, by their number and the number of servers.
+type Load = fn(i64, usize, i64, &mut fastrand::Rng) -> Vec<usize>;
+
+/// How many requests of an even stream come in a millisecond.
+fn even(at: i64, rate: i64) -> usize {
+    let by = |at: i64| at * rate / 1_000;
+    usize::try_from(by(at + 1) - by(at)).unwrap()
+}
+
+fn burst(at: i64, from: i64, rate: i64) -> usize {
+    if at % 1_000 == from { usize::try_from(rate).unwrap() } else { 0 }
+}
+
+fn index(number: i64) -> usize {
+    usize::try_from(number).unwrap()
+}
+
+const LOADS: [(&str, Load); 9] = [
+    ("all on one", |at, _, rate, _| vec![0; even(at, rate)]),
+    ("one after the other", |at, servers, rate, _| {
+        let first = index(at * rate / 1_000);
+        (first..first + even(at, rate)).map(|number| number % servers).collect()
+    }),
+    ("any of them", |at, servers, rate, random| {
+        (0..even(at, rate)).map(|_| random.usize(0..servers)).collect()
+    }),
+    ("bursts on one", |at, _, rate, _| vec![0; burst(at, 5, rate)]),
+    ("bursts on one after the other", |at, servers, rate, _| {
+        vec![index(at / 1_000) % servers; burst(at, 5, rate)]
+    }),
+    ("bursts over all", |at, servers, rate, _| {
+        (0..burst(at, 5, rate)).map(|number| number % servers).collect()
+    }),
+    ("bursts just before a second ends, and just after", |at, servers, rate, _| {
+        let from = if at / 1_000 % 2 == 0 { 994 } else { 5 };
+        (0..burst(at, from, rate)).map(|number| number % servers).collect()
+    }),
+    ("first one, then another", |at, servers, rate, _| {
+        vec![usize::from(at % 1_000 > 500) % servers; even(at, rate)]
+    }),
+    ("a little on each, then all on the last", |at, servers, rate, _| {
+        let all = i64::try_from(servers).unwrap();
+        let rounds = (rate / all).min(2);
+        let is_round = at % 1_000 < 10 * rounds && at % 10 == 0;
+        let rest = burst(at, 300, rate - rounds * all);
+        is_round
+            .then_some(0..servers)
+            .into_iter()
+            .flatten()
+            .chain(vec![servers - 1; rest])
+            .collect()
+    }),
+];
+
+const LIMITS: [u32; 4] = [5, 10, 50, 100];
+
+#[test]
+fn a_caller_at_nine_tenths_of_its_limit_is_never_refused_whichever_servers_it_calls() {
+    for (name, load) in LOADS {
+        for (servers, limit) in (1..=4).flat_map(|servers| LIMITS.map(|limit| (servers, limit))) {
+            let rate = i64::from(limit) * 9 / 10;
+            let mut world = World::new(servers, limit);
+            world.run(|at, random| load(at, servers, rate, random));
+            assert_eq!(world.refused, 0, "{name}: {rate} of {limit} on {servers}");
+        }
+    }
+}
+
+#[test]
+fn what_servers_admit_together_has_a_bound_however_much_comes() {
+    for (name, load) in LOADS {
+        for (servers, limit) in (1..=4).flat_map(|servers| LIMITS.map(|limit| (servers, limit))) {
+            let mut world = World::new(servers, limit);
+            world.run(|at, random| load(at, servers, 3 * i64::from(limit), random));
+            let others = u32::try_from(servers - 1).unwrap();
+            let over = if others == 0 { 0 } else { (limit / 10).max(others) };
+            assert!(world.most() <= limit + over, "{name}: {} on {servers}", world.most());
+            let all: u32 = world.admitted.values().sum();
+            assert!(all <= 60 * (limit + over), "{name}: {all} of {limit} on {servers}");
+            assert!(all >= 60 * limit * 9 / 10, "{name}: {all} of {limit} on {servers}");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_is_little_used_asks_nothing_and_an_even_stream_waits_for_nothing() {
+    let alternating = LOADS[1].1;
+    let mut little = World::new(2, 50);
+    little.run(|at, random| alternating(at, 2, 4, random));
+    assert_eq!((little.questions, little.waited), (0, 0));
+    let mut even = World::new(2, 50);
+    even.run(|at, random| alternating(at, 2, 20, random));
+    assert_eq!((even.waited, even.refused), (0, 0));
+    assert!(even.questions <= 60 * 20 / 2, "{} questions for 1,200 requests", even.questions);
+    let mut flood = World::new(2, 50);
+    flood.run(|at, random| alternating(at, 2, 1_000, random));
+    assert!(flood.questions <= 60 * 50, "{} questions for 60,000 requests", flood.questions);
+}
+
+#[test]
+fn one_server_alone_asks_nothing_and_counts_as_ever() {
+    let (mut shared, mut own) = (SharedWindows::<()>::default(), Windows::default());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut now = BEGIN;
+    for _ in 0..20_000 {
+        now += random.i64(-20..60);
+        let expected = own.take(KEY, 15, Millis(now));
+        assert_eq!(shared.take(KEY, 15, Millis(now)), Some(expected));
+        assert_eq!(shared.quota(KEY, 15, Millis(now)), own.quota(&KEY, 15, Millis(now)));
+        assert!(shared.question().is_none());
+    }
+}
+
+#[test]
+fn without_the_database_each_server_has_its_part() {
+    for servers in 2..=4 {
+        let mut world = World::new(servers, 50);
+        world.is_reachable = false;
+        world.run(|at, random| LOADS[1].1(at, servers, 200, random));
+        let part = 50 / u32::try_from(servers).unwrap();
+        let all = part * u32::try_from(servers).unwrap();
+        // Who waited for the answer that did not come when the second ended is let through.
+        assert!(world.admitted.values().filter(|most| **most > all + 10).count() == 0);
+        assert!(world.admitted.values().sum::<u32>() >= 60 * all);
+    }
+}
+
+#[test]
+fn what_is_left_in_a_window_falls_with_what_others_use() {
+    let mut windows = SharedWindows::<()>::default();
+    let now = Millis(BEGIN);
+    windows.meet(Meeting { servers: 2, now }, now);
+    for left in (45..50).rev() {
+        let quota = Quota { limit: 50, remaining: left, reset: BEGIN / 1_000 + 1 };
+        assert_eq!(windows.take(KEY, 50, now), Some(Admission::Granted(quota)));
+    }
+    let question = windows.question().unwrap();
+    let claim = question.claims()[0];
+    assert_eq!((claim.admitted, claim.wanted), (5, 5));
+    // The other server has taken 20.
+    windows.answer(question, Some(&[Grant { granted: 5, taken: 30 }]));
+    assert_eq!(windows.quota(KEY, 50, now).remaining, 25);
+    let question = windows.question();
+    assert!(question.is_none(), "{question:?}");
+}

@@ -1,0 +1,60 @@
+//! `parcelo-server copy`: a database of one engine becomes one of the other.
+
+use clap::Args as ClapArgs;
+use serde_json::json;
+
+use super::{
+    Failure,
+    database::{Database, parse_database},
+    print,
+};
+use crate::store::{CopiedTable, transfer};
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Copy {
+    /// The database to copy: a stopped server's, or a backup. It is left as it is.
+    #[arg(long, value_name = "URL", value_parser = parse_database)]
+    from: Database,
+    /// The new one: a file that does not exist yet, or an empty database of PostgreSQL.
+    #[arg(long, value_name = "URL", value_parser = parse_database)]
+    to: Database,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(options: Copy) -> Result<(), Failure> {
+    let mut progress = |table: &str, rows: u64| print::copying(table, rows);
+    let copied = match (options.from, options.to) {
+        (Database::File(file), Database::Postgres(_)) if !file.exists() => {
+            return Err(Failure::NoDatabase(file));
+        }
+        (Database::File(file), Database::Postgres(address)) => {
+            transfer::from_file(&file, *address, &mut progress).await?
+        }
+        (Database::Postgres(address), Database::File(file)) => {
+            transfer::to_file(*address, &file, &mut progress).await?
+        }
+        (Database::Memory, _) | (_, Database::Memory) => return Err(Failure::MemoryOnly),
+        (Database::File(_), Database::File(_)) | (Database::Postgres(_), Database::Postgres(_)) => {
+            return Err(Failure::SameEngine);
+        }
+    };
+    if options.json {
+        print::json(&copied.iter().map(view).collect::<Vec<_>>())?;
+    } else {
+        print::copied(&copied)?;
+    }
+    Ok(())
+}
+
+fn view(table: &CopiedTable) -> serde_json::Value {
+    let CopiedTable { name, source, target } = table;
+    let sum = |checksum: u64| format!("{checksum:016x}");
+    json!({
+        "table": name,
+        "rows": target.rows,
+        "sourceChecksum": sum(source.checksum),
+        "targetChecksum": sum(target.checksum),
+    })
+}

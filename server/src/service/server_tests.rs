@@ -1,0 +1,278 @@
+//! What the service promises on two servers of one database.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::future::join_all;
+use parcelo::{ApiKey, Environment};
+
+use super::{
+    Caller, CredentialIssuer, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,
+    key_cache::MAX_AGE, tests::settings,
+};
+use crate::{
+    clock::{Clock, ManualClock, Millis},
+    domain::{
+        Countries, Secrets, Tenant,
+        credentials::{AdminScope, CarrierScope},
+        limit::Admission,
+        login_throttle::{LoginAttempt, LoginThrottle},
+        session::Login,
+        webhooks::{AllowedHosts, DisabledBy, Kinds, Places},
+    },
+    ids::Ids,
+    store::{Store, test_database},
+};
+
+const NOW: Millis = Millis(1_767_600_000_000);
+const LIMIT: u32 = 50;
+
+/// Two servers with a clock that stands still.
+struct Servers {
+    both: [Service; 2],
+    clock: Arc<ManualClock>,
+}
+
+impl Servers {
+    /// None where PostgreSQL is not installed.
+    async fn start() -> Option<Self> {
+        let address = test_database()?;
+        let clock = Arc::new(ManualClock::at(NOW));
+        let service = async |seed| {
+            let store = Store::connect(address.clone(), [1; 32]).await.unwrap();
+            let settings =
+                super::Settings { secrets: Secrets::derive(&store.secret()), ..settings() };
+            Service::new(store, clock.clone(), Arc::new(Ids::seeded(seed)), settings)
+        };
+        let both = [service(1).await, service(2).await];
+        Some(Self { both, clock })
+    }
+
+    /// Each server hears of the other, and in which second the database is. They hear it one after the other: until
+    /// it is the same second.
+    async fn meet(&self, caller: &Caller) {
+        loop {
+            for server in [&self.both[0], &self.both[1], &self.both[0]] {
+                server.meet_servers().await.unwrap();
+            }
+            let [one, other] = self.both.each_ref().map(|server| server.quota_of(caller, NOW));
+            if one == other {
+                return;
+            }
+        }
+    }
+
+    async fn key(&self, rate_limit: Option<u32>) -> (ApiKey, Caller) {
+        let request = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Test".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit,
+        };
+        let (key, record) = self.both[0].issuer().issue_api_key(request, NOW).await.unwrap();
+        (key, Caller { key: Arc::new(record) })
+    }
+
+    /// Requests at once, each at the server that `place` names; answers how many were admitted, by window.
+    async fn admit(
+        &self,
+        caller: &Caller,
+        requests: usize,
+        place: impl Fn(usize) -> usize,
+    ) -> HashMap<i64, u32> {
+        let now = self.clock.now();
+        let all = (0..requests).map(|number| self.both[place(number)].admit_caller(caller, now));
+        let mut admitted = HashMap::new();
+        for admission in join_all(all).await {
+            match admission {
+                Admission::Granted(quota) => {
+                    assert!(quota.remaining < LIMIT);
+                    *admitted.entry(quota.reset).or_default() += 1;
+                }
+                Admission::Refused(quota) => assert_eq!(quota.remaining, 0),
+            }
+        }
+        admitted
+    }
+
+    fn pass(&self, millis: i64) {
+        self.clock.set(self.clock.now().plus(millis));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_is_one_for_both_servers_and_nine_tenths_of_it_are_never_refused() {
+    let Some(servers) = Servers::start().await else { return };
+    let (_, caller) = servers.key(Some(LIMIT)).await;
+    servers.meet(&caller).await;
+    let places: [fn(usize) -> usize; 4] =
+        [|_| 0, |number| number % 2, |number| usize::from(number > 30), |_| 1];
+    for place in places {
+        for requests in [45, 200] {
+            servers.pass(1_000);
+            let admitted = servers.admit(&caller, requests, place).await;
+            let all: u32 = admitted.values().sum();
+            assert_eq!(admitted.len(), 1, "one window: {admitted:?}");
+            assert!((45..=LIMIT + LIMIT / 10).contains(&all), "{all} of {requests}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_gone_leaves_the_whole_limit_to_the_other() {
+    let Some(servers) = Servers::start().await else { return };
+    let (_, caller) = servers.key(Some(LIMIT)).await;
+    servers.meet(&caller).await;
+    let before = servers.both[0].store.stats().reads;
+    let Servers { both: [one, other], clock } = servers;
+    other.store.clone().close().await;
+    one.meet_servers().await.unwrap();
+    for left in (0..LIMIT).rev() {
+        let admission = one.admit_caller(&caller, clock.now()).await;
+        assert!(matches!(admission, Admission::Granted(quota) if quota.remaining == left));
+    }
+    assert!(matches!(one.admit_caller(&caller, clock.now()).await, Admission::Refused(_)));
+    assert_eq!(one.store.stats().reads, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_revoked_at_one_server_is_refused_at_the_other_within_a_second() {
+    const { assert!(MAX_AGE.as_millis() < 1_000) };
+    let Some(servers) = Servers::start().await else { return };
+    let [one, other] = &servers.both;
+    let (key, caller) = servers.key(None).await;
+    let knows = async || other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
+    assert!(knows().await);
+    one.revoke_key(&caller.key.id).await.unwrap();
+    // It is asked again when what is known is older than that; how long this takes is the clock's.
+    while knows().await {
+        tokio::task::yield_now().await;
+    }
+    let (key, _) = servers.key(None).await;
+    assert!(other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn carrier_keys_and_tokens_that_are_revoked_at_one_server_open_nothing_at_the_other() {
+    let Some(servers) = Servers::start().await else { return };
+    let [one, other] = &servers.both;
+    let issuer = CredentialIssuer { store: &one.store, secrets: one.secrets(), ids: &one.ids };
+    let name = "Andes Cargo".to_owned();
+    let (key, record) =
+        issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap();
+    let authenticate =
+        async || other.authenticate_carrier(Environment::Sandbox, Some(key.secret())).await.is_ok();
+    assert!(authenticate().await);
+    one.store.revoke_credential::<CarrierScope>(&record.id, NOW).await.unwrap();
+    assert!(!authenticate().await, "from the next request on");
+    let (token, record) =
+        issuer.issue::<AdminScope>("Token".to_owned(), AdminScope, NOW).await.unwrap();
+    let header = format!("Bearer {}", token.secret());
+    assert!(other.authenticate_admin(Some(&header)).await.is_ok());
+    one.store.revoke_credential::<AdminScope>(&record.id, NOW).await.unwrap();
+    assert!(other.authenticate_admin(Some(&header)).await.is_err(), "from the next request on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_changed_or_turned_off_at_one_server_is_so_at_the_other() {
+    let Some(servers) = Servers::start().await else { return };
+    let [one, other] = &servers.both;
+    let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    let tenant = Tenant { account, environment: Environment::Sandbox };
+    let set = async |url: &str| {
+        let reach = AllowedHosts::for_environment(tenant.environment, one.settings.webhooks);
+        let request =
+            EndpointRequest { tenant, url: url.to_owned(), kinds: Kinds::default(), reach };
+        one.endpoints().set_up(request, NOW).await.unwrap();
+    };
+    // What the other server would send now, and where to.
+    let next = async || {
+        let leased = other.lease_deliveries(&Places::new(10)).await.unwrap();
+        let event = leased.into_iter().next()?;
+        Some(other.delivery(event).await.unwrap().unwrap().url)
+    };
+    for url in ["https://shop.example/one", "https://shop.example/two"] {
+        set(url).await;
+        other.endpoints().test(tenant, NOW).await.unwrap();
+        assert_eq!(next().await.as_deref(), Some(url));
+    }
+    other.endpoints().test(tenant, NOW).await.unwrap();
+    one.store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    assert_eq!(next().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_one_on_both_servers_and_a_new_password_ends_it_on_both() {
+    let Some(servers) = Servers::start().await else { return };
+    let [one, other] = &servers.both;
+    let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    let password = "a hash".to_owned();
+    one.store.set_password(account, password.clone(), NOW).await.unwrap();
+    let login = Login { account, password };
+    let token = one.begin_session(login, None, NOW).await.unwrap().unwrap();
+    assert!(other.session(&token).await.unwrap().is_some());
+    // A form that one of them has shown is the other's too.
+    assert!(other.is_form_token(&token, &one.form_token(&token)));
+    one.store.set_password(account, "another".to_owned(), NOW).await.unwrap();
+    assert!(other.session(&token).await.unwrap().is_none());
+}
+
+fn from<'a>(account: &'a str, client: &str) -> LoginAttempt<'a> {
+    LoginAttempt { account, client: client.parse().unwrap(), is_signed_in: false }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_tries_to_sign_in_at_both_servers_has_no_more_attempts_than_at_one() {
+    let Some(servers) = Servers::start().await else { return };
+    let attempts = (0..200).map(|number| {
+        let store = servers.both[number % 2].store.clone();
+        tokio::spawn(async move { store.begin_login(from("a", "203.0.113.7"), NOW).await })
+    });
+    let begun = join_all(attempts.collect::<Vec<_>>()).await;
+    let begun = begun.into_iter().filter(|begun| matches!(begun, Ok(Ok(Ok(_)))));
+    assert_eq!(begun.count(), 5);
+    // The other server's clock may be behind.
+    for (server, behind) in [(0, 0), (1, 5_000), (0, 59_000)] {
+        let store = &servers.both[server].store;
+        let now = NOW.plus(-behind);
+        let wait = store.begin_login(from("b", "203.0.113.7"), now).await.unwrap();
+        assert_eq!(wait.err(), Some(60), "{behind} ms behind");
+    }
+    let request = LoginRequest {
+        client: "203.0.113.7".parse().unwrap(),
+        account: "c",
+        password: "never looked at",
+        before: None,
+    };
+    for server in &servers.both {
+        assert!(matches!(server.sign_in(request).await, Ok(LoginOutcome::Wait(60))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_judge_attempts_to_sign_in_as_one_does() {
+    let Some(servers) = Servers::start().await else { return };
+    let (mut throttle, mut random) = (LoginThrottle::default(), fastrand::Rng::with_seed(5));
+    let mut now = NOW;
+    for number in 0..600 {
+        let store = &servers.both[number % 2].store;
+        let client = format!("203.0.113.{}", random.u8(0..3));
+        let account = ["shop", "other"][random.usize(0..2)];
+        let attempt = LoginAttempt { is_signed_in: random.u8(0..9) == 0, ..from(account, &client) };
+        now = now.plus(random.i64(0..40_000));
+        let expected = throttle.begin(attempt, now);
+        let begun = store.begin_login(attempt, now).await.unwrap();
+        match (expected, begun) {
+            (Err(expected), Err(wait)) => assert_eq!(wait, expected, "{attempt:?}"),
+            (Ok(expected), Ok(begun)) if random.u8(0..4) == 0 => {
+                throttle.take_back(expected);
+                throttle.has_signed_in(attempt);
+                store.take_back_login(begun).await.unwrap();
+                store.remember_login(attempt, now).await.unwrap();
+            }
+            (Ok(_), Ok(_)) => {}
+            (expected, begun) => panic!("{attempt:?}: {begun:?} in the place of {expected:?}"),
+        }
+    }
+}

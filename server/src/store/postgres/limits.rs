@@ -1,0 +1,120 @@
+//! The limits that servers share, and how many servers there are. On a connection of its own: no request waits
+//! behind a list, and no order behind a limit. What is decided from it: `server/src/domain/shared_limit.rs`.
+
+use std::{collections::HashMap, time::Duration};
+
+use tokio_postgres::Row;
+
+use super::{
+    Store, call,
+    connection::{Connection, get, number, small},
+    error::DbResult,
+};
+use crate::{
+    clock::Millis,
+    domain::shared_limit::{Claim, Grant, Meeting, SharedKey},
+    store::StoreError,
+};
+
+/// How long a caller waits for what servers share.
+const SHARED_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Takes of each key's second what is left of it, up to what is wanted; what was admitted unasked is counted in any
+/// case. In the order of their keys, so that two servers never deadlock.
+const CLAIM: &str = "\
+    INSERT INTO rate_limit_windows AS w (second, kind, key, taken, granted, most, admitted, wanted) \
+    SELECT c.second, c.kind, c.key, \
+           c.admitted + least(c.wanted, greatest(c.most - c.admitted, 0)), \
+           least(c.wanted, greatest(c.most - c.admitted, 0)), c.most, c.admitted, c.wanted \
+    FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) \
+         AS c(second, kind, key, most, admitted, wanted) \
+    ORDER BY 1, 2, 3 \
+    ON CONFLICT (second, kind, key) DO UPDATE SET \
+        granted = least(excluded.wanted, greatest(excluded.most - excluded.admitted - w.taken, 0)), \
+        taken = w.taken + excluded.admitted \
+            + least(excluded.wanted, greatest(excluded.most - excluded.admitted - w.taken, 0)), \
+        most = excluded.most, admitted = excluded.admitted, wanted = excluded.wanted \
+    RETURNING w.second, w.kind, w.key, w.granted, w.taken";
+
+/// One that was not seen for five seconds counts no more.
+const MEET: &str = "\
+    WITH me AS (INSERT INTO rate_limit_servers (server, seen_at) VALUES ($1, clock_timestamp()) \
+        ON CONFLICT (server) DO UPDATE SET seen_at = excluded.seen_at) \
+    SELECT 1 + count(*), floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
+    FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
+const FORGET_SERVERS: &str =
+    "DELETE FROM rate_limit_servers WHERE seen_at < now() - interval '1 minute'";
+/// Those that are over, and those of a server whose clock was wrong.
+const FORGET_WINDOWS: &str = "\
+    WITH present AS (SELECT floor(extract(epoch FROM now()))::bigint AS second) \
+    DELETE FROM rate_limit_windows AS w USING present AS p \
+    WHERE w.second < p.second - 10 OR w.second > p.second + 10";
+const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
+
+impl Store {
+    pub(crate) async fn claim_requests(
+        &self,
+        claims: Vec<Claim>,
+    ) -> Result<Vec<Grant>, StoreError> {
+        self.shared(async move |db| claim(db, &claims).await).await
+    }
+
+    pub(crate) async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError> {
+        let server = self.0.server;
+        self.shared(async move |db| {
+            db.execute(FORGET_WINDOWS, &[]).await?;
+            db.execute(FORGET_SERVERS, &[]).await?;
+            let read =
+                |row: &Row| Ok(Meeting { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
+            db.only(MEET, &[&server], read).await.map(Some)
+        })
+        .await
+    }
+
+    /// The others need not wait until this server is not seen any more.
+    pub(super) async fn leave_servers(&self) -> Result<(), StoreError> {
+        let server = self.0.server;
+        self.shared(async move |db| db.execute(LEAVE, &[&server]).await.map(drop)).await
+    }
+
+    /// Makes a call beside the reads and the writes. It may be made twice when its connection is cut.
+    pub(super) async fn shared<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        let (call, answer) = call::new(run);
+        if !self.0.shared.push(call) {
+            return Err(StoreError::Crowded { database: self.name() });
+        }
+        self.answered(answer, Some(SHARED_TIMEOUT)).await
+    }
+}
+
+async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {
+    let each = |read: fn(&Claim) -> i64| claims.iter().map(read).collect::<Vec<_>>();
+    let seconds = each(|claim| claim.second);
+    let kinds: Vec<i16> = claims.iter().map(|claim| stored(claim.key).0).collect();
+    let keys = each(|claim| stored(claim.key).1);
+    let most = each(|claim| claim.limit.into());
+    let admitted = each(|claim| claim.admitted.into());
+    let wanted = each(|claim| claim.wanted.into());
+    let given: super::connection::Given<'_> = &[&seconds, &kinds, &keys, &most, &admitted, &wanted];
+    let mut grants = HashMap::new();
+    for row in db.all(CLAIM, given).await? {
+        let key = (small::<i16>(&row, 1)?, get::<i64>(&row, 2)?);
+        let grant = Grant { granted: number(&row, 3)?, taken: number(&row, 4)? };
+        grants.insert((get::<i64>(&row, 0)?, key), grant);
+    }
+    let nothing = Grant { granted: 0, taken: 0 };
+    let of = |claim: &Claim| grants.get(&(claim.second, stored(claim.key))).copied();
+    Ok(claims.iter().map(|claim| of(claim).unwrap_or(nothing)).collect())
+}
+
+/// A key as its row has it.
+const fn stored(key: SharedKey) -> (i16, i64) {
+    match key {
+        SharedKey::Api(row) => (0, row),
+        SharedKey::Carrier(row) => (1, row),
+    }
+}

@@ -1,0 +1,134 @@
+//! Failures to sign in, counted over all servers: whoever tries at several has no more attempts than at one. What
+//! they mean is decided in `server/src/domain/login_throttle.rs`. Networks and accounts are kept as keyed hashes.
+
+use std::net::IpAddr;
+
+use tokio_postgres::Row;
+
+use super::{
+    Store,
+    connection::{Connection, bytes, get, number},
+    error::DbResult,
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        login_throttle::{
+            BegunLogin, CountedBy, FAILURE_LIFETIME, Failures, LoginAttempt, count_attempt,
+        },
+        secrets::hash_of_login,
+    },
+    store::StoreError,
+};
+
+/// For how long a network is known from which an account was signed in to.
+const NETWORK_LIFETIME: i64 = 90 * Millis::DAY;
+/// By how much the servers' clocks may differ: a failure that lies in the future by no more is one of just now.
+const CLOCK_SKEW: i64 = Millis::MINUTE;
+
+impl Store {
+    pub(crate) async fn begin_login(
+        &self,
+        attempt: LoginAttempt<'_>,
+        now: Millis,
+    ) -> Result<Result<BegunLogin, u32>, StoreError> {
+        let known = self.hash_of(&attempt.known());
+        let [apart, together] = [true, false].map(|is_known| {
+            let counted = attempt.counted_by(is_known);
+            (self.hashes_of(&counted), counted)
+        });
+        self.shared(async move |db| {
+            db.run("BEGIN").await?;
+            let find = "SELECT EXISTS (SELECT 1 FROM login_networks WHERE known = $1)";
+            let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
+            let (hashes, counted) = if is_known { &apart } else { &together };
+            let counts = begin(db, counted, hashes, now).await?;
+            db.run("COMMIT").await?;
+            Ok(counts.map(|()| BegunLogin(counted.clone())))
+        })
+        .await
+    }
+
+    pub(crate) async fn take_back_login(&self, begun: BegunLogin) -> Result<(), StoreError> {
+        let hashes = self.hashes_of(&begun.0);
+        self.shared(async move |db| {
+            let sql = "UPDATE login_failures SET failures = greatest(failures - 1, 0) \
+                 WHERE counted_by IN (SELECT counted_by FROM login_failures \
+                 WHERE counted_by = ANY($1) ORDER BY counted_by FOR UPDATE)";
+            db.execute(sql, &[&hashes]).await.map(drop)
+        })
+        .await
+    }
+
+    pub(crate) async fn remember_login(
+        &self,
+        attempt: LoginAttempt<'_>,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let known = self.hash_of(&attempt.known());
+        self.shared(async move |db| {
+            let sql = "INSERT INTO login_networks (known, last) VALUES ($1, $2) \
+                 ON CONFLICT (known) DO UPDATE SET last = excluded.last";
+            db.execute(sql, &[&known.as_slice(), &now.0]).await.map(drop)
+        })
+        .await
+    }
+
+    /// Forgets what no attempt is judged by any more.
+    pub(super) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
+        self.shared(async move |db| {
+            let failures = "DELETE FROM login_failures WHERE last <= $1";
+            db.execute(failures, &[&(now.0 - FAILURE_LIFETIME)]).await?;
+            let networks = "DELETE FROM login_networks WHERE last <= $1";
+            db.execute(networks, &[&(now.0 - NETWORK_LIFETIME)]).await.map(drop)
+        })
+        .await
+    }
+
+    fn hash_of(&self, by: &CountedBy) -> [u8; 32] {
+        let network = |address: &IpAddr| address.to_string();
+        let (kind, account, network) = match by {
+            CountedBy::Network(address) => ("network", "", network(address)),
+            CountedBy::Account(account) => ("account", account.as_str(), String::new()),
+            CountedBy::Known(account, address) => ("known", account.as_str(), network(address)),
+        };
+        hash_of_login(&self.0.secret, [kind, account, &network])
+    }
+
+    fn hashes_of(&self, counted: &[CountedBy]) -> Vec<Vec<u8>> {
+        counted.iter().map(|by| self.hash_of(by).to_vec()).collect()
+    }
+}
+
+/// Counts an attempt in the transaction that is open, whose rows it locks: of those who try at once no more get
+/// through than one after the other.
+async fn begin(
+    db: &Connection,
+    counted: &[CountedBy],
+    hashes: &[Vec<u8>],
+    now: Millis,
+) -> DbResult<Result<(), u32>> {
+    // Rows that do not exist cannot be locked. In the order of their hashes, so that two servers never deadlock.
+    let insert = "INSERT INTO login_failures (counted_by, failures, last) \
+         SELECT by, 0, $2 FROM unnest($1::bytea[]) AS by ORDER BY by ON CONFLICT DO NOTHING";
+    db.execute(insert, &[&hashes, &now.0]).await?;
+    let lock = "SELECT counted_by, failures, last FROM login_failures \
+         WHERE counted_by = ANY($1) ORDER BY counted_by FOR UPDATE";
+    let read = |row: &Row| {
+        let last = get::<i64>(row, 2)?;
+        // Another server's clock may be ahead: its failure must not look as if the clock had been set back.
+        let last = Millis(if last - now.0 <= CLOCK_SKEW { last.min(now.0) } else { last });
+        Ok((bytes::<32>(row, 0)?, Failures { count: number(row, 1)?, last }))
+    };
+    let rows = db.each(lock, &[&hashes], read).await?;
+    let found = |hash: &[u8]| rows.iter().find(|(by, _)| by == hash).map(|(_, failures)| *failures);
+    let so_far: Vec<_> = counted.iter().zip(hashes).map(|(by, hash)| (by, found(hash))).collect();
+    let failures = match count_attempt(&so_far, now) {
+        Ok(failures) => failures,
+        Err(seconds) => return Ok(Err(seconds)),
+    };
+    let counts: Vec<i64> = failures.iter().map(|failures| failures.count.into()).collect();
+    let update = "UPDATE login_failures AS f SET failures = n.failures, last = $3 \
+         FROM unnest($1::bytea[], $2::bigint[]) AS n(by, failures) WHERE f.counted_by = n.by";
+    db.execute(update, &[&hashes, &counts, &now.0]).await.map(|_rows| Ok(()))
+}

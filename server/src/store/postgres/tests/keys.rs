@@ -1,0 +1,78 @@
+//! Accounts and keys where several servers and PostgreSQL's own maintenance are about.
+
+use tokio::sync::oneshot;
+
+use super::cluster::{database, run_sql};
+use crate::{
+    domain::{
+        AdminTokenRecord, ApiKeyRecord, NewCredential,
+        credentials::{AdminScope, ApiKeyScope},
+    },
+    store::{
+        Store, postgres,
+        tests::conformance::{NOW, SECRET},
+    },
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_that_died_before_it_made_an_account_is_made_up_for() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    assert!(store.claim_new().await.unwrap());
+    assert!(!store.claim_new().await.unwrap(), "it may be under way");
+    let later = "UPDATE meta SET value = convert_to((now() - interval '61 s')::text, 'UTF8') \
+         WHERE name = 'claimed'";
+    run_sql(&address, later);
+    assert!(store.claim_new().await.unwrap());
+    assert!(!store.claim_new().await.unwrap(), "one takes it over");
+    store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    run_sql(&address, later);
+    assert!(!store.claim_new().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_name_and_no_id_has_a_nul() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address, SECRET).await.unwrap();
+    assert_eq!(store.account_named("shop\0").await.unwrap(), None);
+    assert!(store.login("shop\0").await.unwrap().is_none());
+    let found: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
+    assert!(found.is_none());
+    assert!(store.revoke_credential::<ApiKeyScope>("key_\0", NOW).await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_made_while_its_table_is_vacuumed() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let other = postgres::Store::connect(address, SECRET).await.unwrap();
+    let (locked, is_locked) = oneshot::channel();
+    let (done, is_done) = oneshot::channel::<()>();
+    let waits = std::sync::Mutex::new(Some((locked, is_done)));
+    let vacuum = tokio::spawn(async move {
+        let lock = async move |db: &postgres::connection::Connection| {
+            // The lock that VACUUM and ANALYZE take.
+            db.run("BEGIN; LOCK TABLE admin_tokens IN SHARE UPDATE EXCLUSIVE MODE").await?;
+            let waits = waits.lock().unwrap().take();
+            if let Some((locked, is_done)) = waits {
+                locked.send(()).unwrap();
+                let _made = is_done.await;
+            }
+            db.run("ROLLBACK").await
+        };
+        other.shared(lock).await
+    });
+    is_locked.await.unwrap();
+    let new = NewCredential {
+        id: "adm_1".to_owned(),
+        name: "Token".to_owned(),
+        hash: [1; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+        scope: AdminScope,
+    };
+    let made: AdminTokenRecord = store.insert_credential(new).await.unwrap();
+    assert_eq!(made.id, "adm_1");
+    done.send(()).unwrap();
+    vacuum.await.unwrap().unwrap();
+}

@@ -1,0 +1,237 @@
+//! The databases at either end of a copy between engines. Rows are streamed by COPY, in one transaction, while no
+//! server can commit anything.
+
+use std::{error::Error as _, pin::Pin};
+
+use bytes::Bytes;
+use futures_util::{TryStreamExt as _, pin_mut};
+use tokio_postgres::{
+    Statement,
+    binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream},
+    types::Type,
+};
+
+use super::{
+    Address,
+    connection::{Connection, Connector},
+    error::{DbResult, Failure},
+    migrations,
+};
+use crate::store::{
+    StoreError,
+    transfer::{Field, TABLES, Table, Value},
+};
+
+/// Each commit of a server updates its row of `writers`, and each server that starts inserts one: with this lock no
+/// server writes, whichever starts meanwhile.
+const LOCK_OUT_SERVERS: &str = "LOCK TABLE writers IN SHARE MODE";
+/// Servers that are connected. One that was killed has left its row behind, and no backend.
+const CONNECTED: &str = "SELECT count(*) FROM writers AS w JOIN pg_stat_activity AS a \
+     ON a.pid = w.pid AND a.datname = current_database()";
+/// A table takes as long as it takes, and one end waits for the other.
+const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
+
+/// A database with a transaction that is under way.
+pub(in crate::store) struct Database {
+    db: Connection,
+    name: String,
+}
+
+impl Database {
+    /// Begins to read a database as it is at this moment.
+    pub(in crate::store) async fn source(address: Address) -> Result<Self, StoreError> {
+        let database = Self::connect(address).await?;
+        let begin = async {
+            migrations::check(&database.db).await?;
+            // The lock comes before the first read, whose moment is that of all.
+            database.db.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await?;
+            database.lock_out_servers().await
+        };
+        begin.await.map_err(|failure| failure.for_caller(&database.name))?;
+        Ok(database)
+    }
+
+    /// Begins to fill a database that is empty.
+    pub(in crate::store) async fn target(address: Address) -> Result<Self, StoreError> {
+        let database = Self::connect(address).await?;
+        let begin = async {
+            let tables: Vec<_> = TABLES.iter().filter(|table| is_table(table)).collect();
+            let names: Vec<_> = tables.iter().map(|table| table.name).collect();
+            migrations::prepare_for_copy(&database.db, &names).await?;
+            database.db.run("BEGIN").await?;
+            database.lock_out_servers().await
+        };
+        begin.await.map_err(|failure| failure.for_caller(&database.name))?;
+        Ok(database)
+    }
+
+    async fn connect(address: Address) -> Result<Self, StoreError> {
+        let name = address.name();
+        let connect = async {
+            let db = Connector::direct(&address)?.connect().await?;
+            db.run(NO_TIMEOUTS).await?;
+            Ok(db)
+        };
+        let db = connect.await.map_err(|failure: Failure| failure.for_caller(&name))?;
+        Ok(Self { db, name })
+    }
+
+    async fn lock_out_servers(&self) -> DbResult<()> {
+        self.db.run(LOCK_OUT_SERVERS).await?;
+        match self.db.value(CONNECTED, &[]).await? {
+            0_i64 => Ok(()),
+            servers => {
+                let reason = format!(
+                    "{servers} servers or commands are connected to it: stop them first, since what they write \
+                     would not be copied"
+                );
+                Err(Failure::Unsuitable(reason))
+            }
+        }
+    }
+
+    pub(in crate::store) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Hands each row of a table to `each`.
+    pub(in crate::store) async fn read(
+        &self,
+        table: &Table,
+        mut each: impl FnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let failed = |failure: Failure| failure.for_caller(&self.name);
+        let (select, client) = (table.postgres_select(), self.db.client());
+        let driver = |error| failed(Failure::Driver(error));
+        let types = types(&client.prepare(&select).await.map_err(driver)?);
+        let copy = format!("COPY ({select}) TO STDOUT (FORMAT binary)");
+        let rows = BinaryCopyOutStream::new(client.copy_out(&copy).await.map_err(driver)?, &types);
+        pin_mut!(rows);
+        while let Some(row) = rows.try_next().await.map_err(driver)? {
+            let values = (0..types.len()).map(|column| row.try_get(column));
+            each(values.collect::<Result<_, _>>().map_err(driver)?)?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::store) async fn writer(
+        &self,
+        table: &'static Table,
+    ) -> Result<Writer<'_>, StoreError> {
+        let begin = async {
+            let client = self.db.client();
+            if let Some(insert) = table.postgres_insert() {
+                return Ok(Way::Insert(client.prepare(insert).await?));
+            }
+            let (name, columns) = (table.name, table.columns.join(", "));
+            let columns_of = format!("SELECT {columns} FROM {name} LIMIT 0");
+            let types = types(&client.prepare(&columns_of).await?);
+            let copy = format!("COPY {name} ({columns}) FROM STDIN (FORMAT binary)");
+            let sink = client.copy_in::<_, Bytes>(&copy).await?;
+            Ok(Way::Copy(Box::pin(BinaryCopyInWriter::new(sink, &types))))
+        };
+        let way = begin.await.map_err(|error| self.not_copied(table, &error))?;
+        Ok(Writer { database: self, table, way })
+    }
+
+    /// Makes what was copied seen, by servers too.
+    pub(in crate::store) async fn commit(self) -> Result<(), StoreError> {
+        let commit = async {
+            for table in TABLES.iter().filter(|table| has_sequence(table)) {
+                self.db.run(&skip_ids(table.name)).await?;
+            }
+            migrations::finish_copy(&self.db).await?;
+            self.db.run("COMMIT").await?;
+            // Without it the planner takes every table for an empty one, until autovacuum comes by.
+            self.db.run("ANALYZE").await
+        };
+        commit.await.map_err(|failure| failure.for_caller(&self.name))
+    }
+
+    fn not_copied(&self, table: &Table, error: &tokio_postgres::Error) -> StoreError {
+        // PostgreSQL's details quote rows, and its messages do not.
+        let why = match (error.as_db_error(), error.source()) {
+            (Some(refused), _) => refused.message().to_owned(),
+            (None, Some(source)) => source.to_string(),
+            (None, None) => error.to_string(),
+        };
+        let reason = format!("the table {}: {why}", table.name);
+        StoreError::NotCopied { target: self.name.clone(), reason }
+    }
+}
+
+#[cfg(test)]
+impl Database {
+    /// What an operator would look up.
+    pub(in crate::store) async fn pairs(&self, sql: &str) -> Vec<(String, String)> {
+        let pair = |row: &_| Ok((super::connection::get(row, 0)?, super::connection::get(row, 1)?));
+        self.db.each(sql, &[], pair).await.unwrap()
+    }
+}
+
+/// Puts rows into a table. What is not finished is undone with the transaction.
+pub(in crate::store) struct Writer<'a> {
+    database: &'a Database,
+    table: &'static Table,
+    way: Way,
+}
+
+enum Way {
+    Copy(Pin<Box<BinaryCopyInWriter>>),
+    /// For the few rows that stand differently here.
+    Insert(Statement),
+}
+
+impl Writer<'_> {
+    pub(in crate::store) async fn write(&mut self, row: &[Value]) -> Result<(), StoreError> {
+        let fields =
+            row.iter().zip(self.table.columns).map(|(value, column)| Field { column, value });
+        let fields: Vec<_> = fields.collect();
+        let written = match &mut self.way {
+            Way::Copy(writer) => writer.as_mut().write_raw(&fields).await,
+            Way::Insert(insert) => {
+                self.database.db.client().execute_raw(insert, &fields).await.map(drop)
+            }
+        };
+        written.map_err(|error| self.database.not_copied(self.table, &error))
+    }
+
+    pub(in crate::store) async fn finish(self) -> Result<(), StoreError> {
+        match self.way {
+            Way::Copy(mut writer) => {
+                let finished = writer.as_mut().finish().await.map(drop);
+                finished.map_err(|error| self.database.not_copied(self.table, &error))
+            }
+            Way::Insert(_) => Ok(()),
+        }
+    }
+}
+
+fn types(statement: &Statement) -> Vec<Type> {
+    statement.columns().iter().map(|column| column.type_().clone()).collect()
+}
+
+/// Not one of the numbers that sequences keep.
+fn is_table(table: &Table) -> bool {
+    !table.name.starts_with("last_")
+}
+
+/// Whether PostgreSQL gives the table's rows their ids; a parcel's are drawn before.
+fn has_sequence(table: &Table) -> bool {
+    table.columns.first() == Some(&"id") && table.name != "parcels"
+}
+
+/// Ids that were copied are not given again. A manifest's may be named by a parcel or an event that has outlived it.
+fn skip_ids(table: &str) -> String {
+    let named = match table {
+        "manifests" => {
+            ", (SELECT max(manifest) FROM manifest_parcels), (SELECT max(manifest) FROM living_outbox)"
+        }
+        _ => "",
+    };
+    // A table in partitions has a sequence that is not a column's own.
+    let sequence =
+        format!("coalesce(pg_get_serial_sequence('{table}', 'id'), '{table}_ids')::regclass");
+    let last = format!("greatest(0, (SELECT max(id) FROM {table}){named})");
+    format!("SELECT setval({sequence}, {last} + 1, false)")
+}

@@ -1,0 +1,202 @@
+//! The files at either end of a copy between engines: one that is read while no server holds it, and one that gets
+//! its name when it is whole.
+
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
+
+use parcelo::{Environment, TrackingNumber};
+use rusqlite::{Connection, Rows, Statement, params_from_iter};
+use tempfile::NamedTempFile;
+
+use super::{
+    StoreError, backup, connection,
+    hold::{self, Hold},
+    identity::{self, NUMBER_KEY},
+    migrations::{known, migrate, schema},
+};
+use crate::{
+    domain::{NumberKey, ParcelRowId},
+    store::transfer::{Table, Value},
+};
+
+/// A file that is copied: a server's that is stopped, or a backup.
+pub(in crate::store) struct Source {
+    db: Connection,
+    file: PathBuf,
+    /// Last, so that it goes after the connection.
+    _hold: Hold,
+}
+
+impl Source {
+    /// Takes hold of the file, and begins to read it as it is at this moment.
+    pub(in crate::store) fn open(file: &Path) -> Result<Self, StoreError> {
+        let hold = hold::hold(file)?;
+        let db = connection::source(file)?;
+        let failed = |error| StoreError::from_sqlite(file, error);
+        // A command beside a server may write though no server runs: all tables are to be of one moment, which is that
+        // of the first read.
+        db.execute_batch("BEGIN").map_err(failed)?;
+        let (found, known) = (schema(&db).map_err(failed)?, known());
+        if found != known {
+            let reason = format!(
+                "it has schema {found} and this program's is {known}: start the server on it once, which upgrades it"
+            );
+            return Err(StoreError::Unsuitable { database: file.display().to_string(), reason });
+        }
+        Ok(Self { db, file: file.to_owned(), _hold: hold })
+    }
+
+    pub(in crate::store) fn select(&self, table: &Table) -> Result<Select<'_>, StoreError> {
+        Select::new(&self.db, &self.file, table)
+    }
+}
+
+/// A file that is being filled, under another name.
+pub(in crate::store) struct Draft {
+    db: Connection,
+    file: PathBuf,
+    /// What it is called until then.
+    temporary: NamedTempFile,
+    number_key: OnceCell<NumberKey>,
+}
+
+impl Draft {
+    pub(in crate::store) fn begin(file: &Path) -> Result<Self, StoreError> {
+        let temporary = backup::draft(file)?;
+        let failed = |error| StoreError::copy(file, error);
+        let db = backup::open_draft(&temporary).map_err(failed)?;
+        let begin = || {
+            // It is synced as a whole, at the end.
+            db.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
+            migrate(&db)?;
+            identity::mark(&db)
+        };
+        begin().map_err(failed)?;
+        Ok(Self { db, file: file.to_owned(), temporary, number_key: OnceCell::new() })
+    }
+
+    pub(in crate::store) fn writer(&self, table: &'static Table) -> Result<Writer<'_>, StoreError> {
+        let insert = self.db.prepare(&table.sqlite_insert());
+        let insert = insert.map_err(|error| StoreError::copy(&self.file, error))?;
+        Ok(Writer { draft: self, table, insert })
+    }
+
+    pub(in crate::store) fn select(&self, table: &Table) -> Result<Select<'_>, StoreError> {
+        Select::new(&self.db, &self.file, table)
+    }
+
+    /// Gives the file its name, now that it is whole and on the disk.
+    pub(in crate::store) fn finish(self) -> Result<(), StoreError> {
+        // As migration 0010 has it: no id of a manifest is given twice.
+        let finish = "UPDATE last_manifest SET id = max(coalesce((SELECT max(id) FROM living_manifests), 0), \
+             coalesce((SELECT max(manifest) FROM manifest_parcels), 0), \
+             coalesce((SELECT max(manifest) FROM living_outbox), 0)); COMMIT";
+        let failed = |error| StoreError::copy(&self.file, error);
+        self.db.execute_batch(finish).map_err(failed)?;
+        let Self { db, file, temporary, .. } = self;
+        drop(db);
+        backup::publish(temporary, &file).map(drop)
+    }
+
+    /// Whether a parcel's number carries its row, and so needs no place in the index of numbers.
+    fn carries_row(&self, table: &Table, parcel: &[Value]) -> rusqlite::Result<bool> {
+        let value = |column| {
+            let place = table.columns.iter().position(|name| *name == column);
+            place.and_then(|place| parcel.get(place))
+        };
+        let environment = match value("environment").and_then(Value::integer) {
+            Some(0) => Environment::Production,
+            _ => Environment::Sandbox,
+        };
+        let number = value("number").and_then(Value::text).map(TrackingNumber::parse);
+        let Some(Ok(number)) = number else { return Ok(false) };
+        let row = value("id").and_then(Value::integer).map(ParcelRowId);
+        let key = self.number_key()?;
+        Ok(row.is_some() && key.row_of(environment, &number) == row)
+    }
+
+    /// The copied key: secrets are copied before parcels.
+    fn number_key(&self) -> rusqlite::Result<&NumberKey> {
+        if let Some(key) = self.number_key.get() {
+            return Ok(key);
+        }
+        let find = "SELECT value FROM meta WHERE name = ?1";
+        let key = self.db.query_row(find, [NUMBER_KEY], |row| row.get(0))?;
+        Ok(self.number_key.get_or_init(|| NumberKey::new(&key)))
+    }
+}
+
+/// Puts rows into a table of a draft.
+pub(in crate::store) struct Writer<'a> {
+    draft: &'a Draft,
+    table: &'static Table,
+    insert: Statement<'a>,
+}
+
+impl Writer<'_> {
+    pub(in crate::store) fn write(&mut self, row: &[Value]) -> Result<(), StoreError> {
+        self.insert(row).map_err(|error| StoreError::copy(&self.draft.file, error))
+    }
+
+    fn insert(&mut self, row: &[Value]) -> rusqlite::Result<()> {
+        let is_indexed = match self.table.name {
+            "parcels" => {
+                let carries_row = self.draft.carries_row(self.table, row)?;
+                Some(Value::Integer((!carries_row).into()))
+            }
+            _ => None,
+        };
+        self.insert.execute(params_from_iter(row.iter().chain(&is_indexed))).map(drop)
+    }
+}
+
+/// A statement that reads a table.
+pub(in crate::store) struct Select<'a> {
+    statement: Statement<'a>,
+    file: &'a Path,
+}
+
+impl<'a> Select<'a> {
+    fn new(db: &'a Connection, file: &'a Path, table: &Table) -> Result<Self, StoreError> {
+        let statement = db.prepare(&table.sqlite_select());
+        let statement = statement.map_err(|error| StoreError::from_sqlite(file, error))?;
+        Ok(Self { statement, file })
+    }
+
+    pub(in crate::store) fn rows(&mut self) -> Result<Selected<'_>, StoreError> {
+        let (file, columns) = (self.file, self.statement.column_count());
+        let rows = self.statement.query([]);
+        let rows = rows.map_err(|error| StoreError::from_sqlite(file, error))?;
+        Ok(Selected { rows, columns, file })
+    }
+}
+
+/// The rows of a table.
+pub(in crate::store) struct Selected<'a> {
+    rows: Rows<'a>,
+    columns: usize,
+    file: &'a Path,
+}
+
+impl Selected<'_> {
+    pub(in crate::store) fn next(&mut self) -> Result<Option<Vec<Value>>, StoreError> {
+        self.read().map_err(|error| StoreError::from_sqlite(self.file, error))
+    }
+
+    fn read(&mut self) -> rusqlite::Result<Option<Vec<Value>>> {
+        let Some(row) = self.rows.next()? else { return Ok(None) };
+        let value = |column| {
+            let damaged = |error| {
+                rusqlite::Error::FromSqlConversionFailure(
+                    column,
+                    rusqlite::types::Type::Null,
+                    Box::new(error),
+                )
+            };
+            Value::from_sqlite(row.get_ref(column)?).map_err(damaged)
+        };
+        (0..self.columns).map(value).collect::<rusqlite::Result<_>>().map(Some)
+    }
+}

@@ -1,0 +1,123 @@
+//! What servers of one database share beside its data. A file has one server, and keeps the same promises for it.
+
+use super::NOW;
+use crate::{
+    clock::Millis,
+    domain::{
+        session::{FLASH_LIFETIME, SealedFlash},
+        shared_limit::{Claim, SharedKey},
+    },
+    store::Store,
+};
+
+promises!(
+    what_is_left_of_a_limit_is_granted,
+    a_server_alone_meets_no_other,
+    flashes_are_for_their_session_on_their_own_page_once,
+    a_flash_is_gone_with_its_session_and_after_a_while,
+);
+#[cfg(feature = "server")]
+mod sign_in {
+    use super::super::NOW;
+    use crate::{clock::Millis, domain::login_throttle::LoginAttempt, store::Store};
+
+    promises!(
+        after_five_failures_the_next_attempt_waits,
+        an_attempt_that_was_taken_back_does_not_count,
+        who_has_signed_in_from_a_network_is_counted_apart,
+        failures_are_forgotten_after_an_hour,
+    );
+
+    fn from(client: &str) -> LoginAttempt<'_> {
+        LoginAttempt { account: "shop", client: client.parse().unwrap(), is_signed_in: false }
+    }
+
+    async fn fail(store: &Store, client: &str, now: Millis) -> Option<u32> {
+        store.begin_login(from(client), now).await.unwrap().err()
+    }
+
+    async fn after_five_failures_the_next_attempt_waits(store: Store) {
+        for _ in 0..5 {
+            assert_eq!(fail(&store, "203.0.113.7", NOW).await, None);
+        }
+        assert_eq!(fail(&store, "203.0.113.7", NOW.plus(59_001)).await, Some(1));
+        assert_eq!(fail(&store, "203.0.113.8", NOW).await, None, "another network may");
+        assert_eq!(fail(&store, "203.0.113.7", NOW.plus(60_000)).await, None);
+        assert_eq!(fail(&store, "203.0.113.7", NOW.plus(60_000)).await, Some(120));
+    }
+
+    async fn an_attempt_that_was_taken_back_does_not_count(store: Store) {
+        for _ in 0..20 {
+            let begun = store.begin_login(from("203.0.113.7"), NOW).await.unwrap().unwrap();
+            store.take_back_login(begun).await.unwrap();
+        }
+        assert_eq!(fail(&store, "203.0.113.7", NOW).await, None);
+    }
+
+    async fn who_has_signed_in_from_a_network_is_counted_apart(store: Store) {
+        store.remember_login(from("203.0.113.7"), NOW).await.unwrap();
+        for other in 0..10 {
+            assert_eq!(fail(&store, &format!("198.51.100.{other}"), NOW).await, None);
+        }
+        assert_eq!(fail(&store, "198.51.100.99", NOW).await, Some(60));
+        for _ in 0..5 {
+            assert_eq!(fail(&store, "203.0.113.7", NOW).await, None);
+        }
+        assert_eq!(fail(&store, "203.0.113.7", NOW).await, Some(1));
+    }
+
+    async fn failures_are_forgotten_after_an_hour(store: Store) {
+        for _ in 0..5 {
+            assert_eq!(fail(&store, "203.0.113.7", NOW).await, None);
+        }
+        let later = NOW.plus(Millis::HOUR);
+        store.purge_sessions(later).await.unwrap();
+        for _ in 0..5 {
+            assert_eq!(fail(&store, "203.0.113.7", later).await, None);
+        }
+        assert_eq!(fail(&store, "203.0.113.7", later).await, Some(60));
+    }
+}
+
+async fn what_is_left_of_a_limit_is_granted(store: Store) {
+    let claim = |key, wanted| Claim { second: 7, key, limit: 50, admitted: 5, wanted };
+    let claims = vec![claim(SharedKey::Api(1), 30), claim(SharedKey::Carrier(1), 45)];
+    let granted: Vec<_> =
+        store.claim_requests(claims).await.unwrap().iter().map(|one| one.granted).collect();
+    assert_eq!(granted, [30, 45]);
+}
+
+async fn a_server_alone_meets_no_other(store: Store) {
+    for _ in 0..2 {
+        let meeting = store.meet_servers().await.unwrap();
+        assert!(meeting.is_none_or(|meeting| meeting.servers == 1), "{meeting:?}");
+    }
+}
+
+const SESSION: [u8; 32] = [1; 32];
+
+fn flash(says: &str) -> SealedFlash {
+    SealedFlash { left_at: NOW, sealed: says.as_bytes().to_vec() }
+}
+
+async fn flashes_are_for_their_session_on_their_own_page_once(store: Store) {
+    for says in ["one", "two"] {
+        store.leave_flash(SESSION, "keys", flash(says)).await.unwrap();
+    }
+    assert!(store.take_flashes(SESSION, "webhook").await.unwrap().is_empty());
+    assert!(store.take_flashes([2; 32], "keys").await.unwrap().is_empty());
+    assert_eq!(store.take_flashes(SESSION, "keys").await.unwrap(), [flash("one"), flash("two")]);
+    assert!(store.take_flashes(SESSION, "keys").await.unwrap().is_empty());
+}
+
+async fn a_flash_is_gone_with_its_session_and_after_a_while(store: Store) {
+    store.leave_flash(SESSION, "keys", flash("one")).await.unwrap();
+    store.leave_flash([2; 32], "keys", flash("two")).await.unwrap();
+    store.end_session(SESSION).await.unwrap();
+    assert!(store.take_flashes(SESSION, "keys").await.unwrap().is_empty());
+    store.leave_flash(SESSION, "keys", flash("late")).await.unwrap();
+    store.purge_flashes(Millis(NOW.0 + FLASH_LIFETIME - 1)).await.unwrap();
+    assert_eq!(store.take_flashes([2; 32], "keys").await.unwrap().len(), 1);
+    store.purge_flashes(Millis(NOW.0 + FLASH_LIFETIME)).await.unwrap();
+    assert!(store.take_flashes(SESSION, "keys").await.unwrap().is_empty());
+}

@@ -1,0 +1,84 @@
+//! One history, three stores: a file, memory and PostgreSQL answer every call alike.
+
+use super::{
+    conformance::{self, SECRET},
+    histories::History,
+};
+use crate::store::Store;
+
+/// Methods that a history does not call, or whose answers differ for a reason.
+const EXEMPT: &[(&str, &str)] = &[
+    ("next_parcel_row", "PostgreSQL draws rows from blocks"),
+    ("outbox_changed", "it answers nothing, and waits for another call"),
+    ("truncate_log", "a file's log is its own"),
+    ("release_stranded", "a net, in which nothing is caught while the locks hold"),
+    ("claim_requests", "a file has one server, which shares with no other"),
+    ("meet_servers", "a file has one server, which meets no other"),
+    ("begin_login", "a file counts failures in memory"),
+    ("take_back_login", "a file counts failures in memory"),
+    ("remember_login", "a file counts failures in memory"),
+    ("leave_flash", "of one page, for minutes: nothing follows from it"),
+    ("take_flashes", "of one page, for minutes: nothing follows from it"),
+    ("purge_flashes", "of one page, for minutes: nothing follows from it"),
+];
+
+/// Histories of the usual run; more with `PARCELO_HISTORIES`.
+const HISTORIES: u64 = 12;
+const STEPS: usize = 150;
+
+#[test]
+fn every_method_is_in_the_histories() {
+    let histories = include_str!("histories.rs");
+    let methods = include_str!("../methods.rs").split("\n    pub async fn ").skip(1);
+    let names: Vec<_> =
+        methods.filter_map(|rest| rest.split_once(['(', '<']).map(|(name, _)| name)).collect();
+    assert!(names.len() > 60, "{names:?}");
+    for name in names.iter().chain(&["commit"]) {
+        let calls = [format!("store.{name}("), format!("store.{name}::<")];
+        let is_called = calls.iter().any(|call| histories.contains(call));
+        let is_exempt = EXEMPT.iter().any(|(exempt, _)| exempt == name);
+        assert!(is_called != is_exempt, "{name}: call it in a history, or give a reason not to");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_store_answers_a_history_alike() {
+    let more = std::env::var("PARCELO_HISTORIES").ok().and_then(|more| more.parse().ok());
+    // Other histories in each run, so that each run may find something; a failure names its own.
+    let first = std::env::var("PARCELO_SEED").ok().and_then(|seed| seed.parse().ok());
+    let first = first.unwrap_or_else(|| fastrand::u64(..1 << 48));
+    for seed in first..first + more.unwrap_or(HISTORIES) {
+        compare(seed).await;
+    }
+}
+
+async fn compare(seed: u64) {
+    let (file, _folder) = conformance::file();
+    let mut stores = vec![("memory", Store::memory(SECRET).unwrap()), ("a file", file)];
+    stores.extend(conformance::postgres().await.map(|(store, ())| ("PostgreSQL", store)));
+    let mut histories: Vec<_> = stores.iter().map(|_| History::new(seed)).collect();
+    for step in 0..=STEPS {
+        let mut answers = Vec::new();
+        for ((name, store), history) in stores.iter().zip(&mut histories) {
+            let answer =
+                if step == 0 { history.begin(store).await } else { history.step(store).await };
+            answers.push((*name, answer));
+        }
+        let (first, expected) = &answers[0];
+        for (name, answer) in &answers[1..] {
+            assert_eq!(
+                answer, expected,
+                "{name} and {first} differ at step {step}: run it again with PARCELO_SEED={seed}"
+            );
+        }
+    }
+    let expected = histories[0].everything(&stores[0].1).await;
+    for ((name, store), history) in stores.iter().zip(&histories).skip(1) {
+        for (answer, expected) in history.everything(store).await.iter().zip(&expected) {
+            assert_eq!(answer, expected, "{name} at the end: PARCELO_SEED={seed}");
+        }
+    }
+    for (_, store) in stores {
+        store.close().await;
+    }
+}

@@ -1,0 +1,600 @@
+//! Random histories of a store's calls. The same seed makes the same calls of every store, and each answers in words,
+//! so that two stores can be compared call by call. What engines may give differently (rows, numbers of leases) is
+//! left out of the words.
+
+use std::{collections::HashMap, fmt::Debug};
+
+use fastrand::Rng;
+use parcelo::{
+    Awb, CountryCode, Environment, TrackingNumber,
+    model::{Manifest, ManifestId},
+    rules::check_list,
+    webhook::Secret,
+};
+use ulid::Ulid;
+
+use super::conformance::{NOW, create, nothing, record, webhooks};
+use crate::{
+    clock::Millis,
+    domain::{
+        AcceptedCarrierEvent, AccountRowId, AdminTokenRecord, ApiKeyRecord, CarrierException,
+        CarrierKeyRecord, CarrierReport, CarrierRowId, Changes, Event, NewCredential, NewManifest,
+        Op, ParcelRow, ParcelRowId, Scan, State, Step, Tenant, Version,
+        credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
+        idempotency::LIFETIME,
+        to_body,
+        webhooks::{
+            AttemptResult, DeliveryError, DisabledBy, Kind, Kinds, OutboxEvent, RetryDecision,
+        },
+    },
+    store::{ALL_CREDENTIALS, EventsToReplay, Store, StoreError},
+};
+
+/// What people may have typed: empty, quoted, outside of the first plane, of several code points.
+const TEXTS: [&str; 9] = [
+    "",
+    " ",
+    "Quito, EC",
+    "Av. Ñuñoa «12»",
+    "it's \"a\\b\", NULL",
+    "two\nlines\tand more",
+    "e\u{301}\u{200b}\u{feff}",
+    "東京 😀 𝕏",
+    "\u{1}\u{7f}\u{10ffff}",
+];
+/// Moments before 1970, at the end of what is shown, and of what is stored.
+const MOMENTS: [Millis; 5] = [
+    Millis(-1),
+    Millis(0),
+    Millis(-62_135_596_800_000),
+    Millis(253_402_300_799_999),
+    Millis(i64::MAX),
+];
+const ACCOUNTS: [&str; 2] = ["shop", "Łódź ✓"];
+const AWBS: [&str; 3] = ["176-12345675", "045-00000011", "023-87654324"];
+
+/// A history that goes on from call to call.
+#[derive(Clone)]
+pub(super) struct History {
+    rng: Rng,
+    now: Millis,
+    /// Of rows, events and ids: none comes twice.
+    drawn: i64,
+    numbers: Vec<String>,
+}
+
+/// An answer in words; an error's words name the database, and the engines have different ones.
+fn told<T: Debug>(answer: Result<T, StoreError>) -> String {
+    answer.map_or_else(|_error| "error".to_owned(), |answer| format!("{answer:?}"))
+}
+
+fn told_key<S>(key: Option<Credential<S>>) -> String {
+    let Some(key) = key else { return "no key".to_owned() };
+    let old: Vec<_> = key.old_secrets.iter().map(|old| (old.hash, old.until)).collect();
+    format!(
+        "{} {} {:?} {old:?} {} {:?} {:?}",
+        key.id, key.name, key.hash, key.last4, key.created_at.0, key.revoked_at
+    )
+}
+
+impl History {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { rng: Rng::with_seed(seed), now: NOW, drawn: 0, numbers: Vec::new() }
+    }
+
+    /// What every history begins with: accounts, keys and carriers, whose rows are named by what follows.
+    pub(super) async fn begin(&mut self, store: &Store) -> String {
+        let mut all = vec![told(store.is_new().await), told(store.claim_new().await)];
+        for (number, name) in (1_u8..).zip(ACCOUNTS) {
+            let id = format!("acc_{number}");
+            all.push(told(store.account(name, id, self.now).await));
+            let scope = ApiKeyScope {
+                tenant: Tenant {
+                    account: AccountRowId(number.into()),
+                    environment: Environment::Sandbox,
+                },
+                account: name.to_owned(),
+                countries: crate::domain::Countries::All,
+                ip_list: vec!["10.0.0.0/8".parse().unwrap()],
+                rate_limit: Some(u32::MAX),
+            };
+            let key: Result<ApiKeyRecord, _> = store.insert_credential(new(number, scope)).await;
+            all.push(told_key(key.ok()));
+            let carrier: Result<CarrierKeyRecord, _> =
+                store.insert_credential(new(number, Environment::Sandbox)).await;
+            all.push(told_key(carrier.ok()));
+        }
+        all.join("; ")
+    }
+
+    fn draw(&mut self) -> i64 {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    fn text(&mut self) -> String {
+        (*self.rng.choice(&TEXTS).unwrap()).to_owned()
+    }
+
+    fn tenant(&mut self) -> Tenant {
+        let account = AccountRowId(self.rng.i64(1..=2));
+        // Mostly in the sandbox, where more can happen.
+        let environment =
+            if self.rng.u8(..4) == 0 { Environment::Production } else { Environment::Sandbox };
+        Tenant { account, environment }
+    }
+
+    fn moment(&mut self) -> Millis {
+        match self.rng.u8(..12) {
+            0 => *self.rng.choice(&MOMENTS).unwrap(),
+            _ => self.now.plus(self.rng.i64(-5_000..5_000)),
+        }
+    }
+
+    fn number(&mut self) -> TrackingNumber {
+        let number = self.rng.choice(&self.numbers).cloned();
+        let number = number.unwrap_or_else(|| "SB-NONE-0001".to_owned());
+        let number = if self.rng.bool() { number.to_lowercase() } else { number };
+        TrackingNumber::parse(&number).unwrap()
+    }
+
+    async fn parcel(&mut self, store: &Store) -> Option<ParcelRow> {
+        let number = self.number();
+        let environment =
+            if self.rng.u8(..4) == 0 { Environment::Production } else { Environment::Sandbox };
+        store.parcel(environment, &number).await.unwrap()
+    }
+
+    fn id(&mut self) -> Ulid {
+        Ulid::from_parts(7, self.draw().unsigned_abs().into())
+    }
+
+    /// The next call, and its answer.
+    pub(super) async fn step(&mut self, store: &Store) -> String {
+        self.now = self.now.plus(self.rng.i64(0..60_000));
+        match self.rng.u8(..40) {
+            0..9 => self.create(store).await,
+            9..19 => self.change(store).await,
+            19..21 => self.submit_manifest(store).await,
+            21..24 => self.endpoint(store).await,
+            24..29 => self.deliver(store).await,
+            29..32 => self.credentials(store).await,
+            32..34 => self.accounts(store).await,
+            34..35 => self.erase(store).await,
+            35..37 => self.carriers(store).await,
+            _ => self.lists(store).await,
+        }
+    }
+
+    async fn create(&mut self, store: &Store) -> String {
+        let (tenant, row) = (self.tenant(), ParcelRowId(self.draw()));
+        let key = self.rng.u32(1..40);
+        let mut changes = create(tenant, "ANOTHER-0001", key);
+        changes.now = self.now;
+        let country = self.rng.choice([CountryCode::EC, CountryCode::MX, CountryCode::CO]).unwrap();
+        let id = self.id();
+        let number = match self.rng.u8(..3) {
+            0 => format!("SB-GIVEN-{:04}", self.rng.u8(..30)),
+            1 => self.number().to_string(),
+            _ => store.number_key().generate((tenant.environment, country), row, id).to_string(),
+        };
+        let created_at = self.moment();
+        if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+            parcel.row = row;
+            parcel.id = id;
+            parcel.tracking_number = TrackingNumber::parse(&number).unwrap();
+            // A day that no calendar has is no day of a list.
+            parcel.created_at = if created_at.0 == i64::MAX { self.now } else { created_at };
+            parcel.country = country;
+            parcel.origin = self.text();
+            parcel.destination = self.text();
+            parcel.promised_day = self.rng.i32(..);
+            parcel.step = self.rng.bool().then_some(Step { index: 1, due: self.now });
+            parcel.order.receiver.full_name = self.text();
+            parcel.order.external_order_id = self.rng.bool().then(|| self.text());
+        }
+        if let Some(record) = &mut changes.idempotency_record {
+            record.first_seen = self.now;
+            record.body = self.text().into_bytes();
+            record.fingerprint = [self.rng.u8(..); 32];
+        }
+        self.numbers.push(number);
+        format!("create {key}: {:?}", store.commit(changes).await)
+    }
+
+    fn event(&mut self, parcel: &ParcelRow) -> Event {
+        // Not always the next one: then it is a conflict.
+        let sequence = parcel.last_sequence + u32::from(self.rng.u8(..10) != 0);
+        let states = [State::InTransit, State::PickedUp, State::Delivered, State::Voided];
+        Event {
+            sequence,
+            state: *self.rng.choice(&states).unwrap(),
+            at: self.moment(),
+            location: self.text(),
+            description: self.rng.bool().then(|| self.text()),
+        }
+    }
+
+    async fn change(&mut self, store: &Store) -> String {
+        let Some(parcel) = self.parcel(store).await else { return "no parcel".to_owned() };
+        let mut ops = Vec::new();
+        let mut seen = parcel.clone();
+        for _ in 0..self.rng.u8(1..4) {
+            let event = self.event(&seen);
+            let key = parcel.key;
+            let carrier = CarrierRowId(self.rng.i64(1..=2));
+            let event_id = format!("evt-{}", self.rng.u8(..20));
+            ops.push(match self.rng.u8(..8) {
+                0 | 1 => Op::Move { parcel: key, event: event.clone() },
+                2 => Op::AddEvent { parcel: key, event: event.clone() },
+                3 => Op::Schedule { parcel: key, step: Step { index: 2, due: event.at } },
+                4 => Op::CancelSteps { parcel: key },
+                5 => Op::Reprint { parcel: key, at: event.at },
+                6 => Op::RecordCarrierEvent(AcceptedCarrierEvent {
+                    carrier,
+                    event_id,
+                    parcel: key,
+                    sequence: seen.last_sequence,
+                    code: self.rng.bool().then(|| self.text()),
+                }),
+                _ => Op::LogCarrierException(Box::new(CarrierException {
+                    tenant: parcel.tenant,
+                    parcel: key,
+                    from: parcel.state,
+                    report: CarrierReport {
+                        carrier,
+                        event_id,
+                        code: None,
+                        scan: Scan {
+                            state: event.state,
+                            at: event.at,
+                            location: event.location.clone(),
+                            description: event.description.clone(),
+                        },
+                    },
+                    refused_at: self.now,
+                })),
+            });
+            if matches!(ops.last(), Some(Op::Move { .. } | Op::AddEvent { .. })) {
+                seen.last_sequence = event.sequence;
+            }
+        }
+        let version = Version(parcel.version.0 + i64::from(self.rng.u8(..10) == 0));
+        let changes =
+            Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..nothing() };
+        let outcome = store.commit(changes).await;
+        let after =
+            store.parcel_with_order(parcel.tenant.environment, &parcel.tracking_number).await;
+        format!("change {outcome:?}: {} {}", told(after), told(store.events(&seen).await))
+    }
+
+    async fn submit_manifest(&mut self, store: &Store) -> String {
+        let Some(parcel) = self.parcel(store).await else { return "no parcel".to_owned() };
+        let awb = Awb::parse(self.rng.choice(&AWBS).unwrap()).unwrap();
+        let numbers = [parcel.tracking_number.to_string(), self.number().to_string()];
+        let inputs = store.for_manifest(parcel.tenant, &awb, &numbers).await.unwrap();
+        let found: Vec<_> = inputs.found.into_iter().map(told).collect();
+        let id = self.id();
+        let mut document = Manifest::new(
+            ManifestId::unchecked(crate::ids::named("man", id)),
+            awb.clone(),
+            vec![parcel.tracking_number.clone()],
+            NOW.to_utc(),
+        );
+        document.reference = Some(self.text());
+        let new = NewManifest {
+            id,
+            tenant: parcel.tenant,
+            awb,
+            submitted_at: self.now,
+            document: to_body(&document),
+            parcels: vec![parcel.key],
+        };
+        let changes =
+            Changes { now: self.now, ops: vec![Op::InsertManifest(Box::new(new))], ..nothing() };
+        let outcome = store.commit(changes).await;
+        let (manifest, awb) = (
+            told(store.manifest(parcel.tenant, id).await),
+            told(store.awb_on(parcel.key, self.rng.u32(1..4)).await),
+        );
+        format!("manifest {found:?} {:?} {outcome:?}: {manifest} {awb}", inputs.known)
+    }
+
+    async fn endpoint(&mut self, store: &Store) -> String {
+        let tenant = self.tenant();
+        let answer = match self.rng.u8(..9) {
+            0 | 1 => {
+                let mut endpoint = webhooks::endpoint(tenant);
+                endpoint.url = format!("https://{}.example/ñ", self.rng.u8(..3));
+                let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
+                endpoint.kinds = Kinds::named(self.rng.choice(kinds).unwrap()).unwrap_or_default();
+                told(store.set_endpoint(endpoint).await.map(|set| set.url))
+            }
+            2 => {
+                let secret = Secret::from_random(&[self.rng.u8(..); 32]);
+                told(store.rotate_secret(tenant, secret, self.now).await)
+            }
+            3 => told(store.enable_endpoint(tenant).await),
+            4 => told(store.disable_endpoint(tenant, DisabledBy::Operator).await),
+            5 if self.rng.bool() => told(store.remove_endpoint(tenant).await),
+            6 => told(store.hold_all().await),
+            7 => {
+                let what = EventsToReplay::MissedSince(self.now.plus(-100_000));
+                told(store.replay(tenant, what, self.now).await)
+            }
+            _ => {
+                let event = self.id();
+                let (kind, at) = (Kind::Test, self.now);
+                let test = OutboxEvent { event, kind, sequence: None, previous: None, at };
+                let enqueued = told(store.enqueue(tenant, test).await);
+                format!("{enqueued} {}", told(store.has_event(tenant, event).await))
+            }
+        };
+        format!("endpoint {answer} {}", told_endpoint(store, tenant, self.now).await)
+    }
+
+    /// What is leased is settled at once, since the lease of a test need not end by the test's clock.
+    async fn deliver(&mut self, store: &Store) -> String {
+        let mut due = store.tenants_with_due(self.now, 4).await.unwrap();
+        // Who of two that wait equally long comes first is open.
+        due.sort_by_key(|tenant| tenant.number());
+        let next = told(store.next_delivery().await);
+        let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
+        let mut leased = store.lease(shares, self.now).await.unwrap();
+        leased.events.sort_by_key(|(_, lease)| lease.attempt.event);
+        let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.switched_off)];
+        for (endpoint, lease) in leased.events {
+            let payload = told(store.payload(&lease).await);
+            let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
+            let outcome = match self.rng.u8(..3) {
+                0 => {
+                    AttemptResult { at: self.now, millis: 3, answer: Err(DeliveryError::TimedOut) }
+                }
+                _ => webhooks::outcome(self.now, self.rng.u16(200..600)),
+            };
+            let decision = match self.rng.u8(..12) {
+                0..6 => RetryDecision::Delivered,
+                6..9 => RetryDecision::Again { at: self.now.plus(self.rng.i64(0..300_000)) },
+                9 => RetryDecision::GivenUp,
+                10 => RetryDecision::Gone,
+                _ => RetryDecision::Unreadable,
+            };
+            let settled = match self.rng.u8(..15) {
+                0 => told(store.forget(lease).await),
+                _ => told(store.settle(lease, outcome, decision).await),
+            };
+            all.push(format!(
+                "{} {kind:?} {at:?} {event} {payload} {decision:?} {settled}",
+                endpoint.url
+            ));
+        }
+        let tenant = self.tenant();
+        if self.rng.u8(..6) == 0 {
+            all.push(told(store.bring_deliveries_forward(self.now).await));
+            all.push(told(store.end_leases(self.now).await));
+        }
+        all.push(told_endpoint(store, tenant, self.now).await);
+        all.join("; ")
+    }
+
+    async fn credentials(&mut self, store: &Store) -> String {
+        let number = self.rng.u8(1..12);
+        let (key, carrier, token) =
+            (format!("key_{number}"), format!("car_{number}"), format!("adt_{number}"));
+        let answer = match self.rng.u8(..6) {
+            0 => {
+                let made: Result<AdminTokenRecord, _> = store
+                    .insert_credential(NewCredential {
+                        id: token.clone(),
+                        ..new(number, AdminScope)
+                    })
+                    .await;
+                told_key(made.ok())
+            }
+            1 => told_key(store.revoke_credential::<AdminScope>(&token, self.now).await.unwrap()),
+            2 => {
+                told_key(store.revoke_credential::<CarrierScope>(&carrier, self.now).await.unwrap())
+            }
+            3 => {
+                let secret = NewSecret {
+                    hash: [self.rng.u8(100..); 32],
+                    last4: "abcd".to_owned(),
+                    old_until: self.moment(),
+                };
+                // A hash that another key has is refused.
+                told_key(store.rotate_key(&key, secret).await.ok().flatten())
+            }
+            4 => {
+                let uses = HashMap::from([((self.rng.i64(1..3), 20_000), self.rng.u64(..1 << 40))]);
+                told(store.add_legacy_uses(uses).await)
+            }
+            _ => told_key(store.credential_by_hash::<ApiKeyScope>(&[number; 32]).await.unwrap()),
+        };
+        format!("credentials {answer}")
+    }
+
+    async fn accounts(&mut self, store: &Store) -> String {
+        let name = *self.rng.choice(&ACCOUNTS).unwrap();
+        let account = told(store.account(name, "acc_other".to_owned(), self.now).await);
+        let named = store.account_named(name).await.unwrap().unwrap();
+        let login = store.login(name).await.unwrap();
+        let password = login.as_ref().map(|login| login.password.clone());
+        let (hash, old) = ([self.rng.u8(..9); 32], [self.rng.u8(..9); 32]);
+        let answer = match (self.rng.u8(..5), login) {
+            (0, _) | (_, None) => told(store.set_password(named, self.text(), self.now).await),
+            (1, _) => told(store.end_session(hash).await),
+            (2, _) => told(store.purge_sessions(self.now).await),
+            (_, Some(login)) => {
+                let ends = self.now.plus(self.rng.i64(0..200_000));
+                told(store.begin_session(login, (hash, ends), self.rng.bool().then_some(old)).await)
+            }
+        };
+        format!("accounts {account} {password:?} {answer} {}", told(store.session(&hash).await))
+    }
+
+    async fn erase(&mut self, store: &Store) -> String {
+        let before = self.now.plus(-self.rng.i64(0..3_000_000));
+        match self.rng.u8(..12) {
+            0..3 => format!("purge {}", told(store.purge(before).await)),
+            3..6 => format!("purge outbox {}", told(store.purge_outbox(before).await)),
+            6..8 => {
+                // Every key is free again.
+                self.now = self.now.plus(LIFETIME);
+                format!("purge records {}", told(store.purge_records(self.now).await))
+            }
+            8..10 => {
+                let tenant = self.tenant();
+                format!("reset {tenant:?} {}", told(store.reset(tenant).await))
+            }
+            10 => format!("reset all {}", told(store.reset_all().await)),
+            _ => format!("resume {}", told(store.resume_resets().await)),
+        }
+    }
+
+    async fn carriers(&mut self, store: &Store) -> String {
+        let (tenant, most) = (self.tenant(), self.rng.u32(1..9));
+        let (carrier, event) =
+            (CarrierRowId(self.rng.i64(1..=2)), format!("evt-{}", self.rng.u8(..20)));
+        let exceptions = told(store.carrier_exceptions(tenant, most).await);
+        format!("carriers {} {exceptions}", told(store.has_seen(carrier, &event).await))
+    }
+
+    async fn lists(&mut self, store: &Store) -> String {
+        let tenant = self.tenant();
+        let mut query =
+            vec![("limit", self.rng.u8(1..6).to_string()), ("page", self.rng.u8(1..4).to_string())];
+        for (name, value) in [
+            ("status", "LABEL_GENERATED"),
+            ("country", "MX"),
+            ("externalOrderId", "Quito, EC"),
+            ("createdFrom", "2026-01-10T15:06:00Z"),
+            ("createdTo", "2026-01-11"),
+        ] {
+            if self.rng.u8(..4) == 0 {
+                query.push((name, value.to_owned()));
+            }
+        }
+        let pairs = query.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let Ok(query) = check_list(pairs) else { return "no query".to_owned() };
+        let (until, most) = (self.moment(), self.rng.usize(1..9));
+        let listed = [
+            told(store.list(tenant, query).await),
+            told(store.activity(tenant, self.rng.i64(-1..20_470)).await),
+            told(store.due(until, most).await),
+            told(store.due_of(tenant, until, most).await),
+            told(store.next_due(until).await),
+            told(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
+        ];
+        format!("lists {}", listed.join(" "))
+    }
+
+    /// All that callers can read, however much it is.
+    pub(super) async fn everything(&self, store: &Store) -> Vec<String> {
+        let row = (Environment::Sandbox, CountryCode::EC);
+        let mut all = vec![
+            format!("{:?}", store.secret()),
+            store.number_key().generate(row, ParcelRowId(7), Ulid::from_parts(1, 2)).to_string(),
+            told(store.accounts().await),
+            told(store.account_record(AccountRowId(2)).await),
+            told(store.legacy_uses().await),
+            told(store.legacy_uses_of(AccountRowId(1)).await),
+            told(store.backlogs().await),
+            told(store.due(Millis(i64::MAX), usize::MAX >> 1).await),
+            told(store.next_due(Millis(i64::MIN)).await),
+        ];
+        let mut made: Vec<_> =
+            store.creations().await.unwrap().iter().map(|one| format!("{one:?}")).collect();
+        // By row, or by time: a given time may lie before that of an earlier row.
+        made.sort();
+        all.append(&mut made);
+        self.parcels(store, &mut all).await;
+        self.tenants(store, &mut all).await;
+        told_credentials(store, &mut all).await;
+        all
+    }
+
+    async fn parcels(&self, store: &Store, all: &mut Vec<String>) {
+        for number in &self.numbers {
+            let number = TrackingNumber::parse(number).unwrap();
+            for environment in [Environment::Production, Environment::Sandbox] {
+                let found = store.parcel_with_order(environment, &number).await.unwrap();
+                if let Some((parcel, order)) = found {
+                    let events = told(store.events(&parcel).await);
+                    let awb = told(store.awb_on(parcel.key, parcel.label_version).await);
+                    all.push(format!("{parcel:?} {order:?} {events} {awb}"));
+                }
+            }
+        }
+    }
+
+    async fn tenants(&self, store: &Store, all: &mut Vec<String>) {
+        for tenant in (1..=2).flat_map(|account| {
+            [super::conformance::sandbox(account), super::conformance::production(account)]
+        }) {
+            all.push(told_endpoint(store, tenant, self.now).await);
+            all.push(told(store.older_deliveries(tenant, 0, 10_000).await));
+            all.push(told(store.carrier_exceptions(tenant, 10_000).await));
+            all.push(told(store.activity(tenant, i64::MIN >> 1).await));
+            for page in ["1", "2", "3"] {
+                let pairs = [("page", page), ("limit", "7")]
+                    .map(|(name, value)| (name.into(), value.into()));
+                all.push(told(store.list(tenant, check_list(pairs).unwrap()).await));
+            }
+            for key in 1..40 {
+                all.push(told(store.record(&record(tenant, key).key).await));
+            }
+            for awb in AWBS {
+                let known = store.for_manifest(tenant, &Awb::parse(awb).unwrap(), &[]).await;
+                all.push(told(known.map(|inputs| inputs.known)));
+            }
+        }
+    }
+}
+
+async fn told_credentials(store: &Store, all: &mut Vec<String>) {
+    for number in 1..12_u8 {
+        let hash = [number; 32];
+        all.push(told_key(
+            store.credential::<ApiKeyScope>(&format!("key_{number}")).await.unwrap(),
+        ));
+        all.push(told_key(
+            store.credential::<CarrierScope>(&format!("car_{number}")).await.unwrap(),
+        ));
+        all.push(told_key(store.credential_by_hash::<AdminScope>(&hash).await.unwrap()));
+        all.push(told(store.session(&hash).await));
+        let (event, carrier) = (format!("evt-{number}"), CarrierRowId(1));
+        all.push(told(store.has_seen(carrier, &event).await));
+    }
+    for keys in [store.keys_of(AccountRowId(1)).await, store.credentials::<ApiKeyScope>().await] {
+        all.extend(keys.unwrap().into_iter().map(|key| told_key(Some(key))));
+    }
+    let changed = store.credentials_since::<ApiKeyScope>(ALL_CREDENTIALS).await.unwrap();
+    all.push(format!("{} {}", changed.version, changed.credentials.len()));
+    for name in ACCOUNTS {
+        all.push(format!("{:?}", store.login(name).await.unwrap().map(|login| login.password)));
+    }
+}
+
+fn new<S>(number: u8, scope: S) -> NewCredential<S> {
+    let kind = std::any::type_name::<S>();
+    let prefix = if kind.contains("Environment") { "car" } else { "key" };
+    NewCredential {
+        id: format!("{prefix}_{number}"),
+        name: format!("Łódź ✓ {number}"),
+        hash: [number; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+        scope,
+    }
+}
+
+async fn told_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
+    let endpoint = store.endpoint(tenant).await.unwrap().map(|endpoint| {
+        // What the secrets sign says which they are, and how long the old ones do.
+        let signed = endpoint.sign("evt_1", now, b"{}");
+        format!("{} {:?} {signed} {:?}", endpoint.url, endpoint.kinds, endpoint.disabled)
+    });
+    let (missed, off) = (store.has_missed(tenant).await, store.switched_off(tenant).await);
+    let log = told(store.deliveries(tenant, 5).await);
+    format!("{endpoint:?} {} {} {log}", told(missed), told(off))
+}

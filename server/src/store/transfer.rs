@@ -1,0 +1,144 @@
+//! Copies a database from one engine to the other, for operators who outgrow a file, or come back to one.
+//!
+//! The source is read in one transaction while no server may write to it. The target is new: it is seen whole or
+//! not at all. Before it is seen, every table of it is read again, and its checksum compared with that of the
+//! source's rows. What differs between the two schemas is in `tables.rs`; the statements of an engine are run
+//! in `transfer.rs` of its folder. One row is in memory at a time.
+
+mod tables;
+mod values;
+
+use std::path::Path;
+
+use tokio::task::LocalSet;
+
+pub(crate) use self::values::Sum;
+pub(super) use self::{
+    tables::{TABLES, Table},
+    values::{Field, Value},
+};
+use super::{
+    StoreError,
+    postgres::{Address, transfer::Database},
+    sqlite::transfer::{Draft, Source},
+};
+
+/// How many rows are copied between two reports of progress.
+const ROWS_PER_REPORT: u64 = 100_000;
+
+/// A table that was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CopiedTable {
+    pub(crate) name: &'static str,
+    /// What the source has.
+    pub(crate) source: Sum,
+    /// What the target has.
+    pub(crate) target: Sum,
+}
+
+/// Gets the name of a table and how many of its rows are copied, now and then.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(&'static str, u64);
+
+/// Copies a file to an empty database of PostgreSQL.
+pub(crate) async fn from_file(
+    file: &Path,
+    target: Address,
+    progress: Progress<'_>,
+) -> Result<Vec<CopiedTable>, StoreError> {
+    let copy = async {
+        let source = Source::open(file)?;
+        let target = Database::target(target).await?;
+        let mut copied = Vec::with_capacity(TABLES.len());
+        for table in TABLES {
+            let mut sum = Counted::new(table, &mut *progress);
+            let mut rows = source.select(table)?;
+            let mut rows = rows.rows()?;
+            let mut writer = target.writer(table).await?;
+            while let Some(row) = rows.next()? {
+                sum.add(&row);
+                writer.write(&row).await?;
+            }
+            writer.finish().await?;
+            copied.push(CopiedTable { name: table.name, source: sum.sum, target: Sum::default() });
+        }
+        for (table, copied) in TABLES.iter().zip(&mut copied) {
+            let sum = |row: Vec<Value>| {
+                copied.target.add(&row);
+                Ok(())
+            };
+            target.read(table, sum).await?;
+        }
+        check(&copied, target.name())?;
+        target.commit().await?;
+        Ok(copied)
+    };
+    LocalSet::new().run_until(copy).await
+}
+
+/// Copies a database of PostgreSQL to a file that does not exist yet.
+pub(crate) async fn to_file(
+    source: Address,
+    file: &Path,
+    progress: Progress<'_>,
+) -> Result<Vec<CopiedTable>, StoreError> {
+    let copy = async {
+        let target = Draft::begin(file)?;
+        let source = Database::source(source).await?;
+        let mut copied = Vec::with_capacity(TABLES.len());
+        for table in TABLES {
+            let mut sum = Counted::new(table, &mut *progress);
+            let mut writer = target.writer(table)?;
+            let each = |row: Vec<Value>| {
+                sum.add(&row);
+                writer.write(&row)
+            };
+            source.read(table, each).await?;
+            copied.push(CopiedTable { name: table.name, source: sum.sum, target: Sum::default() });
+        }
+        for (table, copied) in TABLES.iter().zip(&mut copied) {
+            let mut rows = target.select(table)?;
+            let mut rows = rows.rows()?;
+            while let Some(row) = rows.next()? {
+                copied.target.add(&row);
+            }
+        }
+        check(&copied, &file.display().to_string())?;
+        target.finish()?;
+        Ok(copied)
+    };
+    LocalSet::new().run_until(copy).await
+}
+
+/// Refuses a copy that does not hold what it should.
+fn check(copied: &[CopiedTable], target: &str) -> Result<(), StoreError> {
+    let Some(table) = copied.iter().find(|table| table.source != table.target) else {
+        return Ok(());
+    };
+    let CopiedTable { name, source, target: found } = table;
+    let reason = format!(
+        "the table {name} has {} rows with the checksum {:016x} in the copy, and {} rows with the checksum \
+         {:016x} in the source; nothing of the copy was kept",
+        found.rows, found.checksum, source.rows, source.checksum
+    );
+    Err(StoreError::NotCopied { target: target.to_owned(), reason })
+}
+
+/// A sum that reports how far it is.
+struct Counted<'a> {
+    table: &'static str,
+    sum: Sum,
+    progress: Progress<'a>,
+}
+
+impl<'a> Counted<'a> {
+    fn new(table: &Table, progress: Progress<'a>) -> Self {
+        Self { table: table.name, sum: Sum::default(), progress }
+    }
+
+    fn add(&mut self, row: &[Value]) {
+        self.sum.add(row);
+        if self.sum.rows.is_multiple_of(ROWS_PER_REPORT) {
+            (self.progress)(self.table, self.sum.rows);
+        }
+    }
+}
