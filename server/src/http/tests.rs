@@ -438,6 +438,6 @@ async fn a_key_that_cannot_be_judged_counts_against_no_address() {
     let headers = [(parcelo::model::header::API_KEY, key.as_str())];
     for _ in 0..=2 * house.service.settings().limits.unauthenticated {
         let (status, body) = house.ask(Asked::get(Operation::ListParcels.path(), &headers)).await;
-        assert_eq!(status, 500, "it is the server's fault, whoever asks how often: {body}");
+        assert_eq!(status, 500, "it is the server's fault, however often it is asked: {body}");
     }
 }

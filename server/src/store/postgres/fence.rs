@@ -4,7 +4,7 @@
 use super::{
     connection::{Backend, Connection, get},
     error::DbResult,
-    group::Stopped,
+    writes::Stopped,
 };
 
 /// Rows of `writers` that no server has written to for so long are deleted.

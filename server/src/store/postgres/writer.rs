@@ -24,8 +24,9 @@ use super::{
     connection::{Backend, Connector},
     error::{DbResult, Failure},
     fence::{Live, begin, count_batch, end_backend, settle},
-    group::{self, Stopped, Verdict, Write},
+    group,
     migrations::{self, Secrets},
+    writes::{Stopped, Verdict, Write},
 };
 use crate::clock::{is_older, stopwatch};
 

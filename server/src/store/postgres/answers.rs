@@ -1,0 +1,142 @@
+//! Handing calls over to those who own connections, and waiting for their answers: what comes too late, and which
+//! error a caller sees.
+
+use std::{
+    sync::{PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    READ_TIMEOUT, Store, WRITE_TIMEOUT, call,
+    connection::Connection,
+    error::{DbResult, Failure},
+    settles::Settlement,
+    writer::NotTaken,
+    writes::Write,
+};
+use crate::store::StoreError;
+
+impl Store {
+    pub(super) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_within(Some(READ_TIMEOUT), run).await
+    }
+
+    /// As [`Store::read`], with another timeout. `None` waits for the answer, however long.
+    pub(super) async fn read_within<T, F>(
+        &self,
+        timeout: Option<Duration>,
+        run: F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        let (call, answer) = call::new(run);
+        if !self.0.readers.push(call) {
+            return Err(StoreError::Crowded { database: self.name() });
+        }
+        self.answered(answer, timeout).await
+    }
+
+    pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        self.call_within(Some(WRITE_TIMEOUT), run).await
+    }
+
+    /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
+    pub(super) async fn call_within<T, F>(
+        &self,
+        timeout: Option<Duration>,
+        run: F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        let (call, answer) = call::new(run);
+        self.write_within(timeout, Write::Call(call), answer).await
+    }
+
+    /// Hands a write over and waits for its answer.
+    pub(super) async fn write_settlement<T>(
+        &self,
+        settlement: Settlement,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        self.write(Write::Settle(Box::new(settlement)), answer).await
+    }
+
+    pub(super) async fn write<T>(
+        &self,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        self.write_within(Some(WRITE_TIMEOUT), write, answer).await
+    }
+
+    pub(super) async fn write_within<T>(
+        &self,
+        timeout: Option<Duration>,
+        write: Write,
+        answer: oneshot::Receiver<DbResult<T>>,
+    ) -> Result<T, StoreError> {
+        match self.0.writer.push(write) {
+            Ok(()) => self.answered(answer, timeout).await,
+            Err(NotTaken::Full) => Err(StoreError::Full { database: self.name() }),
+            Err(NotTaken::Stopped) => Err(StoreError::Broken { database: self.name() }),
+        }
+    }
+
+    pub(super) async fn answered<T>(
+        &self,
+        answer: oneshot::Receiver<DbResult<T>>,
+        timeout: Option<Duration>,
+    ) -> Result<T, StoreError> {
+        let answer = match timeout {
+            Some(limit) => tokio::time::timeout(limit, answer).await,
+            None => Ok(answer.await),
+        };
+        let busy = |_elapsed| StoreError::Busy { database: self.name() };
+        let answer = answer.map_err(busy)?.unwrap_or(Err(Failure::Unanswered));
+        answer.map_err(|failure| self.error(failure))
+    }
+
+    /// The error for the caller; a parcel that cannot be read is counted.
+    pub(super) fn error(&self, failure: Failure) -> StoreError {
+        match failure.unreadable_table() {
+            Some("events") => drop(self.0.unreadable_events.fetch_add(1, Ordering::Relaxed)),
+            Some(_) => drop(self.0.unreadable_parcels.fetch_add(1, Ordering::Relaxed)),
+            None => {}
+        }
+        failure.for_caller(&self.0.name)
+    }
+
+    /// Those that can be read: one that cannot hides no others, and is logged once.
+    pub(super) fn readable<T>(&self, rows: Vec<DbResult<T>>, what: &'static str) -> Vec<T> {
+        let mut readable = Vec::with_capacity(rows.len());
+        for row in rows {
+            match row {
+                Ok(row) => readable.push(row),
+                Err(failure) => {
+                    let error = self.error(failure).to_string();
+                    let mut logged =
+                        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+                    if logged.insert(error.clone()) {
+                        tracing::error!(%error, "{what}");
+                    }
+                }
+            }
+        }
+        readable
+    }
+}

@@ -1,0 +1,175 @@
+//! What waits for the writer, how each is answered, and what may become of it in a transaction.
+
+use std::sync::Arc;
+
+use tokio::sync::{Notify, oneshot};
+
+use super::{call::Call, error::Failure, rows::NO_ROW, settles::Settlement};
+use crate::{
+    domain::{Changes, NewParcel, Op},
+    store::CommitOutcome,
+};
+
+/// One write on its way.
+pub(super) enum Write {
+    /// What the domain decided.
+    Changes(Box<Mutation>),
+    /// What came of a delivery.
+    Settle(Box<Settlement>),
+    /// Any other.
+    Call(Box<dyn Call>),
+}
+
+/// Changes, and who waits for them.
+pub(super) struct Mutation {
+    pub(super) changes: Changes,
+    /// The orders of the parcels that are inserted, as JSON.
+    pub(super) orders: Vec<String>,
+    /// Notified when an event was enqueued.
+    dispatcher: Arc<Notify>,
+    caller: oneshot::Sender<CommitOutcome>,
+}
+
+/// What became of a write in a transaction.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// Changes: what the caller is answered once the transaction is committed.
+    Settled { outcome: CommitOutcome, has_enqueued: bool },
+    /// A call was made.
+    Made,
+    /// A call failed; nothing of it is kept.
+    Failed(Failure),
+    /// It panicked, or cannot be done by any means; nothing of it is kept.
+    Broken,
+    /// It waits for the outcome of another one.
+    Later,
+}
+
+/// Why a transaction is not to be committed.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// This write does not go with the others. Alone, it is answered this.
+    By { at: usize, verdict: Verdict },
+    /// A statement failed, and not for one write alone.
+    Failed(Failure),
+    /// The connection's row of `writers` is gone: it may commit nothing any more.
+    Fenced,
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Verdict {
+    pub(super) fn settled(outcome: CommitOutcome) -> Self {
+        Self::Settled { outcome, has_enqueued: false }
+    }
+
+    /// Whether something of the write is in the database now.
+    pub(super) fn is_kept(&self) -> bool {
+        match self {
+            Self::Settled { outcome, .. } => *outcome == CommitOutcome::Committed,
+            Self::Made => true,
+            Self::Failed(_) | Self::Broken | Self::Later => false,
+        }
+    }
+}
+
+impl Mutation {
+    /// Changes with their orders already written as JSON, so that the writer need not.
+    pub(super) fn new(
+        changes: Changes,
+        dispatcher: Arc<Notify>,
+    ) -> serde_json::Result<(Box<Self>, oneshot::Receiver<CommitOutcome>)> {
+        let orders = changes.ops.iter().filter_map(|op| match op {
+            Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
+            Op::Move { .. }
+            | Op::AddEvent { .. }
+            | Op::RecordCarrierEvent(_)
+            | Op::LogCarrierException(_)
+            | Op::InsertManifest(_)
+            | Op::Schedule { .. }
+            | Op::CancelSteps { .. }
+            | Op::Reprint { .. } => None,
+        });
+        let orders = orders.collect::<Result<_, _>>()?;
+        let (caller, answer) = oneshot::channel();
+        Ok((Box::new(Self { changes, orders, dispatcher, caller }), answer))
+    }
+}
+
+impl Mutation {
+    /// Whether a row was to be drawn for one of its parcels and could not.
+    pub(super) fn lacks_row(&self) -> bool {
+        let lacks = |op: &Op| matches!(op, Op::InsertParcel(parcel) if parcel.row == NO_ROW);
+        self.changes.ops.iter().any(lacks)
+    }
+
+    /// The parcel that it creates with its order, when it does nothing else.
+    pub(super) fn as_create(&self) -> Option<(&NewParcel, &str)> {
+        match (&*self.changes.expect, &*self.changes.ops, &*self.orders) {
+            ([], [Op::InsertParcel(parcel)], [order]) => Some((parcel, order)),
+            _ => None,
+        }
+    }
+}
+
+impl Write {
+    /// How many orders it writes.
+    pub(super) fn orders(&self) -> u64 {
+        match self {
+            Self::Changes(mutation) => mutation.orders.len() as u64,
+            Self::Settle(_) | Self::Call(_) => 0,
+        }
+    }
+
+    pub(super) fn settled_parcel(&self) -> Option<i64> {
+        if let Self::Settle(one) = self { one.parcel() } else { None }
+    }
+
+    /// Answers the caller; one that has gone needs no answer.
+    pub(super) fn answer(self, verdict: Verdict) {
+        match (self, verdict) {
+            (Self::Changes(mutation), Verdict::Settled { outcome, has_enqueued }) => {
+                if has_enqueued {
+                    mutation.dispatcher.notify_one();
+                }
+                let _gone = mutation.caller.send(outcome);
+            }
+            (Self::Changes(mutation), _) => {
+                let _gone = mutation.caller.send(CommitOutcome::Broken);
+            }
+            (Self::Settle(one), Verdict::Made) => one.answer(Ok(())),
+            (Self::Settle(one), Verdict::Failed(failure)) => one.answer(Err(failure)),
+            (Self::Settle(one), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+                one.answer(Err(Failure::Unanswered));
+            }
+            (Self::Call(call), Verdict::Made) => call.answer(Ok(())),
+            (Self::Call(call), Verdict::Failed(failure)) => call.answer(Err(failure)),
+            (Self::Call(call), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+                call.answer(Err(Failure::Unanswered));
+            }
+        }
+    }
+
+    /// Nothing was done, for a reason that passes.
+    pub(super) fn refuse(self, failure: Failure) {
+        match self {
+            Self::Changes(mutation) => {
+                let is_away = failure.is_of_connection();
+                let outcome =
+                    if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
+                let _gone = mutation.caller.send(outcome);
+            }
+            Self::Settle(one) => one.answer(Err(failure)),
+            Self::Call(call) => call.answer(Err(failure)),
+        }
+    }
+
+    /// It failed, and nothing of it is kept.
+    pub(super) fn fail(self) {
+        self.answer(Verdict::Broken);
+    }
+}
