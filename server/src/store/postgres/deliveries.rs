@@ -12,11 +12,11 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number},
     error::{DbResult, Failure},
-    group::Write,
     leases::read_kind,
     outbox::MISSED,
     pages::ROWS_PER_PAGE,
     settles::Settlement,
+    writes::Write,
 };
 use crate::{
     clock::{Millis, is_older, stopwatch},

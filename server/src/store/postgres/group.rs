@@ -21,8 +21,7 @@ use super::{
     error::Failure,
     locks,
     outbox::Subscriptions,
-    records,
-    settles::{self, Settlement},
+    records, settles,
     writes::{Mutation, Stopped, Verdict, Write},
 };
 use crate::{
