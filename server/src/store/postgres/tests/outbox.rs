@@ -15,7 +15,7 @@ use crate::{
     store::{
         CommitOutcome, EventsToReplay, Settled, Store,
         postgres::{self, Address},
-        sqlite::tests::conformance::{
+        tests::conformance::{
             NOW, SECRET, create, made, moved, on, sandbox,
             webhooks::{endpoint, lease, outcome},
         },

@@ -11,7 +11,7 @@ use crate::{
     store::{
         Settled, Store,
         postgres::Address,
-        sqlite::tests::conformance::{
+        tests::conformance::{
             NOW, SECRET, sandbox,
             webhooks::{endpoint, outcome},
         },
