@@ -131,6 +131,15 @@ impl History {
         }
     }
 
+    /// A moment of its own for each step: which of two that are due at once comes first is open.
+    fn due(&mut self) -> Millis {
+        let own = self.draw();
+        match self.rng.u8(..12) {
+            0 => Millis(i64::MAX - own),
+            _ => Millis(self.now.0 - self.now.0 % 10_000 + own),
+        }
+    }
+
     fn number(&mut self) -> TrackingNumber {
         let number = self.rng.choice(&self.numbers).cloned();
         let number = number.unwrap_or_else(|| "SB-NONE-0001".to_owned());
@@ -178,7 +187,7 @@ impl History {
             1 => self.number().to_string(),
             _ => store.number_key().generate((tenant.environment, country), row, id).to_string(),
         };
-        let created_at = self.moment();
+        let (created_at, due) = (self.moment(), self.due());
         if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.row = row;
             parcel.id = id;
@@ -189,7 +198,7 @@ impl History {
             parcel.origin = self.text();
             parcel.destination = self.text();
             parcel.promised_day = self.rng.i32(..);
-            parcel.step = self.rng.bool().then_some(Step { index: 1, due: self.now });
+            parcel.step = self.rng.bool().then_some(Step { index: 1, due });
             parcel.order.receiver.full_name = self.text();
             parcel.order.external_order_id = self.rng.bool().then(|| self.text());
         }
@@ -227,7 +236,7 @@ impl History {
             ops.push(match self.rng.u8(..8) {
                 0 | 1 => Op::Move { parcel: key, event: event.clone() },
                 2 => Op::AddEvent { parcel: key, event: event.clone() },
-                3 => Op::Schedule { parcel: key, step: Step { index: 2, due: event.at } },
+                3 => Op::Schedule { parcel: key, step: Step { index: 2, due: self.due() } },
                 4 => Op::CancelSteps { parcel: key },
                 5 => Op::Reprint { parcel: key, at: event.at },
                 6 => Op::RecordCarrierEvent(AcceptedCarrierEvent {
