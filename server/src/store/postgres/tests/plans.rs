@@ -20,20 +20,28 @@ const LEFT_OUT: [&str; 6] = [
 ];
 
 /// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often meant.
-const SMALL: [&str; 18] = [
+const SMALL: [&str; 23] = [
     "accounts",
     "admin_tokens",
     "api_key_old_secrets",
     "api_keys",
     "carrier_keys",
     "carriers",
+    // Gone within minutes, each with the page that it is for.
+    "dashboard_flashes",
     "dashboard_passwords",
     "legacy_uses",
     "lease_numbers",
+    // As many as were wrong within an hour, and as networks signed in.
+    "login_failures",
+    "login_networks",
     "meta",
     // What is still to be sent.
     "outbox_undone",
     "parcel_counts",
+    // Servers, and keys of this second.
+    "rate_limit_servers",
+    "rate_limit_windows",
     "resets",
     "schema_migrations",
     "webhook_endpoints",
