@@ -8,6 +8,7 @@
 use std::{
     env, fs,
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -111,6 +112,8 @@ impl Cluster {
         let programs = programs()?;
         let mut command = as_owner("sh");
         command.args(["-c", SCRIPT, "sh"]).arg(&programs).args(settings);
+        // A signal to the group of the tests would end `runuser`, which kills the script before it cleans up.
+        command.process_group(0);
         let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut folder = String::new();
         BufReader::new(script.stdout.take().unwrap()).read_line(&mut folder).unwrap();
