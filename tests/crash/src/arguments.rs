@@ -1,11 +1,11 @@
 //! The command line.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, time::Duration};
 
 use crate::{explore::Options, subsets::Depth};
+
+/// The recordings, and the recoveries together, share the time that is given.
+const EXPLORATIONS: u32 = 6;
 
 pub struct Arguments {
     pub is_brief: bool,
@@ -47,14 +47,12 @@ impl Arguments {
     /// How recordings are explored; `images` of each by default.
     pub fn options(&self, images: usize) -> Options {
         assert!(self.binary.exists(), "build {} first", self.binary.display());
-        #[expect(clippy::disallowed_methods, reason = "a run has a bound in time")]
-        let deadline = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         Options {
             seed: self.seed,
             depth: Depth::new(!self.is_brief),
             max_images: self.images.map_or(images, |images| images as usize),
             threads: if self.at.is_some() { 1 } else { self.threads },
-            deadline,
+            time: self.seconds.map(|seconds| Duration::from_secs(seconds) / EXPLORATIONS),
             binary: self.binary.clone(),
             only: self.at,
             from: 0,

@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use fastrand::Rng;
@@ -35,7 +35,8 @@ pub struct Options {
     /// At most so many images, chosen at random.
     pub max_images: usize,
     pub threads: usize,
-    pub deadline: Option<Instant>,
+    /// For so long at most.
+    pub time: Option<Duration>,
     pub binary: PathBuf,
     /// Only this image: the moment after so many events, and the place among its subsets.
     pub only: Option<(usize, usize)>,
@@ -108,7 +109,10 @@ pub fn explore(run: &Run, folder: &Path, options: &Options) -> Outcome {
     let (possible, moments) = plan(run, options);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let outcome = Outcome { events: run.events.len(), possible, ..Outcome::default() };
-    let shared = Shared { run, options, moments, next, done, outcome: Mutex::new(outcome) };
+    #[expect(clippy::disallowed_methods, reason = "a run has a bound in time")]
+    let deadline = options.time.map(|time| Instant::now() + time);
+    let outcome = Mutex::new(outcome);
+    let shared = Shared { run, options, deadline, moments, next, done, outcome };
     thread::scope(|scope| {
         for worker in 0..options.threads {
             let folder = folder.join(format!("images-{worker}"));
@@ -123,6 +127,7 @@ pub fn explore(run: &Run, folder: &Path, options: &Options) -> Outcome {
 struct Shared<'r> {
     run: &'r Run,
     options: &'r Options,
+    deadline: Option<Instant>,
     moments: Vec<Moment>,
     next: AtomicUsize,
     done: AtomicUsize,
@@ -147,7 +152,7 @@ impl Shared<'_> {
 
     fn is_over(&self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "a run that has a bound in time")]
-        let is_late = self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         is_late
     }
 

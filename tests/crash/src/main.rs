@@ -56,7 +56,7 @@ use rusqlite::Connection;
 
 /// The figures of a run in full and of CI's.
 const FULL: Size =
-    Size { images: 12_000, recoveries: 60, of_recovery: 300, every_call: 1, of_mutant: 500 };
+    Size { images: 10_000, recoveries: 60, of_recovery: 300, every_call: 1, of_mutant: 500 };
 const BRIEF: Size =
     Size { images: 1_000, recoveries: 6, of_recovery: 100, every_call: 29, of_mutant: 60 };
 
@@ -116,7 +116,8 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
         report(outcomes.last());
     }
     if arguments.wants(RECOVERIES) {
-        let options = Options { max_images: size.of_recovery, ..options.clone() };
+        let time = options.time.map(|time| time / size.recoveries as u32);
+        let options = Options { max_images: size.of_recovery, time, ..options.clone() };
         outcomes.push((RECOVERIES, recoveries(folder, &options, size.recoveries)));
         report(outcomes.last());
     }
@@ -131,7 +132,7 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
     }
     if arguments.wants("mutants") {
         // Few images, and without them nothing would be found.
-        let options = Options { max_images: size.of_mutant, deadline: None, ..options };
+        let options = Options { max_images: size.of_mutant, time: None, ..options };
         is_clean &= mutants(folder, &options) & tamperings(folder);
     }
     is_clean
