@@ -323,6 +323,8 @@ impl Session {
                 Ok(db) => match settle(&db, lost).await {
                     Ok(was_committed) => {
                         self.live = begin(db).await.ok();
+                        // Under a steady stream of writes nothing else would say so.
+                        self.health.is_connected.store(self.live.is_some(), Ordering::Release);
                         return was_committed;
                     }
                     Err(failure) => {

@@ -41,7 +41,7 @@ async fn enqueue(store: &Store, event: u64, at: Millis) {
 
 /// A connection on which a test does what another server does in the middle of something.
 async fn client(address: &Address) -> Client {
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
