@@ -12,7 +12,6 @@ use super::{
     READ_TIMEOUT, Store, WRITE_TIMEOUT, call,
     connection::Connection,
     error::{DbResult, Failure},
-    settles::Settlement,
     writer::NotTaken,
     writes::Write,
 };
@@ -68,14 +67,6 @@ impl Store {
     }
 
     /// Hands a write over and waits for its answer.
-    pub(super) async fn write_settlement<T>(
-        &self,
-        settlement: Settlement,
-        answer: oneshot::Receiver<DbResult<T>>,
-    ) -> Result<T, StoreError> {
-        self.write(Write::Settle(Box::new(settlement)), answer).await
-    }
-
     pub(super) async fn write<T>(
         &self,
         write: Write,
