@@ -18,6 +18,7 @@
 //! where `prism` is not on the path: `npm install --global @stoplight/prism-cli`.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
@@ -25,6 +26,7 @@
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "a benchmark fails loudly, reads the clock and prints"
 )]

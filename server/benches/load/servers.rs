@@ -1,4 +1,4 @@
-//! Orders a second on PostgreSQL: one server and two, beside SQLite and beside the same statements sent bare, in one
+//! Orders a second on PostgreSQL: one server and two, beside `SQLite` and beside the same statements sent bare, in one
 //! run; and what an order costs when there are a million.
 
 use std::{fmt, time::Instant};
@@ -39,7 +39,7 @@ struct Row {
 /// The servers of a row, stopped with it.
 struct Servers<'c> {
     peers: Vec<Peer>,
-    /// None beside SQLite.
+    /// None beside `SQLite`.
     cluster: Option<&'c Cluster>,
 }
 

@@ -279,7 +279,9 @@ impl Session {
     async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
         // Whatever forbids it (a password that was changed, a primary that became a standby), nothing was done.
         let mut live = self.connection().await.map_err(|_| Failure::Unreachable)?;
-        let verdicts = match group::write(&live.db, writes, count_batch(&live)).await {
+        // Boxed, once a group: all that a group does is too large to be a part of this future.
+        let done = Box::pin(group::write(&live.db, writes, count_batch(&live))).await;
+        let verdicts = match done {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
                 if live.db.run("ROLLBACK").await.is_ok() {

@@ -51,7 +51,10 @@ const SMALL: [&str; 23] = [
 ];
 
 /// Statements that are meant to read one as a whole, by how they begin.
-const WHOLE: [&str; 2] = [
+const WHOLE: [&str; 4] = [
+    // A copy from another engine: whether its target is empty, which the first row says, and what its end sets.
+    "SELECT EXISTS (SELECT FROM ",
+    "SELECT setval(coalesce(pg_get_serial_sequence(",
     // What every parcel was created by: for a check of a server of tests.
     "SELECT tenant, public_id, number, created_at, state, coalesce(order_json",
     // Once a reset, at its end.
@@ -131,7 +134,8 @@ async fn plan(client: &Client, sql: &str) -> String {
     let given = if nulls.is_empty() { nulls } else { format!("({nulls})") };
     let lines = client.query(&format!("EXPLAIN EXECUTE one{given}"), &[]).await.unwrap();
     client.batch_execute("DEALLOCATE one").await.unwrap();
-    lines.iter().map(|line| format!("{}\n", line.get::<_, &str>(0))).collect()
+    let lines: Vec<&str> = lines.iter().map(|line| line.get(0)).collect();
+    lines.join("\n")
 }
 
 /// The tables that a plan reads from end to end.
@@ -152,14 +156,14 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     tokio::spawn(connection);
     client.batch_execute(FILL).await.unwrap();
     client.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
-    let mut faults = String::new();
+    let mut faults = Vec::new();
     for sql in &statements {
         let plan = plan(&client, sql).await;
         let whole = read_whole(&plan);
         if !whole.is_empty() && !WHOLE.iter().any(|begin| sql.starts_with(begin)) {
-            faults += &format!("{whole:?}: {sql}\n{plan}\n");
+            faults.push(format!("{whole:?}: {sql}\n{plan}\n"));
         }
     }
-    assert!(faults.is_empty(), "\n{faults}");
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
     store.close().await;
 }
