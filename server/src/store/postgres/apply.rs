@@ -178,8 +178,7 @@ impl<'a> Application<'a> {
         let mut epoch = insert_parcel(self.db, id, parcel, order).await?;
         if epoch.is_none() {
             // After a failover to a database that lacks the last block's number, another server has drawn the block again.
-            let sql = "SELECT EXISTS (SELECT 1 FROM parcels WHERE id = $1)";
-            if self.db.value(sql, &[&id]).await? {
+            if erase::is_row_taken(self.db, id).await? {
                 return Ok(Some(CommitOutcome::StaleRow));
             }
             let number = (parcel.tenant.environment, &parcel.tracking_number);

@@ -102,6 +102,11 @@ pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult
         .with_tracking_events(events + 2 * parcels))
 }
 
+/// Whether a parcel has this row, also one that a reset hides.
+pub(super) async fn is_row_taken(db: &Connection, row: i64) -> DbResult<bool> {
+    db.value("SELECT EXISTS (SELECT 1 FROM parcels WHERE id = $1)", &[&row]).await
+}
+
 /// Deletes a parcel that a reset hides, so that its number is free; says whether there was one.
 pub(super) async fn free_number(
     db: &Connection,
