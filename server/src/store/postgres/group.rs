@@ -29,8 +29,9 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// A row that someone else holds locked for longer keeps the orders of one group waiting no longer than this.
-const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1s'";
+/// A row that someone else holds locked for longer keeps the orders of one group waiting no longer than this. It is
+/// more than PostgreSQL waits before it looks for a deadlock (`deadlock_timeout`, 1 s), or none would be found.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1500ms'";
 
 /// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `last` goes out with the
 /// last statements; `Ok` only when the answers of all of them were read, and none forbids the commit.

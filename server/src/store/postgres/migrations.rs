@@ -1,5 +1,7 @@
 //! The schema, and how a database of an older version gets there.
 
+use std::time::Duration;
+
 use tokio_postgres::error::SqlState;
 
 use super::{
@@ -28,6 +30,12 @@ const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0003_shared.sql"),
 ];
 
+/// While a migration waits for a table, everyone else waits behind it, also who only reads: it gives up soon, for
+/// instance while `pg_dump` runs, and tries again.
+const TABLE_LOCKS: &str = "SET LOCAL lock_timeout = '1s'";
+/// Between two tries.
+const UPGRADE_PAUSE: Duration = Duration::from_secs(1);
+
 /// The lock under which schemas are changed: "parcelo" in ASCII.
 const LOCK: i64 = 0x0070_6172_6365_6C6F;
 
@@ -41,11 +49,23 @@ const IS_OURS: &str =
 /// that start at once on an empty database make one schema and one secret: the lock is held until the commit, and
 /// waited for without a limit.
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
-    db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
-    let prepared = prepare_locked(db, fresh).await.map_err(advised);
-    let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
-    let secrets = prepared?;
-    ended.map(|()| secrets)
+    loop {
+        db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
+        let prepared = prepare_locked(db, fresh).await.map_err(advised);
+        let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
+        match prepared {
+            Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                tracing::warn!(
+                    "the upgrade waits for a transaction that reads or writes a table of it"
+                );
+                tokio::time::sleep(UPGRADE_PAUSE).await;
+            }
+            prepared => {
+                let secrets = prepared?;
+                return ended.map(|()| secrets);
+            }
+        }
+    }
 }
 
 /// A role without the right to make tables is the likeliest failure of a first start.
@@ -128,6 +148,7 @@ pub(super) async fn check(db: &Connection) -> DbResult<()> {
 /// Brings the schema up to date, in a transaction that is under way.
 async fn upgrade(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    db.run(TABLE_LOCKS).await?;
     let done = usize::try_from(version(db).await?.unwrap_or(0)).unwrap_or(usize::MAX);
     if done > MIGRATIONS.len() {
         let reason = format!(

@@ -122,7 +122,7 @@ impl Call for LookupCall {
     }
 
     fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
-        if self.taken.is_empty() {
+        if outcome.is_err() && self.taken.is_empty() {
             // No connection was to be had, so none was taken yet.
             self.taken = self.waiting.take();
         }

@@ -119,15 +119,15 @@ async fn begin(db: &Connection, tenant: i64) -> DbResult<i64> {
     db.value(sql, &[&tenant]).await
 }
 
-/// What a reset deletes: all that it hides and that is not erased yet.
+/// What a reset deletes: all that came since the one before it, which may not be erased yet either.
 async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
     let sql = "SELECT \
-         (SELECT count(*) FROM parcels WHERE tenant = $1 AND epoch < $2), \
+         (SELECT count(*) FROM parcels WHERE tenant = $1 AND epoch + 1 = $2), \
          (SELECT count(*) FROM parcels AS p JOIN events AS e ON e.parcel = p.id \
-          WHERE p.tenant = $1 AND p.epoch < $2), \
-         (SELECT count(*) FROM manifests WHERE tenant = $1 AND epoch < $2), \
-         (SELECT count(*) FROM idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2), \
-         (SELECT count(*) FROM outbox WHERE tenant = $1 AND epoch < $2)";
+          WHERE p.tenant = $1 AND p.epoch + 1 = $2), \
+         (SELECT count(*) FROM manifests WHERE tenant = $1 AND epoch + 1 = $2), \
+         (SELECT count(*) FROM idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch + 1 = $2), \
+         (SELECT count(*) FROM outbox WHERE tenant = $1 AND epoch + 1 = $2)";
     db.only(sql, &[&tenant, &epoch], |row| {
         let counted = |column| get::<i64>(row, column).map(i64::unsigned_abs);
         let parcels = counted(0)?;

@@ -43,7 +43,8 @@ impl Store {
             let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
             let (hashes, counted) = if is_known { &apart } else { &together };
             let counts = begin(db, counted, hashes, now).await?;
-            db.run("COMMIT").await?;
+            // One that is refused counts nothing, and leaves no row.
+            db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
             Ok(counts.map(|()| BegunLogin(counted.clone())))
         })
         .await

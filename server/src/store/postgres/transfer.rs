@@ -27,7 +27,7 @@ use crate::store::{
 const LOCK_OUT_SERVERS: &str = "LOCK TABLE writers IN SHARE MODE";
 /// Servers that are connected. One that was killed has left its row behind, and no backend.
 const CONNECTED: &str = "SELECT count(*) FROM writers AS w JOIN pg_stat_activity AS a \
-     ON a.pid = w.pid AND a.datname = current_database()";
+     ON a.pid = w.pid AND a.backend_start <= w.seen_at AND a.datname = current_database()";
 /// A table takes as long as it takes, and one end waits for the other.
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 

@@ -36,8 +36,9 @@ const MAX_QUEUED_WRITES: usize = 4_096;
 const MAX_WRITES_PER_COMMIT: usize = 256;
 /// How often a group that stood in the way of another server's, and that in its, is tried again.
 const MAX_CONFLICTS: u32 = 20;
-/// How often a write waits for rows that someone else holds locked, a second each time. The writes beside it do not.
-const MAX_WAITS_FOR_LOCKS: u32 = 3;
+/// How often a write waits alone for rows that someone else holds locked, 1.5 s each time: with the wait of its group
+/// before that, less than its caller waits. The writes beside it do not.
+const MAX_WAITS_FOR_LOCKS: u32 = 2;
 /// How often the connection is looked at while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// After a failure the next connection is opened no sooner: writes are refused meanwhile, at once.
@@ -284,8 +285,9 @@ impl Session {
         let verdicts = match done {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
-                if live.db.run("ROLLBACK").await.is_ok() {
-                    self.live = Some(live).filter(|_| !matches!(stopped, Stopped::Fenced));
+                // Of what fails with its connection no further answer is waited for.
+                if !stopped.is_of_connection() && live.db.run("ROLLBACK").await.is_ok() {
+                    self.live = Some(live);
                 } else {
                     self.abandoned = Some(live.db.backend().clone());
                 }

@@ -56,6 +56,17 @@ pub(super) enum Stopped {
     Fenced,
 }
 
+impl Stopped {
+    /// Whether the connection is to be replaced.
+    pub(super) fn is_of_connection(&self) -> bool {
+        match self {
+            Self::Fenced => true,
+            Self::Failed(failure) => failure.is_of_connection(),
+            Self::By { .. } => false,
+        }
+    }
+}
+
 impl From<Failure> for Stopped {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)

@@ -369,3 +369,19 @@ async fn an_upgrade_keeps_every_event() {
     let newest = store.deliveries(tenant, 1).await.unwrap().remove(0);
     assert_eq!(newest.created_at, NOW, "new ones come after them");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
+    let Some(address) = database() else { return };
+    run_sql(&address, SCHEMA_1);
+    run_sql(&address, EVENTS_OF_SCHEMA_1);
+    let [dump, serving] = [client(&address).await, client(&address).await];
+    // As `pg_dump` holds it for as long as it takes.
+    dump.batch_execute("BEGIN; SELECT FROM outbox LIMIT 1").await.unwrap();
+    let upgrade = tokio::spawn(async move { Store::connect(address, SECRET).await.unwrap() });
+    until_blocked(&dump).await;
+    serving.batch_execute("SET lock_timeout = '10s'; SELECT count(*) FROM outbox").await.unwrap();
+    assert!(!upgrade.is_finished());
+    dump.batch_execute("COMMIT").await.unwrap();
+    upgrade.await.unwrap();
+}

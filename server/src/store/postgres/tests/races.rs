@@ -8,7 +8,7 @@ use super::cluster::database;
 use crate::{
     domain::{IdempotencyRecord, Op, ParcelRowId, idempotency::LIFETIME},
     store::{
-        CommitOutcome, Store,
+        CommitOutcome, Engine, Store,
         postgres::Address,
         tests::conformance::{NOW, SECRET, create, made, on, row, sandbox},
     },
@@ -137,4 +137,33 @@ async fn an_order_that_is_damaged_is_left_out_of_lists_and_hides_no_other() {
     assert_eq!(client.execute(damage, &[]).await.unwrap(), 1);
     let (listed, total) = store.list(sandbox(1), ListQuery::default()).await.unwrap();
     assert_eq!((listed.len(), total), (2, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_counts_what_came_since_the_one_before_it() {
+    let Some((store, client, _)) = beside().await else { return };
+    let order = create(sandbox(1), "SB-HIDDEN-0001", 1);
+    assert_eq!(store.commit(order).await, CommitOutcome::Committed);
+    // While someone looks at it, it cannot be erased.
+    client.batch_execute("BEGIN; SELECT FROM parcels FOR UPDATE").await.unwrap();
+    assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
+    assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 0, "it was deleted before");
+    client.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_writes_no_more_is_replaced() {
+    let Some((store, ..)) = beside().await else { return };
+    let order = |number, key| create(sandbox(1), number, key);
+    assert_eq!(store.commit(order("SB-BEFORE-0001", 1)).await, CommitOutcome::Committed);
+    // As after a demotion in place: the session lives on, and writes no more.
+    let demote = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+    let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
+    engine.call(async move |db| db.run(demote).await).await.unwrap();
+    assert_eq!(store.commit(order("SB-AFTER-0002", 2)).await, CommitOutcome::Unreachable);
+    let mut outcome = store.commit(order("SB-AFTER-0003", 3)).await;
+    while outcome == CommitOutcome::Unreachable {
+        outcome = store.commit(order("SB-AFTER-0003", 3)).await;
+    }
+    assert_eq!(outcome, CommitOutcome::Committed);
 }
