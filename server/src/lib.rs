@@ -43,7 +43,7 @@ mod webhook;
 /// What this repository's own tests and benches reach into; it changes without notice.
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
-/// `tests/it/listening.rs`,
+/// `tests/it/listening.rs`, `tests/crash`,
 /// `server/benches` (`costs`, `load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
 /// repository in `tests/it/tidy`.
 #[doc(hidden)]

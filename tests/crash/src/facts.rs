@@ -1,0 +1,173 @@
+//! What a database file holds: the rows that must not be lost, and whether they contradict one another.
+
+use std::{path::Path, sync::Arc};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::disk::Facts;
+
+/// Rows that no crash may take away once a request was acknowledged. Those of a sandbox disappear together when it is
+/// reset.
+const OF_THE_SANDBOX: [&str; 7] = [
+    "SELECT 'parcel ' || hex(public_id) || ' ' || number FROM living_parcels",
+    "SELECT 'history of ' || number || ': ' || sequence || ' ' || e.state || ' ' || at \
+     FROM events e JOIN living_parcels p ON p.id = e.parcel",
+    "SELECT 'reprint of ' || number FROM living_parcels WHERE label_version > 1",
+    "SELECT 'manifest ' || awb || ' ' || hex(public_id) FROM living_manifests",
+    "SELECT 'under ' || m.manifest || ': ' || p.number FROM manifest_parcels m \
+     JOIN living_parcels p ON p.id = m.parcel",
+    "SELECT 'scan ' || event_id || ' of ' || p.number FROM carrier_events e \
+     JOIN living_parcels p ON p.id = e.parcel",
+    "SELECT 'delivered ' || hex(event_id) FROM living_outbox WHERE state = 2",
+];
+const OF_ALL: [&str; 2] = [
+    "SELECT 'key ' || public_id FROM api_keys UNION ALL SELECT 'key ' || public_id FROM carrier_keys",
+    "SELECT 'endpoint of ' || tenant FROM webhook_endpoints",
+];
+
+/// Each query counts contradictions.
+const CONTRADICTIONS: [(&str, &str); 13] = [
+    (
+        "two parcels have one number",
+        "SELECT count(*) - count(DISTINCT environment || upper(number)) FROM living_parcels",
+    ),
+    (
+        "a parcel has no record of its key",
+        "SELECT count(*) FROM (SELECT number FROM living_parcels EXCEPT \
+         SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') FROM living_idempotency)",
+    ),
+    (
+        "a record of a key has no parcel",
+        "SELECT count(*) FROM (SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') AS n \
+         FROM living_idempotency WHERE n IS NOT NULL EXCEPT SELECT number FROM living_parcels)",
+    ),
+    ("two records have one key", "SELECT count(*) - count(DISTINCT key) FROM living_idempotency"),
+    (
+        "a history has a gap",
+        "SELECT count(*) FROM living_parcels p WHERE last_sequence <> \
+         2 + (SELECT count(*) FROM events WHERE parcel = p.id AND sequence BETWEEN 3 AND p.last_sequence)",
+    ),
+    (
+        "a state is not the last of its history",
+        "SELECT count(*) FROM living_parcels p WHERE state <> coalesce( \
+         (SELECT state FROM events WHERE parcel = p.id ORDER BY sequence DESC LIMIT 1), 2)",
+    ),
+    (
+        "an event of a history is of no parcel",
+        "SELECT count(*) FROM events WHERE parcel NOT IN (SELECT id FROM parcels)",
+    ),
+    // The second event of a parcel is implied by its row; each later one is a change of its state.
+    (
+        "the outbox lacks an event of a history",
+        "SELECT count(*) FROM (SELECT id, 2 FROM living_parcels UNION ALL \
+         SELECT parcel, sequence FROM events JOIN living_parcels p ON p.id = parcel EXCEPT \
+         SELECT parcel, sequence FROM living_outbox WHERE kind = 0)",
+    ),
+    (
+        "the outbox has an event that no history has",
+        "SELECT count(*) FROM (SELECT parcel, sequence FROM living_outbox WHERE kind = 0 EXCEPT \
+         SELECT id, 2 FROM living_parcels EXCEPT SELECT parcel, sequence FROM events)",
+    ),
+    (
+        "the outbox has an event twice",
+        "SELECT count(*) - count(DISTINCT kind || ' ' || coalesce(parcel, '') || ' ' || \
+         coalesce(manifest, '') || ' ' || coalesce(sequence, '')) FROM living_outbox",
+    ),
+    (
+        "new parcels and manifests are not those of the outbox",
+        "SELECT abs((SELECT count(*) FROM living_outbox WHERE kind = 1) - (SELECT count(*) FROM living_parcels)) \
+         + abs((SELECT count(*) FROM living_outbox WHERE kind = 3) - (SELECT count(*) FROM living_manifests))",
+    ),
+    (
+        "parcels are counted wrongly",
+        "SELECT count(*) FROM (SELECT tenant, state, country, count(*) AS n FROM living_parcels GROUP BY 1, 2, 3 \
+         EXCEPT SELECT tenant, state, country, total FROM parcel_totals) \
+         UNION ALL SELECT count(*) FROM (SELECT tenant, state, country, total FROM parcel_totals WHERE total <> 0 \
+         EXCEPT SELECT tenant, state, country, count(*) FROM living_parcels GROUP BY 1, 2, 3)",
+    ),
+    (
+        "the outbox is counted wrongly",
+        "SELECT (SELECT count(*) FROM living_outbox WHERE state IN (0, 1, 4)) \
+         - (SELECT coalesce(sum(events), 0) FROM outbox_counts)",
+    ),
+];
+
+/// A connection that only reads a file which the store has open.
+pub struct Reader(Connection);
+
+impl Reader {
+    pub fn open(file: &Path) -> Result<Self, String> {
+        let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        db.map(Self).map_err(|error| error.to_string())
+    }
+
+    /// The rows that must not be lost.
+    pub fn facts(&self) -> Result<Facts, String> {
+        self.lines(OF_ALL.iter().chain(&OF_THE_SANDBOX))
+    }
+
+    /// Those that a reset leaves.
+    pub fn facts_of_all(&self) -> Result<Facts, String> {
+        self.lines(OF_ALL.iter())
+    }
+
+    pub fn parcels(&self) -> Result<usize, String> {
+        self.number("SELECT count(*) FROM living_parcels").map(|number| number as usize)
+    }
+
+    pub fn key_chunks(&self) -> Result<i64, String> {
+        self.number("SELECT count(*) FROM key_chunks")
+    }
+
+    pub fn is_reset(&self) -> bool {
+        self.number("SELECT count(*) FROM resets") == Ok(0)
+    }
+
+    /// What `SQLite` finds wrong with the file.
+    pub fn integrity(&self) -> Result<(), String> {
+        let found =
+            self.0.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+        match found {
+            Ok(found) if found == "ok" => Ok(()),
+            Ok(found) => Err(found),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The first contradiction.
+    pub fn contradiction(&self) -> Result<Option<String>, String> {
+        for (name, sql) in CONTRADICTIONS {
+            let found = self.numbers(sql)?;
+            if found.iter().any(|number| *number != 0) {
+                return Ok(Some(format!("{name}: {found:?}")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn lines<'s>(&self, queries: impl Iterator<Item = &'s &'s str>) -> Result<Facts, String> {
+        let mut facts = Facts::new();
+        for sql in queries {
+            let mut find = self.0.prepare(sql).map_err(|error| error.to_string())?;
+            let rows = find.query_map([], |row| row.get::<_, String>(0));
+            let rows = rows.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            facts.extend(rows.map_err(|error| error.to_string())?);
+        }
+        Ok(facts)
+    }
+
+    fn number(&self, sql: &str) -> Result<i64, String> {
+        self.numbers(sql).map(|numbers| numbers.first().copied().unwrap_or(0))
+    }
+
+    fn numbers(&self, sql: &str) -> Result<Vec<i64>, String> {
+        let mut find = self.0.prepare(sql).map_err(|error| error.to_string())?;
+        let rows = find.query_map([], |row| row.get(0)).and_then(Iterator::collect);
+        rows.map_err(|error| error.to_string())
+    }
+}
+
+/// The facts of a file that the store has open.
+pub fn read(file: &Path) -> Arc<Facts> {
+    Arc::new(Reader::open(file).and_then(|reader| reader.facts()).unwrap_or_default())
+}
