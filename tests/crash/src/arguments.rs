@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{explore::Options, subsets::Depth};
+use crate::{explore::Options, server, subsets::Depth};
 
 /// The recordings, and the recoveries together, share the time that is given.
 const EXPLORATIONS: u32 = 6;
@@ -10,6 +10,7 @@ const EXPLORATIONS: u32 = 6;
 pub struct Arguments {
     pub is_brief: bool,
     pub at: Option<(usize, usize)>,
+    start: i64,
     seed: u64,
     only: Option<String>,
     images: Option<u64>,
@@ -28,7 +29,9 @@ impl Arguments {
         let number = |name: &str| value(name).map(|text| text.parse::<u64>().unwrap());
         let at = value("--at").and_then(|at| at.split_once(':'));
         let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/debug/parcelo-server");
+        let start = server::set_start(value("--start").map(|start| start.parse().unwrap()));
         Self {
+            start,
             is_brief: all.iter().any(|argument| argument == "--brief"),
             at: at.map(|(at, nth)| (at.parse().unwrap(), nth.parse().unwrap())),
             seed: number("--seed").unwrap_or(1),
@@ -49,6 +52,7 @@ impl Arguments {
         assert!(self.binary.exists(), "build {} first", self.binary.display());
         Options {
             seed: self.seed,
+            start: self.start,
             depth: Depth::new(!self.is_brief),
             max_images: self.images.map_or(images, |images| images as usize),
             threads: if self.at.is_some() { 1 } else { self.threads },

@@ -154,8 +154,14 @@ fn accept_next(
     }
     let creates = expected.sent.iter().filter(|at| run.requests[**at].what.creates()).count();
     let (expected, found) = (expected.parcels + creates + 1, reader.parcels());
-    if found != Ok(expected) {
-        return Guarantee::Doubled.broken(format!("{found:?} parcels of {expected} keys"));
+    match found {
+        Ok(found) if found < expected => {
+            return Guarantee::Lost.broken(format!("{found} parcels of {expected} keys"));
+        }
+        Ok(found) if found > expected => {
+            return Guarantee::Doubled.broken(format!("{found} parcels of {expected} keys"));
+        }
+        _ => {}
     }
     check_consistency(reader)
 }

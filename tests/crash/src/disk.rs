@@ -36,8 +36,11 @@ pub enum Event {
 pub enum Mark {
     /// Request `k` was sent.
     Sent(usize),
-    /// It was answered, and these are the facts from then on.
-    Acknowledged(usize, Arc<Facts>),
+    /// It was answered.
+    Acknowledged(usize),
+    /// These are the facts from then on. They take a moment to read, in which an answer that was given before its commit
+    /// would become true: so the answer has a mark of its own.
+    Facts(Arc<Facts>),
 }
 
 /// The part of an event that reached the disk.
@@ -62,12 +65,20 @@ pub struct Disk<'l> {
     next: usize,
     files: Vec<Vec<u8>>,
     names: BTreeMap<&'l str, FileId>,
-    /// Events that are not durable, by their places in the log.
-    pending: Vec<usize>,
+    /// Events that are not in `files` and `names` yet, in the order of the log.
+    open: Vec<(usize, State)>,
     /// After the last event that made something durable.
     durable_since: usize,
-    /// Events that no later sync makes durable.
-    doubtful: BTreeSet<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The next sync makes it durable.
+    Pending,
+    /// A sync of it has failed: no later one makes it durable.
+    Doubtful,
+    /// It is durable, and lies on top of something doubtful in the same file.
+    Durable,
 }
 
 impl<'l> Disk<'l> {
@@ -79,9 +90,8 @@ impl<'l> Disk<'l> {
             next: 0,
             names: names.collect(),
             files: base.iter().map(|(_, bytes)| bytes.clone()).collect(),
-            pending: Vec::new(),
+            open: Vec::new(),
             durable_since: 0,
-            doubtful: BTreeSet::new(),
         }
     }
 
@@ -93,47 +103,63 @@ impl<'l> Disk<'l> {
             Event::Sync { file } => self.settle(|event| event.file() == Some(*file)),
             Event::SyncFolder => self.settle(|event| event.file().is_none()),
             Event::FailedSync { file } => {
-                let events = self.events;
-                let of_file = |at: &&usize| events[**at].file() == Some(*file);
-                self.doubtful.extend(self.pending.iter().filter(of_file));
+                self.turn(State::Doubtful, |event| event.file() == Some(*file));
             }
-            _ => self.pending.push(self.next),
+            _ => self.open.push((self.next, State::Pending)),
         }
         self.next += 1;
         true
     }
 
-    fn settle(&mut self, is_settled: impl Fn(&Event) -> bool) {
-        for at in std::mem::take(&mut self.pending) {
-            let event = &self.events[at];
-            if is_settled(event) && !self.doubtful.contains(&at) {
-                apply(event, Kept::All, &mut self.files, &mut self.names);
-            } else {
-                self.pending.push(at);
+    fn turn(&mut self, into: State, is_meant: impl Fn(&Event) -> bool) {
+        for (at, state) in &mut self.open {
+            if *state == State::Pending && is_meant(&self.events[*at]) {
+                *state = into;
             }
+        }
+    }
+
+    fn settle(&mut self, is_settled: impl Fn(&Event) -> bool) {
+        self.turn(State::Durable, is_settled);
+        let mut doubtful = BTreeSet::new();
+        for (at, state) in std::mem::take(&mut self.open) {
+            let event = &self.events[at];
+            if state == State::Durable && !doubtful.contains(&event.file()) {
+                apply(event, Kept::All, &mut self.files, &mut self.names);
+                continue;
+            }
+            if state == State::Doubtful {
+                doubtful.insert(event.file());
+            }
+            self.open.push((at, state));
         }
         self.durable_since = self.next;
     }
 
     /// The events that are not durable.
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = &'l Event> {
-        self.pending.iter().map(|at| &self.events[*at])
+    pub fn pending(&self) -> Vec<&'l Event> {
+        let pending = self.open.iter().filter(|(_, state)| *state != State::Durable);
+        pending.map(|(at, _)| &self.events[*at]).collect()
     }
 
     /// A number for the image with so much of each pending event. Equal images of one log mostly have the same.
     pub fn number(&self, kept: &[Kept]) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.durable_since.hash(&mut hasher);
-        let there = self.pending.iter().zip(kept).filter(|(_, kept)| **kept != Kept::No);
-        there.for_each(|one| one.hash(&mut hasher));
+        let pending = self.open.iter().filter(|(_, state)| *state != State::Durable);
+        let there = pending.zip(kept).filter(|(_, kept)| **kept != Kept::No);
+        there.for_each(|((at, _), kept)| (at, kept).hash(&mut hasher));
         hasher.finish()
     }
 
     /// The files when so much of each pending event has reached the disk.
     pub fn image(&self, kept: &[Kept]) -> Image {
         let (mut files, mut names) = (self.files.clone(), self.names.clone());
-        for (event, kept) in self.pending().zip(kept) {
-            apply(event, *kept, &mut files, &mut names);
+        let mut kept = kept.iter();
+        for (at, state) in &self.open {
+            let kept = if *state == State::Durable { Some(&Kept::All) } else { kept.next() };
+            let kept = kept.copied().unwrap_or(Kept::No);
+            apply(&self.events[*at], kept, &mut files, &mut names);
         }
         let bytes = |file: FileId| files.get(file as usize).cloned().unwrap_or_default();
         names.into_iter().map(|(name, file)| (name.to_owned(), bytes(file))).collect()

@@ -31,6 +31,8 @@ const MAX_MESSAGES: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Options {
     pub seed: u64,
+    /// The services' clock at their start.
+    pub start: i64,
     pub depth: Depth,
     /// At most so many images, chosen at random.
     pub max_images: usize,
@@ -173,10 +175,10 @@ impl Shared<'_> {
             outcome.first.get_or_insert(count);
             if outcome.messages.len() < MAX_MESSAGES {
                 let (at, nth) = place;
-                let Options { seed, depth, .. } = self.options;
-                let name = self.run.name;
+                let Options { seed, start, depth, .. } = self.options;
+                let name = &self.run.name;
                 outcome.messages.push(format!(
-                    "{guarantee}: {what}\n  --only '{name}' --at {at}:{nth} --seed {seed}{}",
+                    "{guarantee}: {what}\n  --only '{name}' --at {at}:{nth} --seed {seed} --start {start}{}",
                     depth.argument()
                 ));
             }

@@ -53,7 +53,7 @@ fn base(folder: &Path) -> Image {
 
 fn record(folder: &Path, base: &Image, fault: Option<Fault>) -> Run {
     put(folder, base);
-    let mut run = Recording::start("failing calls", folder, fault);
+    let mut run = Recording::start(&format!("{fault:?}"), folder, fault);
     // A server that refuses to start is started again.
     if (run.open() || run.open()) && (run.set_up() || run.set_up()) {
         for size in [1, 1, 6] {

@@ -98,7 +98,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments, folder: &Path) -> bool {
     let size = if arguments.is_brief { BRIEF } else { FULL };
     let options = arguments.options(size.images);
-    println!("seed {}, {} threads\n", options.seed, options.threads);
+    println!("seed {}, start {}, {} threads\n", options.seed, options.start, options.threads);
     println!(
         "| crashes during | events | different images | checked | by the binary | lost | doubled | unreadable | half written |"
     );

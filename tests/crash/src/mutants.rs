@@ -103,12 +103,12 @@ fn answered_first(events: &[Event], requests: &[SentRequest]) -> Vec<Event> {
     let is_keyed = |at: usize| matches!(requests[at].what, RequestKind::Post(_));
     let answer_to = |request: usize| {
         events.iter().find(|event| match event {
-            Event::Mark(Mark::Acknowledged(at, _)) => *at == request,
+            Event::Mark(Mark::Acknowledged(at)) => *at == request,
             _ => false,
         })
     };
     let early = events.iter().flat_map(|event| match event {
-        Event::Mark(Mark::Acknowledged(at, _)) if is_keyed(*at) => [None, None],
+        Event::Mark(Mark::Acknowledged(at)) if is_keyed(*at) => [None, None],
         Event::Mark(Mark::Sent(at)) if is_keyed(*at) => [Some(event), answer_to(*at)],
         _ => [Some(event), None],
     });

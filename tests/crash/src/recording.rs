@@ -21,7 +21,7 @@ const ORDER: &str = r#"{"idempotencyKey":"KEY",NUMBER"sender":{"fullName":"Ana R
 
 /// A finished recording: the files before it, everything that happened to them, and every request.
 pub struct Run {
-    pub name: &'static str,
+    pub name: String,
     pub base: Image,
     pub events: Vec<Event>,
     pub requests: Vec<SentRequest>,
@@ -78,16 +78,12 @@ impl Expected {
                 self.is_resetting = matches!(requests[*at].what, RequestKind::Reset);
                 self.sent.push(*at);
             }
-            Mark::Acknowledged(at, facts) => {
-                match requests[*at].what {
-                    RequestKind::Reset => *self = self.reset(),
-                    RequestKind::SetUp => self.has_keys = true,
-                    RequestKind::Post(_) | RequestKind::Job => self.acknowledged.push(*at),
-                }
-                if !facts.is_empty() || matches!(requests[*at].what, RequestKind::Reset) {
-                    self.facts = Arc::clone(facts);
-                }
-            }
+            Mark::Acknowledged(at) => match requests[*at].what {
+                RequestKind::Reset => *self = self.reset(),
+                RequestKind::SetUp => self.has_keys = true,
+                RequestKind::Post(_) | RequestKind::Job => self.acknowledged.push(*at),
+            },
+            Mark::Facts(facts) => self.facts = Arc::clone(facts),
         }
     }
 }
@@ -121,7 +117,7 @@ impl Run {
 
 /// A service that is being recorded.
 pub struct Recording {
-    name: &'static str,
+    name: String,
     folder: PathBuf,
     base: Image,
     server: Option<EmbeddedServer>,
@@ -138,11 +134,11 @@ pub struct Recording {
 
 impl Recording {
     /// Records from the files that are in the folder, all of which are on the disk.
-    pub fn start(name: &'static str, folder: &Path, fault: Option<Fault>) -> Self {
+    pub fn start(name: &str, folder: &Path, fault: Option<Fault>) -> Self {
         let base = syscalls::read_folder(folder);
         syscalls::start(folder, fault);
         Self {
-            name,
+            name: name.to_owned(),
             folder: folder.to_owned(),
             base,
             server: None,
@@ -209,10 +205,10 @@ impl Recording {
         at
     }
 
-    fn acknowledged(&mut self, at: usize, answer: Option<Answer>) {
-        self.requests[at].answer = answer;
-        let facts = if self.keeps_facts { facts::read(&self.file()) } else { Arc::default() };
-        syscalls::mark(Mark::Acknowledged(at, facts));
+    fn keep_facts(&self) {
+        if self.keeps_facts {
+            syscalls::mark(Mark::Facts(facts::read(&self.file())));
+        }
     }
 
     /// Sends one request.
@@ -220,6 +216,7 @@ impl Recording {
         let at = self.begin(RequestKind::Post(post.clone()));
         let answer = self.server().send(post, &self.keys);
         self.take(at, answer);
+        self.keep_facts();
     }
 
     /// Sends an earlier request again.
@@ -227,6 +224,7 @@ impl Recording {
         let RequestKind::Post(post) = self.requests[at].what.clone() else { return };
         let answer = self.server().send(&post, &self.keys);
         self.take(at, answer);
+        self.keep_facts();
     }
 
     /// Sends requests that make one commit.
@@ -237,12 +235,14 @@ impl Recording {
         for (at, answer) in sent.into_iter().zip(answers) {
             self.take(at, answer);
         }
+        self.keep_facts();
     }
 
     /// An error leaves open whether the request was executed.
     fn take(&mut self, at: usize, answer: Answer) {
         if answer.status < 300 {
-            self.acknowledged(at, Some(answer));
+            syscalls::mark(Mark::Acknowledged(at));
+            self.requests[at].answer = Some(answer);
             return;
         }
         let body = String::from_utf8_lossy(&answer.body);
@@ -254,7 +254,8 @@ impl Recording {
     pub fn job(&mut self, job: impl FnOnce(&EmbeddedServer)) {
         let at = self.begin(RequestKind::Job);
         job(self.server());
-        self.acknowledged(at, None);
+        syscalls::mark(Mark::Acknowledged(at));
+        self.keep_facts();
     }
 
     /// Sends a request whose repetition is answered otherwise.
@@ -276,7 +277,8 @@ impl Recording {
                 return false;
             }
         }
-        self.acknowledged(at, None);
+        syscalls::mark(Mark::Acknowledged(at));
+        self.keep_facts();
         true
     }
 
@@ -289,9 +291,10 @@ impl Recording {
         if self.may_fail {
             return;
         }
+        syscalls::mark(Mark::Acknowledged(at));
         let file = self.file();
         self.server().finish_resets(|| Reader::open(&file).is_ok_and(|reader| reader.is_reset()));
-        self.acknowledged(at, None);
+        self.keep_facts();
     }
 
     /// The workload has had the effects that it is there for.

@@ -2,7 +2,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, LazyLock, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
 };
 
 use axum::{
@@ -21,12 +21,25 @@ use parcelo_server::internals::{
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
-/// When each service starts. The binary has the machine's clock, and idempotency keys live for a day.
-static START: LazyLock<Millis> = LazyLock::new(|| SystemClock.now());
+/// When each service starts. Ids derive from it, and with them the order of index entries, so a recording is the same
+/// only with the same start. By default it is at most six hours ago: the binary has the machine's clock, and idempotency
+/// keys live for a day.
+static START: OnceLock<Millis> = OnceLock::new();
+const DEFAULT_START_EVERY: i64 = 6 * Millis::HOUR;
+
+/// Sets the start, or the default one, and answers it.
+pub fn set_start(given: Option<i64>) -> i64 {
+    let now = SystemClock.now().0;
+    START.get_or_init(|| Millis(given.unwrap_or(now - now % DEFAULT_START_EVERY))).0
+}
+
+fn start() -> Millis {
+    Millis(set_start(None))
+}
 
 /// A moment so many milliseconds after the start, as the API writes it.
 pub fn time(after: i64) -> String {
-    START.plus(after).to_utc().to_rfc3339()
+    start().plus(after).to_utc().to_rfc3339()
 }
 
 /// A service, with a runtime of one thread beside the store's own.
@@ -72,7 +85,7 @@ impl EmbeddedServer {
     pub fn open(file: &Path, seed: u64) -> Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let store = Store::open(file, [seed as u8; 32]).map_err(|error| error.to_string())?;
-        let (clock, ids) = (Arc::new(ManualClock::at(*START)), Arc::new(Ids::seeded(seed)));
+        let (clock, ids) = (Arc::new(ManualClock::at(start())), Arc::new(Ids::seeded(seed)));
         let settings = settings(Secrets::derive(&store.secret()));
         let service = Arc::new(Service::new(store, Arc::clone(&clock) as _, ids, settings));
         let ready = Arc::new(AtomicBool::new(true));
@@ -98,7 +111,7 @@ impl EmbeddedServer {
     }
 
     pub fn set_clock(&self, after: i64) {
-        self.clock.set(START.plus(after));
+        self.clock.set(start().plus(after));
     }
 
     /// An API key, a carrier key, and an endpoint for every kind of event.

@@ -33,7 +33,7 @@ impl Depth {
 
 /// The subsets of a moment, some perhaps more than once.
 pub fn subsets(disk: &Disk<'_>, depth: Depth, rng: &mut Rng) -> Vec<Vec<Kept>> {
-    let pending: Vec<_> = disk.pending().collect();
+    let pending = disk.pending();
     let count = pending.len();
     let mut all = vec![vec![Kept::No; count], vec![Kept::All; count]];
     if count <= depth.exhaustive {

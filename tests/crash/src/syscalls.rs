@@ -25,6 +25,8 @@ static RECORDING: AtomicBool = AtomicBool::new(false);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
 /// What each descriptor is open on: 0 is nothing of ours, 1 the folder, and from 2 on a file.
 static DESCRIPTORS: [AtomicU32; 4_096] = [const { AtomicU32::new(0) }; 4_096];
+/// How long a write or sync of a recorded file takes.
+const SLOW_MICROS: u32 = 100;
 const FOLDER: u32 = 1;
 const FIRST_FILE: u32 = 2;
 
@@ -240,6 +242,13 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     unsafe { libc::syscall(libc::SYS_close, descriptor) as c_int }
 }
 
+/// A disk takes its time. Without that, an answer which is given too early is never seen before the write that it should
+/// have waited for.
+fn be_slow() {
+    // SAFETY: it only waits.
+    unsafe { libc::usleep(SLOW_MICROS) };
+}
+
 /// A write at a place in a file; `call` writes so many of the bytes.
 fn write_at(
     (descriptor, at): (c_int, i64),
@@ -247,6 +256,7 @@ fn write_at(
     call: impl Fn(usize) -> isize,
 ) -> isize {
     let Some(file) = file_of(descriptor) else { return call(length) };
+    be_slow();
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return call(length) };
     let length = match recorder.fault(from_every_write, false) {
@@ -357,6 +367,7 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
 /// A sync of a file or of the folder. One that fails says nothing about what reaches the disk.
 fn sync_with(descriptor: c_int, call: impl Fn() -> c_int) -> c_int {
     let Some(what) = recorded(descriptor) else { return call() };
+    be_slow();
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return call() };
     let fault = recorder.fault(from_every_change, false);
