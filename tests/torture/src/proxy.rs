@@ -1,0 +1,128 @@
+//! What stands between a server and PostgreSQL: it can cut the connections at a chosen message, or stop
+//! passing anything on without a word.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream, UnixStream},
+    sync::watch,
+};
+
+/// More messages than a run has.
+const NEVER: i64 = i64::MAX / 2;
+
+/// Orders to a proxy. Clones order the same one.
+#[derive(Clone)]
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
+    state: Arc<State>,
+}
+
+struct State {
+    socket: PathBuf,
+    /// Messages in either direction that still pass before every connection is cut.
+    left: AtomicI64,
+    cuts: AtomicU64,
+    /// Raised at each cut: connections of an earlier one end.
+    epoch: watch::Sender<u64>,
+    is_stalled: watch::Sender<bool>,
+}
+
+impl Proxy {
+    pub(crate) async fn start(socket: PathBuf) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let (epoch, is_stalled) = (watch::Sender::new(0), watch::Sender::new(false));
+        let state = State {
+            socket,
+            left: AtomicI64::new(NEVER),
+            cuts: AtomicU64::new(0),
+            epoch,
+            is_stalled,
+        };
+        let state = Arc::new(state);
+        let accepting = Arc::clone(&state);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(Arc::clone(&accepting).serve(client));
+            }
+        });
+        Self { port, state }
+    }
+
+    /// Cuts every connection after so many further messages; the last one arrives whole.
+    pub(crate) fn cut_after(&self, messages: u32) {
+        self.state.left.store(i64::from(messages), Ordering::SeqCst);
+    }
+
+    /// Passes nothing on for a while; connections stay open.
+    pub(crate) async fn stall(&self, time: Duration) {
+        self.state.is_stalled.send_replace(true);
+        tokio::time::sleep(time).await;
+        self.state.is_stalled.send_replace(false);
+    }
+
+    /// How often connections were cut.
+    pub(crate) fn cuts(&self) -> u64 {
+        self.state.cuts.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    async fn serve(self: Arc<Self>, client: TcpStream) {
+        // PostgreSQL that is down is a connection that ends at once.
+        let Ok(server) = UnixStream::connect(&self.socket).await else { return };
+        let _best_effort = client.set_nodelay(true);
+        let mut epoch = self.epoch.subscribe();
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        tokio::select! {
+            () = self.pass(from_client, to_server, false) => {}
+            () = self.pass(from_server, to_client, true) => {}
+            _ = epoch.changed() => {}
+        }
+    }
+
+    /// Passes messages on, one by one. The first one of a client has no type, only a length.
+    async fn pass(
+        &self,
+        mut from: impl AsyncReadExt + Unpin + Send,
+        mut to: impl AsyncWriteExt + Unpin + Send,
+        mut has_type: bool,
+    ) {
+        let mut message = Vec::new();
+        loop {
+            let head = if has_type { 5 } else { 4 };
+            message.resize(head, 0);
+            if from.read_exact(&mut message).await.is_err() {
+                return;
+            }
+            let length =
+                message.last_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes) as usize);
+            message.resize(head - 4 + length.max(4), 0);
+            if from.read_exact(&mut message[head..]).await.is_err() {
+                return;
+            }
+            has_type = true;
+            let mut is_stalled = self.is_stalled.subscribe();
+            let _stall_ended = is_stalled.wait_for(|is_stalled| !is_stalled).await.map(drop);
+            if to.write_all(&message).await.is_err() {
+                return;
+            }
+            if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.left.store(NEVER, Ordering::SeqCst);
+                self.cuts.fetch_add(1, Ordering::Relaxed);
+                self.epoch.send_modify(|epoch| *epoch += 1);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The servers: real processes on addresses that stay the same.
+
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+/// A server that can be killed, stopped for a while, and started again.
+pub(crate) struct Server {
+    binary: PathBuf,
+    database: String,
+    port: u16,
+    pub(crate) log: PathBuf,
+    child: Mutex<Option<Child>>,
+}
+
+impl Server {
+    pub(crate) fn new(binary: &Path, database: String, log: PathBuf) -> Self {
+        // The port is free for the server as soon as the listener is dropped here.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        Self { binary: binary.to_owned(), database, port, log, child: Mutex::default() }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Starts it; who needs it to listen waits for it.
+    pub(crate) fn start(&self) {
+        let log =
+            std::fs::File::options().create(true).append(true).open(&self.log).expect("a log");
+        let mut serve = Command::new(&self.binary);
+        serve.args(["serve", "--environments", "production", "--admin-listen", "127.0.0.1:0"]);
+        serve.args([
+            "--production-rate-limit",
+            "1000000",
+            "--base-url",
+            "https://parcels.example",
+            "--drain",
+            "1",
+        ]);
+        serve.args(["--database", &self.database, "--listen", &format!("127.0.0.1:{}", self.port)]);
+        serve.env("PARCELO_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        *self.child() = Some(serve.spawn().expect("the server's binary"));
+    }
+
+    /// Starts it again if it ended by itself, which it may when its database is gone for long.
+    pub(crate) fn ensure_alive(&self) {
+        let has_ended =
+            self.child().as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
+        if has_ended {
+            self.start();
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        if let Some(child) = &*self.child() {
+            let id = child.id().to_string();
+            let _ended_before =
+                Command::new("kill").args([signal, &id]).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// Waits until it has ended, and kills it after a while.
+    pub(crate) fn wait(&self) {
+        let Some(mut child) = self.child().take() else { return };
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(15) {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ended_before = child.kill();
+        let _status = child.wait();
+    }
+
+    /// A new key of production. The server may still be making its database.
+    pub(crate) fn new_key(&self) -> String {
+        let ends = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < ends {
+            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut keys = Command::new(&self.binary);
+        keys.args([
+            "keys",
+            "create",
+            "--environment",
+            "production",
+            "--name",
+            "Torture",
+            "--countries",
+            "*",
+        ]);
+        let output =
+            keys.args(["--json", "--database", &self.database]).output().expect("the binary");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let made: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        made["key"].as_str().expect("a key").to_owned()
+    }
+
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal("-KILL");
+        self.wait();
+    }
+}
