@@ -45,6 +45,11 @@ weight:
     server/benches/weight.sh counts
     server/benches/weight.sh seconds
 
+# Three servers on PostgreSQL under faults for a minute, or as `just torture --help` says; every order's calls are judged.
+torture *arguments:
+    cargo build --release -p parcelo-server
+    cargo run --release --manifest-path tests/torture/Cargo.toml --target-dir target/torture -- --server target/release/parcelo-server {{arguments}}
+
 # Every state in which a crash can leave the files of the SQLite store; `just crash --brief` is CI's minute of it.
 crash *arguments:
     cargo build -p parcelo-server
