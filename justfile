@@ -45,6 +45,11 @@ weight:
     server/benches/weight.sh counts
     server/benches/weight.sh seconds
 
+# Every state in which a crash can leave the files of the SQLite store; `just crash --brief` is CI's minute of it.
+crash *arguments:
+    cargo build -p parcelo-server
+    cargo run --release --manifest-path tests/crash/Cargo.toml --target-dir target/crash -- {{arguments}}
+
 # The tests that take long, and labels through readers that are not ours (.ci/run installs them).
 oracles:
     PARCELO_LABELS=$PWD/target/labels cargo test --workspace --lib --bins --tests -- --ignored
