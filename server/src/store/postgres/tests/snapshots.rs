@@ -6,7 +6,6 @@ use tokio_postgres::{Client, NoTls};
 
 use super::cluster::{database, run_sql};
 use crate::{
-    clock::stopwatch,
     domain::webhooks::RetryDecision,
     store::{
         Settled, Store,
@@ -25,8 +24,6 @@ struct Cost {
     pages: i64,
     /// Rows of it that an index led to, a delivery.
     rows: i64,
-    #[expect(dead_code, reason = "printed")]
-    millis: u128,
 }
 
 async fn client(address: &Address) -> Client {
@@ -55,7 +52,6 @@ async fn deliver(address: &Address, events: usize) -> Cost {
         now = NOW.0
     );
     run_sql(address, &insert);
-    let began = stopwatch();
     let (mut now, mut delivered) = (NOW, 0);
     while delivered < events {
         now = now.plus(30);
@@ -69,11 +65,10 @@ async fn deliver(address: &Address, events: usize) -> Cost {
         delivered += settled.len();
         assert!(settled.iter().all(|one| matches!(one, Ok(Settled::Counted))));
     }
-    let millis = began.elapsed().as_millis();
     store.close().await;
     let (pages, rows) = looked_at(address).await;
     let each = |all: i64| all / i64::try_from(events).unwrap();
-    Cost { pages: each(pages), rows: each(rows), millis }
+    Cost { pages: each(pages), rows: each(rows) }
 }
 
 /// The pages and rows of the outbox that were looked at, once all connections have reported theirs.
@@ -108,14 +103,4 @@ async fn a_delivery_costs_no_more_the_longer_a_snapshot_is_held() {
     let many = cost(3_000, true).await.unwrap();
     assert!(many.rows <= 2 * few.rows, "{few:?}, {many:?}");
     assert!(many.pages <= 2 * few.pages, "{few:?}, {many:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement, for docs/decisions.md"]
-async fn what_a_delivery_costs_beside_a_snapshot_that_is_held() {
-    for events in [2_000, 20_000] {
-        for is_held in [false, true] {
-            println!("{events} events, held: {is_held}: {:?}", cost(events, is_held).await);
-        }
-    }
 }
