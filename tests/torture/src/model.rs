@@ -73,7 +73,7 @@ impl Model for Order {
             return match (call, answer) {
                 (Call::Create, Some(Answer::Created(body))) => Some(new_parcel(Some(*body))),
                 (Call::Create, None) => Some(new_parcel(None)),
-                // The others name a tracking number, which nobody has before an answer.
+                // The others name a tracking number, which no client has before an answer.
                 _ => None,
             };
         };

@@ -95,7 +95,7 @@ impl Drop for Postgres {
     }
 }
 
-/// A command as somebody under whom PostgreSQL runs: it does not run as root.
+/// A command as a user under whom PostgreSQL runs: it does not run as root.
 fn as_postgres(program: impl AsRef<Path>) -> Command {
     let mut command = if said(Command::new("id").arg("-u")) == "0\n" {
         let mut command = Command::new("runuser");
