@@ -152,7 +152,7 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let statements = statements();
     assert!(statements.len() > 100, "{}", statements.len());
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(FILL).await.unwrap();
     client.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();

@@ -18,7 +18,7 @@ use crate::{
 async fn beside() -> Option<(Store, Client, Address)> {
     let address = database()?;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     Some((store, client, address))
 }

@@ -27,7 +27,7 @@ struct Cost {
 }
 
 async fn client(address: &Address) -> Client {
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }

@@ -51,7 +51,7 @@ pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
 async fn store() -> Option<(Store, i32)> {
     let address = database()?;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     let writer = client.query_one("SELECT pid FROM writers", &[]).await.unwrap().get(0);
     Some((store, writer))
