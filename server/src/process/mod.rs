@@ -78,9 +78,9 @@ pub enum Failure {
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
     )]
     Secret,
-    /// There is no database to look into.
+    /// The database to look into does not exist, or has no schema yet.
     #[error(
-        "there is no database {0}; set --database, or create it with `parcelo-server keys create`"
+        "the database {0} does not exist or is empty; set --database, or create it with `parcelo-server keys create`"
     )]
     NoDatabase(String),
     /// A database in memory has nothing that another process could see.

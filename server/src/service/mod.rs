@@ -204,7 +204,9 @@ impl From<StoreError> for Refusal {
             // It is the caller who asks for too much.
             StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
             // The store has logged it once; each request would be another line.
-            StoreError::Unreachable { .. } => tracing::debug!(%error, "there is no database"),
+            StoreError::Unreachable { .. } => {
+                tracing::debug!(%error, "the database cannot be reached");
+            }
             // Another try would read the same.
             StoreError::Damaged { .. } => {
                 tracing::error!(%error, "a row cannot be read");

@@ -119,7 +119,7 @@ methods! {
     /// when the event is deleted, there is nothing to log it for.
     pub async fn settle(&self, lease: Lease, outcome: AttemptResult, decision: RetryDecision) -> Result<Settled, StoreError>;
 
-    /// Sends what waits for an earlier event of its parcel though there is none, and answers how many events: with
+    /// Sends what waits for an earlier event that its parcel does not have, and answers how many events: with
     /// several servers a net under their locks. Each call goes through a part of what waits.
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError>;
 

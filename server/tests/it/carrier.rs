@@ -569,8 +569,8 @@ fn the_command_says_what_is_wrong() {
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let table: [(&[&str], &str); 4] = [
-        (&["list"], "no database"),
-        (&["revoke", "car_x"], "no database"),
+        (&["list"], "does not exist or is empty"),
+        (&["revoke", "car_x"], "does not exist or is empty"),
         (&create("test", "x"), "sandbox"),
         (&create("sandbox", ""), "1-100"),
     ];

@@ -180,8 +180,11 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
     let table: [(&[&str], &str); 23] = [
-        (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "no database"),
-        (&["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
+        (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "does not exist or is empty"),
+        (
+            &["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"],
+            "does not exist or is empty",
+        ),
         (&["serve", "--database", "mysql://x"], "sqlite:FILE"),
         (
             &["keys", "create", "--environment", "test", "--name", "x", "--countries", "*"],
@@ -203,7 +206,10 @@ async fn wrong_arguments_say_what_would_be_right() {
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "*, EC"],
             "use it alone",
         ),
-        (&["keys", "rotate", "key_1", "--database", "sqlite:/nonexistent.db"], "no database"),
+        (
+            &["keys", "rotate", "key_1", "--database", "sqlite:/nonexistent.db"],
+            "does not exist or is empty",
+        ),
         (&["keys", "rotate", "key_1", "--overlap", "8d"], "7 days at most"),
         (&["keys", "rotate", "key_1", "--overlap", "24"], "24h, 90m or 7d"),
         (&["serve", "--database", "sqlite:/nonexistent/folder/p.db"], "/nonexistent/folder"),

@@ -334,7 +334,7 @@ async fn replay(
     outbox::lock_parcels(db, &parcels).await?;
     let rows: Vec<i64> = missed.into_iter().map(|(row, _)| row).collect();
     let lease = outbox::next_lease(db).await?;
-    // What another replay has sent again meanwhile is no longer what was looked at.
+    // Another replay may have sent it again meanwhile.
     let sql = format!(
         "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
          due = CASE WHEN parcel IS NULL THEN $2::bigint END, leased = false, lease_until = NULL, \

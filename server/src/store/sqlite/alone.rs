@@ -20,7 +20,7 @@ impl Store {
         Ok(claims.iter().map(all).collect())
     }
 
-    /// Says that this server is there: there is no other.
+    /// Says that this server is there: a file has one.
     pub async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError> {
         Ok(None)
     }

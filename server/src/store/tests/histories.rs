@@ -64,11 +64,11 @@ pub(super) struct History {
 }
 
 /// An answer in words; an error's words name the database, and the engines have different ones.
-fn told<T: Debug>(answer: Result<T, StoreError>) -> String {
+fn shown<T: Debug>(answer: Result<T, StoreError>) -> String {
     answer.map_or_else(|_error| "error".to_owned(), |answer| format!("{answer:?}"))
 }
 
-fn told_key<S>(key: Option<Credential<S>>) -> String {
+fn shown_key<S>(key: Option<Credential<S>>) -> String {
     let Some(key) = key else { return "no key".to_owned() };
     let old: Vec<_> = key.old_secrets.iter().map(|old| (old.hash, old.until)).collect();
     format!(
@@ -84,10 +84,10 @@ impl History {
 
     /// What every history begins with: accounts, keys and carriers, whose rows are named by what follows.
     pub(super) async fn begin(&mut self, store: &Store) -> String {
-        let mut all = vec![told(store.is_new().await), told(store.claim_new().await)];
+        let mut all = vec![shown(store.is_new().await), shown(store.claim_new().await)];
         for (number, name) in (1_u8..).zip(ACCOUNTS) {
             let id = format!("acc_{number}");
-            all.push(told(store.account(name, id, self.now).await));
+            all.push(shown(store.account(name, id, self.now).await));
             let scope = ApiKeyScope {
                 tenant: Tenant {
                     account: AccountRowId(number.into()),
@@ -99,10 +99,10 @@ impl History {
                 rate_limit: Some(u32::MAX),
             };
             let key: Result<ApiKeyRecord, _> = store.insert_credential(new(number, scope)).await;
-            all.push(told_key(key.ok()));
+            all.push(shown_key(key.ok()));
             let carrier: Result<CarrierKeyRecord, _> =
                 store.insert_credential(new(number, Environment::Sandbox)).await;
-            all.push(told_key(carrier.ok()));
+            all.push(shown_key(carrier.ok()));
         }
         all.join("; ")
     }
@@ -192,7 +192,7 @@ impl History {
             parcel.row = row;
             parcel.id = id;
             parcel.tracking_number = TrackingNumber::parse(&number).unwrap();
-            // A day that no calendar has is no day of a list.
+            // The 31st of some months does not exist, and is not a day of a list.
             parcel.created_at = if created_at.0 == i64::MAX { self.now } else { created_at };
             parcel.country = country;
             parcel.origin = self.text();
@@ -274,7 +274,7 @@ impl History {
         let outcome = store.commit(changes).await;
         let after =
             store.parcel_with_order(parcel.tenant.environment, &parcel.tracking_number).await;
-        format!("change {outcome:?}: {} {}", told(after), told(store.events(&seen).await))
+        format!("change {outcome:?}: {} {}", shown(after), shown(store.events(&seen).await))
     }
 
     async fn submit_manifest(&mut self, store: &Store) -> String {
@@ -282,7 +282,7 @@ impl History {
         let awb = Awb::parse(self.rng.choice(&AWBS).unwrap()).unwrap();
         let numbers = [parcel.tracking_number.to_string(), self.number().to_string()];
         let inputs = store.for_manifest(parcel.tenant, &awb, &numbers).await.unwrap();
-        let found: Vec<_> = inputs.found.into_iter().map(told).collect();
+        let found: Vec<_> = inputs.found.into_iter().map(shown).collect();
         let id = self.id();
         let mut document = Manifest::new(
             ManifestId::unchecked(crate::ids::named("man", id)),
@@ -303,8 +303,8 @@ impl History {
             Changes { now: self.now, ops: vec![Op::InsertManifest(Box::new(new))], ..nothing() };
         let outcome = store.commit(changes).await;
         let (manifest, awb) = (
-            told(store.manifest(parcel.tenant, id).await),
-            told(store.awb_on(parcel.key, self.rng.u32(1..4)).await),
+            shown(store.manifest(parcel.tenant, id).await),
+            shown(store.awb_on(parcel.key, self.rng.u32(1..4)).await),
         );
         format!("manifest {found:?} {:?} {outcome:?}: {manifest} {awb}", inputs.known)
     }
@@ -317,29 +317,29 @@ impl History {
                 endpoint.url = format!("https://{}.example/ñ", self.rng.u8(..3));
                 let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
                 endpoint.kinds = Kinds::named(self.rng.choice(kinds).unwrap()).unwrap_or_default();
-                told(store.set_endpoint(endpoint).await.map(|set| set.url))
+                shown(store.set_endpoint(endpoint).await.map(|set| set.url))
             }
             2 => {
                 let secret = Secret::from_random(&[self.rng.u8(..); 32]);
-                told(store.rotate_secret(tenant, secret, self.now).await)
+                shown(store.rotate_secret(tenant, secret, self.now).await)
             }
-            3 => told(store.enable_endpoint(tenant).await),
-            4 => told(store.disable_endpoint(tenant, DisabledBy::Operator).await),
-            5 if self.rng.bool() => told(store.remove_endpoint(tenant).await),
-            6 => told(store.hold_all().await),
+            3 => shown(store.enable_endpoint(tenant).await),
+            4 => shown(store.disable_endpoint(tenant, DisabledBy::Operator).await),
+            5 if self.rng.bool() => shown(store.remove_endpoint(tenant).await),
+            6 => shown(store.hold_all().await),
             7 => {
                 let what = EventsToReplay::MissedSince(self.now.plus(-100_000));
-                told(store.replay(tenant, what, self.now).await)
+                shown(store.replay(tenant, what, self.now).await)
             }
             _ => {
                 let event = self.id();
                 let (kind, at) = (Kind::Test, self.now);
                 let test = OutboxEvent { event, kind, sequence: None, previous: None, at };
-                let enqueued = told(store.enqueue(tenant, test).await);
-                format!("{enqueued} {}", told(store.has_event(tenant, event).await))
+                let enqueued = shown(store.enqueue(tenant, test).await);
+                format!("{enqueued} {}", shown(store.has_event(tenant, event).await))
             }
         };
-        format!("endpoint {answer} {}", told_endpoint(store, tenant, self.now).await)
+        format!("endpoint {answer} {}", shown_endpoint(store, tenant, self.now).await)
     }
 
     /// What is leased is settled at once, since the lease of a test need not end by the test's clock.
@@ -347,13 +347,13 @@ impl History {
         let mut due = store.tenants_with_due(self.now, 4).await.unwrap();
         // Who of two that wait equally long comes first is open.
         due.sort_by_key(|tenant| tenant.number());
-        let next = told(store.next_delivery().await);
+        let next = shown(store.next_delivery().await);
         let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
         let mut leased = store.lease(shares, self.now).await.unwrap();
         leased.events.sort_by_key(|(_, lease)| lease.attempt.event);
         let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.switched_off)];
         for (endpoint, lease) in leased.events {
-            let payload = told(store.payload(&lease).await);
+            let payload = shown(store.payload(&lease).await);
             let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
             let outcome = match self.rng.u8(..3) {
                 0 => {
@@ -369,8 +369,8 @@ impl History {
                 _ => RetryDecision::Unreadable,
             };
             let settled = match self.rng.u8(..15) {
-                0 => told(store.forget(lease).await),
-                _ => told(store.settle(lease, outcome, decision).await),
+                0 => shown(store.forget(lease).await),
+                _ => shown(store.settle(lease, outcome, decision).await),
             };
             all.push(format!(
                 "{} {kind:?} {at:?} {event} {payload} {decision:?} {settled}",
@@ -379,10 +379,10 @@ impl History {
         }
         let tenant = self.tenant();
         if self.rng.u8(..6) == 0 {
-            all.push(told(store.bring_deliveries_forward(self.now).await));
-            all.push(told(store.end_leases(self.now).await));
+            all.push(shown(store.bring_deliveries_forward(self.now).await));
+            all.push(shown(store.end_leases(self.now).await));
         }
-        all.push(told_endpoint(store, tenant, self.now).await);
+        all.push(shown_endpoint(store, tenant, self.now).await);
         all.join("; ")
     }
 
@@ -398,12 +398,12 @@ impl History {
                         ..new(number, AdminScope)
                     })
                     .await;
-                told_key(made.ok())
+                shown_key(made.ok())
             }
-            1 => told_key(store.revoke_credential::<AdminScope>(&token, self.now).await.unwrap()),
-            2 => {
-                told_key(store.revoke_credential::<CarrierScope>(&carrier, self.now).await.unwrap())
-            }
+            1 => shown_key(store.revoke_credential::<AdminScope>(&token, self.now).await.unwrap()),
+            2 => shown_key(
+                store.revoke_credential::<CarrierScope>(&carrier, self.now).await.unwrap(),
+            ),
             3 => {
                 let secret = NewSecret {
                     hash: [self.rng.u8(100..); 32],
@@ -411,52 +411,54 @@ impl History {
                     old_until: self.moment(),
                 };
                 // A hash that another key has is refused.
-                told_key(store.rotate_key(&key, secret).await.ok().flatten())
+                shown_key(store.rotate_key(&key, secret).await.ok().flatten())
             }
             4 => {
                 let uses = HashMap::from([((self.rng.i64(1..3), 20_000), self.rng.u64(..1 << 40))]);
-                told(store.add_legacy_uses(uses).await)
+                shown(store.add_legacy_uses(uses).await)
             }
-            _ => told_key(store.credential_by_hash::<ApiKeyScope>(&[number; 32]).await.unwrap()),
+            _ => shown_key(store.credential_by_hash::<ApiKeyScope>(&[number; 32]).await.unwrap()),
         };
         format!("credentials {answer}")
     }
 
     async fn accounts(&mut self, store: &Store) -> String {
         let name = *self.rng.choice(&ACCOUNTS).unwrap();
-        let account = told(store.account(name, "acc_other".to_owned(), self.now).await);
+        let account = shown(store.account(name, "acc_other".to_owned(), self.now).await);
         let named = store.account_named(name).await.unwrap().unwrap();
         let login = store.login(name).await.unwrap();
         let password = login.as_ref().map(|login| login.password.clone());
         let (hash, old) = ([self.rng.u8(..9); 32], [self.rng.u8(..9); 32]);
         let answer = match (self.rng.u8(..5), login) {
-            (0, _) | (_, None) => told(store.set_password(named, self.text(), self.now).await),
-            (1, _) => told(store.end_session(hash).await),
-            (2, _) => told(store.purge_sessions(self.now).await),
+            (0, _) | (_, None) => shown(store.set_password(named, self.text(), self.now).await),
+            (1, _) => shown(store.end_session(hash).await),
+            (2, _) => shown(store.purge_sessions(self.now).await),
             (_, Some(login)) => {
                 let ends = self.now.plus(self.rng.i64(0..200_000));
-                told(store.begin_session(login, (hash, ends), self.rng.bool().then_some(old)).await)
+                shown(
+                    store.begin_session(login, (hash, ends), self.rng.bool().then_some(old)).await,
+                )
             }
         };
-        format!("accounts {account} {password:?} {answer} {}", told(store.session(&hash).await))
+        format!("accounts {account} {password:?} {answer} {}", shown(store.session(&hash).await))
     }
 
     async fn erase(&mut self, store: &Store) -> String {
         let before = self.now.plus(-self.rng.i64(0..3_000_000));
         match self.rng.u8(..12) {
-            0..3 => format!("purge {}", told(store.purge(before).await)),
-            3..6 => format!("purge outbox {}", told(store.purge_outbox(before).await)),
+            0..3 => format!("purge {}", shown(store.purge(before).await)),
+            3..6 => format!("purge outbox {}", shown(store.purge_outbox(before).await)),
             6..8 => {
                 // Every key is free again.
                 self.now = self.now.plus(LIFETIME);
-                format!("purge records {}", told(store.purge_records(self.now).await))
+                format!("purge records {}", shown(store.purge_records(self.now).await))
             }
             8..10 => {
                 let tenant = self.tenant();
-                format!("reset {tenant:?} {}", told(store.reset(tenant).await))
+                format!("reset {tenant:?} {}", shown(store.reset(tenant).await))
             }
-            10 => format!("reset all {}", told(store.reset_all().await)),
-            _ => format!("resume {}", told(store.resume_resets().await)),
+            10 => format!("reset all {}", shown(store.reset_all().await)),
+            _ => format!("resume {}", shown(store.resume_resets().await)),
         }
     }
 
@@ -464,8 +466,8 @@ impl History {
         let (tenant, most) = (self.tenant(), self.rng.u32(1..9));
         let (carrier, event) =
             (CarrierRowId(self.rng.i64(1..=2)), format!("evt-{}", self.rng.u8(..20)));
-        let exceptions = told(store.carrier_exceptions(tenant, most).await);
-        format!("carriers {} {exceptions}", told(store.has_seen(carrier, &event).await))
+        let exceptions = shown(store.carrier_exceptions(tenant, most).await);
+        format!("carriers {} {exceptions}", shown(store.has_seen(carrier, &event).await))
     }
 
     async fn lists(&mut self, store: &Store) -> String {
@@ -487,12 +489,12 @@ impl History {
         let Ok(query) = check_list(pairs) else { return "no query".to_owned() };
         let (until, most) = (self.moment(), self.rng.usize(1..9));
         let listed = [
-            told(store.list(tenant, query).await),
-            told(store.activity(tenant, self.rng.i64(-1..20_470)).await),
-            told(store.due(until, most).await),
-            told(store.due_of(tenant, until, most).await),
-            told(store.next_due(until).await),
-            told(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
+            shown(store.list(tenant, query).await),
+            shown(store.activity(tenant, self.rng.i64(-1..20_470)).await),
+            shown(store.due(until, most).await),
+            shown(store.due_of(tenant, until, most).await),
+            shown(store.next_due(until).await),
+            shown(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
         ];
         format!("lists {}", listed.join(" "))
     }
@@ -503,13 +505,13 @@ impl History {
         let mut all = vec![
             format!("{:?}", store.secret()),
             store.number_key().generate(row, ParcelRowId(7), Ulid::from_parts(1, 2)).to_string(),
-            told(store.accounts().await),
-            told(store.account_record(AccountRowId(2)).await),
-            told(store.legacy_uses().await),
-            told(store.legacy_uses_of(AccountRowId(1)).await),
-            told(store.backlogs().await),
-            told(store.due(Millis(i64::MAX), usize::MAX >> 1).await),
-            told(store.next_due(Millis(i64::MIN)).await),
+            shown(store.accounts().await),
+            shown(store.account_record(AccountRowId(2)).await),
+            shown(store.legacy_uses().await),
+            shown(store.legacy_uses_of(AccountRowId(1)).await),
+            shown(store.backlogs().await),
+            shown(store.due(Millis(i64::MAX), usize::MAX >> 1).await),
+            shown(store.next_due(Millis(i64::MIN)).await),
         ];
         let mut made: Vec<_> =
             store.creations().await.unwrap().iter().map(|one| format!("{one:?}")).collect();
@@ -518,7 +520,7 @@ impl History {
         all.append(&mut made);
         self.parcels(store, &mut all).await;
         self.tenants(store, &mut all).await;
-        told_credentials(store, &mut all).await;
+        shown_credentials(store, &mut all).await;
         all
     }
 
@@ -528,8 +530,8 @@ impl History {
             for environment in [Environment::Production, Environment::Sandbox] {
                 let found = store.parcel_with_order(environment, &number).await.unwrap();
                 if let Some((parcel, order)) = found {
-                    let events = told(store.events(&parcel).await);
-                    let awb = told(store.awb_on(parcel.key, parcel.label_version).await);
+                    let events = shown(store.events(&parcel).await);
+                    let awb = shown(store.awb_on(parcel.key, parcel.label_version).await);
                     all.push(format!("{parcel:?} {order:?} {events} {awb}"));
                 }
             }
@@ -540,42 +542,42 @@ impl History {
         for tenant in (1..=2).flat_map(|account| {
             [super::conformance::sandbox(account), super::conformance::production(account)]
         }) {
-            all.push(told_endpoint(store, tenant, self.now).await);
-            all.push(told(store.older_deliveries(tenant, 0, 10_000).await));
-            all.push(told(store.carrier_exceptions(tenant, 10_000).await));
-            all.push(told(store.activity(tenant, i64::MIN >> 1).await));
+            all.push(shown_endpoint(store, tenant, self.now).await);
+            all.push(shown(store.older_deliveries(tenant, 0, 10_000).await));
+            all.push(shown(store.carrier_exceptions(tenant, 10_000).await));
+            all.push(shown(store.activity(tenant, i64::MIN >> 1).await));
             for page in ["1", "2", "3"] {
                 let pairs = [("page", page), ("limit", "7")]
                     .map(|(name, value)| (name.into(), value.into()));
-                all.push(told(store.list(tenant, check_list(pairs).unwrap()).await));
+                all.push(shown(store.list(tenant, check_list(pairs).unwrap()).await));
             }
             for key in 1..40 {
-                all.push(told(store.record(&record(tenant, key).key).await));
+                all.push(shown(store.record(&record(tenant, key).key).await));
             }
             for awb in AWBS {
                 let known = store.for_manifest(tenant, &Awb::parse(awb).unwrap(), &[]).await;
-                all.push(told(known.map(|inputs| inputs.known)));
+                all.push(shown(known.map(|inputs| inputs.known)));
             }
         }
     }
 }
 
-async fn told_credentials(store: &Store, all: &mut Vec<String>) {
+async fn shown_credentials(store: &Store, all: &mut Vec<String>) {
     for number in 1..12_u8 {
         let hash = [number; 32];
-        all.push(told_key(
+        all.push(shown_key(
             store.credential::<ApiKeyScope>(&format!("key_{number}")).await.unwrap(),
         ));
-        all.push(told_key(
+        all.push(shown_key(
             store.credential::<CarrierScope>(&format!("car_{number}")).await.unwrap(),
         ));
-        all.push(told_key(store.credential_by_hash::<AdminScope>(&hash).await.unwrap()));
-        all.push(told(store.session(&hash).await));
+        all.push(shown_key(store.credential_by_hash::<AdminScope>(&hash).await.unwrap()));
+        all.push(shown(store.session(&hash).await));
         let (event, carrier) = (format!("evt-{number}"), CarrierRowId(1));
-        all.push(told(store.has_seen(carrier, &event).await));
+        all.push(shown(store.has_seen(carrier, &event).await));
     }
     for keys in [store.keys_of(AccountRowId(1)).await, store.credentials::<ApiKeyScope>().await] {
-        all.extend(keys.unwrap().into_iter().map(|key| told_key(Some(key))));
+        all.extend(keys.unwrap().into_iter().map(|key| shown_key(Some(key))));
     }
     let changed = store.credentials_since::<ApiKeyScope>(ALL_CREDENTIALS).await.unwrap();
     all.push(format!("{} {}", changed.version, changed.credentials.len()));
@@ -597,13 +599,13 @@ fn new<S>(number: u8, scope: S) -> NewCredential<S> {
     }
 }
 
-async fn told_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
+async fn shown_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
     let endpoint = store.endpoint(tenant).await.unwrap().map(|endpoint| {
         // What the secrets sign says which they are, and how long the old ones do.
         let signed = endpoint.sign("evt_1", now, b"{}");
         format!("{} {:?} {signed} {:?}", endpoint.url, endpoint.kinds, endpoint.disabled)
     });
     let (missed, off) = (store.has_missed(tenant).await, store.switched_off(tenant).await);
-    let log = told(store.deliveries(tenant, 5).await);
-    format!("{endpoint:?} {} {} {log}", told(missed), told(off))
+    let log = shown(store.deliveries(tenant, 5).await);
+    format!("{endpoint:?} {} {} {log}", shown(missed), shown(off))
 }

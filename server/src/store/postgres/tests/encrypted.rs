@@ -99,7 +99,7 @@ impl Guarded {
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     }
 
-    /// Whether a connection is encrypted, or why there is none. `{name}` in the query is a file's path.
+    /// Whether a connection is encrypted, or why it was refused. `{name}` in the query is a file's path.
     async fn connect(&self, who: &str, query: &str) -> Result<bool, String> {
         let folder = self.files.path().display();
         let query = query.replace("{files}", &folder.to_string());
