@@ -37,7 +37,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// How many of these remain, by the first folder that fits; everywhere else there are none. The numbers
-/// are exact, so that a word that was removed cannot come back.
+/// are ratchets: fewer is always right, and the number is lowered by whoever comes by.
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),
@@ -57,15 +57,9 @@ fn discouraged_words_do_not_increase() {
     }
     let mut faults = Vec::new();
     for ((folder, known), places) in found {
-        match places.len() {
-            count if count > *known => {
-                faults.push(format!("{folder:?} has {count} and may have {known}:"));
-                faults.extend(places);
-            }
-            count if count < *known => {
-                faults.push(format!("{folder:?} has {count}: write {count} into REMAINING"));
-            }
-            _ => {}
+        if places.len() > *known {
+            faults.push(format!("{folder:?} has {} and may have {known}:", places.len()));
+            faults.extend(places);
         }
     }
     assert_none("these words have plainer ones", &faults);
@@ -73,7 +67,7 @@ fn discouraged_words_do_not_increase() {
 
 fn dialect(source: &Source) -> Vec<String> {
     let is_prose = source.is("md") || source.is("html");
-    let is_script = [".ci/run", "justfile"].contains(&&*source.path);
+    let is_script = [".ci/run", ".ci/prove", ".ci/stages.sh", "justfile"].contains(&&*source.path);
     if source.path == file!() || !(source.is("rs") || is_prose || is_script) {
         return Vec::new();
     }

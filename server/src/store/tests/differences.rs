@@ -2,6 +2,7 @@
 
 use super::{
     conformance::{self, SECRET},
+    first_seed,
     histories::History,
 };
 use crate::store::Store;
@@ -44,9 +45,7 @@ fn every_method_is_in_the_histories() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_store_answers_a_history_alike() {
     let more = std::env::var("PARCELO_HISTORIES").ok().and_then(|more| more.parse().ok());
-    // Other histories in each run, so that each run may find something; a failure names its own.
-    let first = std::env::var("PARCELO_SEED").ok().and_then(|seed| seed.parse().ok());
-    let first = first.unwrap_or_else(|| fastrand::u64(..1 << 48));
+    let first = first_seed();
     for seed in first..first + more.unwrap_or(HISTORIES) {
         compare(seed).await;
     }

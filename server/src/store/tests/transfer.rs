@@ -7,6 +7,7 @@ use tokio::task::LocalSet;
 
 use super::{
     conformance::{NOW, SECRET, create, made, sandbox},
+    first_seed,
     histories::History,
 };
 use crate::store::{
@@ -108,38 +109,34 @@ async fn assert_alike(history: &History, stores: [Store; 3], seed: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_a_file_and_the_copy_of_that_answer_as_the_file() {
-    let first = fastrand::u64(..1 << 48);
-    for seed in first..first + 3 {
-        let Some(address) = database() else { return };
-        let place = Place::new();
-        let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
-        let history = lived(Store::open(&file, SECRET).unwrap(), seed, 200).await;
-        let forth = copy_to(&file, &address).await.unwrap();
-        assert_eq!(sums(&copy_back(&address, &back).await.unwrap()), sums(&forth), "seed {seed}");
-        assert!(forth.iter().any(|table| table.name == "parcels" && table.target.rows > 5));
-        let original = Store::open(&file, SECRET).unwrap();
-        let copy = Store::connect(address, [1; 32]).await.unwrap();
-        let returned = Store::open(&back, [2; 32]).unwrap();
-        assert_alike(&history, [original, copy, returned], seed).await;
-    }
+    let seed = first_seed();
+    let Some(address) = database() else { return };
+    let place = Place::new();
+    let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
+    let history = lived(Store::open(&file, SECRET).unwrap(), seed, 200).await;
+    let forth = copy_to(&file, &address).await.unwrap();
+    assert_eq!(sums(&copy_back(&address, &back).await.unwrap()), sums(&forth), "seed {seed}");
+    assert!(forth.iter().any(|table| table.name == "parcels" && table.target.rows > 5));
+    let original = Store::open(&file, SECRET).unwrap();
+    let copy = Store::connect(address, [1; 32]).await.unwrap();
+    let returned = Store::open(&back, [2; 32]).unwrap();
+    assert_alike(&history, [original, copy, returned], seed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_postgresql_and_the_copy_of_that_answer_as_the_original() {
-    let first = fastrand::u64(..1 << 48);
-    for seed in first..first + 3 {
-        let (Some(address), Some(other)) = (database(), database()) else { return };
-        let file = Place::new();
-        let file = (file.file("parcelo.db"), file);
-        let store = Store::connect(address.clone(), SECRET).await.unwrap();
-        let history = lived(store, seed, 200).await;
-        let back = copy_back(&address, &file.0).await.unwrap();
-        assert_eq!(sums(&copy_to(&file.0, &other).await.unwrap()), sums(&back), "seed {seed}");
-        let original = Store::connect(address, [1; 32]).await.unwrap();
-        let copy = Store::open(&file.0, [2; 32]).unwrap();
-        let returned = Store::connect(other, [3; 32]).await.unwrap();
-        assert_alike(&history, [original, copy, returned], seed).await;
-    }
+    let seed = first_seed();
+    let (Some(address), Some(other)) = (database(), database()) else { return };
+    let file = Place::new();
+    let file = (file.file("parcelo.db"), file);
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let history = lived(store, seed, 200).await;
+    let back = copy_back(&address, &file.0).await.unwrap();
+    assert_eq!(sums(&copy_to(&file.0, &other).await.unwrap()), sums(&back), "seed {seed}");
+    let original = Store::connect(address, [1; 32]).await.unwrap();
+    let copy = Store::open(&file.0, [2; 32]).unwrap();
+    let returned = Store::connect(other, [3; 32]).await.unwrap();
+    assert_alike(&history, [original, copy, returned], seed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
