@@ -55,11 +55,6 @@ crash *arguments:
     cargo build -p parcelo-server
     cargo run --release --manifest-path tests/crash/Cargo.toml --target-dir target/crash -- {{arguments}}
 
-# The tests that take long, and labels through readers that are not ours (.ci/run installs them).
-oracles:
-    PARCELO_LABELS=$PWD/target/labels cargo test --workspace --lib --bins --tests -- --ignored
-    python3 tests/oracles/labels.py target/labels
-
 # Licences, banned crates and sources of the whole tree.
 deny:
     cargo deny --all-features check licenses bans sources
@@ -68,16 +63,44 @@ deny:
 servers *folder:
     examples/servers/run.sh {{folder}}
 
-# The tests of processes, with every server of theirs on PostgreSQL.
-postgres:
-    PARCELO_TEST_DATABASE=postgres cargo test --test it -- --skip tidy::
-
 # Accept changed snapshots: look at the diff afterwards.
 bless:
     PARCELO_BLESS=1 cargo test -p parcelo-server --lib document
     PARCELO_BLESS=1 cargo test -p parcelo-cli --test it public_items -- --ignored
     INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 
-# Everything that must pass, in the order in which it fails soonest.
-ci:
-    .ci/run
+# The gate: what must pass before a change lands, or some of its stages; `.ci/run --list` names them.
+ci *stages:
+    .ci/run {{stages}}
+
+# What is too long for the gate, by stage; `.ci/prove --list` names them.
+prove *stages:
+    .ci/prove {{stages}}
+
+# The tests of the gate from other seeds, and those that take long.
+proofs:
+    .ci/prove proofs
+
+# Everything on PostgreSQL: the process tests, the store's promises, other versions, PgBouncer, nginx.
+postgres:
+    .ci/prove postgres versions nginx
+
+# Pages in a browser, completions in shells, manual pages, metrics.
+browser:
+    .ci/prove browser
+
+# The OpenAPI documents through other programs, and clients made of them.
+openapi:
+    .ci/prove openapi clients
+
+# Labels through readers that are not ours, also in Chinese.
+labels:
+    .ci/prove labels
+
+# Each set of features alone.
+features:
+    .ci/prove features
+
+# What would be published, built from its own files; the SDK's public items.
+packages:
+    .ci/prove packages

@@ -46,7 +46,7 @@ fn bash_loads_its_completions_and_completes() {
 }
 
 #[test]
-#[ignore = "needs zsh: .ci/run installs it and runs this"]
+#[ignore = "needs zsh: `.ci/prove browser` installs it and runs this"]
 fn zsh_loads_its_completions() {
     let (_desk, script) = completions("zsh");
     let ask = format!(
@@ -56,7 +56,7 @@ fn zsh_loads_its_completions() {
 }
 
 #[test]
-#[ignore = "needs fish: .ci/run installs it and runs this"]
+#[ignore = "needs fish: `.ci/prove browser` installs it and runs this"]
 fn fish_loads_its_completions_and_completes() {
     let (_desk, script) = completions("fish");
     let ask = format!("source {script}; complete -C 'parcelo lab'");
@@ -107,7 +107,7 @@ fn every_command_has_a_page_in_the_directory() {
 }
 
 #[test]
-#[ignore = "needs groff: .ci/run installs it and runs this"]
+#[ignore = "needs groff: `.ci/prove browser` installs it and runs this"]
 fn groff_reads_every_page_without_a_warning() {
     let dir = Workdir::new("", "");
     for language in ["en", "es"] {

@@ -141,7 +141,7 @@ fn count_refusals(refused: &Arc<AtomicUsize>) -> impl Fn(&Attempt) + Send + Sync
 }
 
 #[tokio::test]
-#[ignore = "takes fifty seconds of real time"]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 async fn ten_thousand_creations_over_a_socket_keep_to_the_limit_and_use_it() {
     const COUNT: usize = 10_000;
     const LIMIT: u32 = 200;

@@ -74,17 +74,19 @@ fn api_grows_little(length: usize) {
 }
 
 #[test]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 fn an_order_in_tiny_packets_costs_its_own_length() {
     api_grows_little(4 << 10);
 }
 
 #[test]
-#[ignore = "half a minute: eight million packets"]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 fn sixty_four_orders_of_64_kb_in_tiny_packets_cost_less_than_32_mb() {
     api_grows_little(64 << 10);
 }
 
 #[test]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 fn the_form_to_sign_in_in_tiny_packets_costs_its_own_length() {
     let house = House::new();
     let server = house.start(&[]);

@@ -42,6 +42,7 @@ fn due(journey: usize, within: i64) -> Vec<i64> {
 }
 
 #[tokio::test]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 async fn two_hundred_servers_at_once_share_neither_data_nor_time() {
     let http = Api::new("");
     let mut servers = Vec::new();
@@ -72,6 +73,7 @@ async fn two_hundred_servers_at_once_share_neither_data_nor_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 async fn two_hundred_stateful_tests_in_parallel_do_not_disturb_each_other() {
     let (http, all_there) = (Api::new(""), Arc::new(Barrier::new(CROWD)));
     let mut tests = JoinSet::new();

@@ -98,7 +98,7 @@ async fn only_the_operators_listener_has_them() {
 }
 
 #[tokio::test]
-#[ignore = "needs promtool of Debian's prometheus: .ci/run installs it and runs this"]
+#[ignore = "needs promtool: `.ci/prove browser` installs it and runs this"]
 async fn promtool_finds_nothing_to_mend() {
     let house = House::new();
     let running = house.start(&[]);

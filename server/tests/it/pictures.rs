@@ -58,7 +58,7 @@ async fn server() -> MockServer {
 
 /// `PARCELO_BLESS=1` keeps the pictures.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's chromium and chromium-driver; `.ci/run` installs them"]
+#[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
 async fn the_page_is_drawn_by_a_browser_at_every_width_and_in_both_languages() {
     let server = server().await;
     let browser = Browser::start().await;

@@ -201,6 +201,7 @@ async fn become_ready(servers: &[Running], status: u16, within: Duration) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_rolling_restart_of_both_servers_under_load_fails_no_call() {
     let Some(database) = Database::new() else { return };
     let mut servers = [database.serve(), database.serve()];
@@ -220,6 +221,7 @@ async fn a_rolling_restart_of_both_servers_under_load_fails_no_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_server_that_is_killed_under_load_fails_no_call_of_the_others_clients() {
     let Some(database) = Database::new() else { return };
     let mut servers = [database.serve(), database.serve()];
@@ -239,6 +241,7 @@ async fn a_server_that_is_killed_under_load_fails_no_call_of_the_others_clients(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothing_is_lost() {
     let Some(database) = Database::new() else { return };
     let servers = [database.serve(), database.serve()];

@@ -24,7 +24,7 @@ async fn running() -> Shop {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes; .ci/run runs it"]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     let shop = running().await;
     shop.put("orders.csv", sheet(&rows(10_000)));
@@ -86,7 +86,7 @@ fn now() -> Instant {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes a minute; .ci/run runs it"]
+#[ignore = "long: `.ci/prove proofs` runs it"]
 async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
     const ROWS: usize = 400;
     let shop = running().await;
@@ -121,7 +121,7 @@ async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs script (bsdutils) for a terminal; .ci/run runs it"]
+#[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
 async fn a_terminal_sees_a_bar_and_keeps_clean() {
     let shop = running().await;
     shop.put("orders.csv", sheet(&rows(60)));

@@ -22,7 +22,7 @@ const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 
 /// `PARCELO_BLESS=1` writes the listing.
 #[test]
-#[ignore = "documents the SDK again, for a reader of one version of rustdoc: .ci/run runs this"]
+#[ignore = "documents the SDK again, for a reader of one version of rustdoc: `.ci/prove packages` runs it"]
 fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     let json = documented();
     let api = Builder::from_rustdoc_json(json)

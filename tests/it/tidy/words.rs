@@ -37,7 +37,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// How many of these remain, by the first folder that fits; everywhere else there are none. The numbers
-/// are ratchets: fewer is always right, and the number is lowered by whoever comes by.
+/// are ratchets: fewer is always right, and the number may then be lowered.
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),

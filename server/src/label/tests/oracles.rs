@@ -14,7 +14,7 @@ use super::{
 };
 
 #[test]
-#[ignore = "just oracles: for readers that are not ours"]
+#[ignore = "writes files for readers that are not ours: `.ci/prove labels` runs it"]
 fn write_corpus() {
     let Some(folder) = std::env::var_os("PARCELO_LABELS") else { return };
     let folder = Path::new(&folder);

@@ -179,7 +179,7 @@ async fn two_servers_deliver_each_event_in_its_order_and_share_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: the same with 10,000 events"]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn two_servers_deliver_ten_thousand_events() {
     both_deliver(2_500).await;
 }

@@ -27,7 +27,7 @@ fn an_order(key: &str) -> OrderRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's chromium and chromium-driver; `.ci/run` installs them"]
+#[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
 async fn a_shops_first_day_in_a_browser() {
     let (house, receiver, browser) =
         (House::new(), Receiver::start().await, Browser::start().await);

@@ -181,7 +181,7 @@ async fn assert_named(browser: &Browser, what: &str) {
 /// `PARCELO_PICTURES` names a folder that takes a picture of everything; `PARCELO_BLESS=1` keeps
 /// those of the documents.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Debian's chromium and chromium-driver; `.ci/run` installs them"]
+#[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
 async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() {
     let house = furnished().await;
     let browser = Browser::start().await;

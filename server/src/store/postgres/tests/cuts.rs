@@ -206,13 +206,14 @@ async fn sweep(step: usize) -> Option<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn connections_that_fail_at_many_messages_of_a_group_lose_nothing_and_double_nothing() {
     let Some(cuts) = sweep(5).await else { return };
     assert!(cuts >= 60, "{cuts}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "a minute long: run by .ci/run"]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn connections_that_fail_at_every_message_of_a_group_lose_nothing_and_double_nothing() {
     let mut cuts = 0;
     while cuts < 500 {

@@ -51,6 +51,7 @@ async fn client(store: Store, number: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
@@ -86,6 +87,7 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn reads_whose_callers_have_gone_are_left_out() {
     let Some(address) = direct() else { return };
     let store = postgres::Store::connect(address, SECRET).await.unwrap();

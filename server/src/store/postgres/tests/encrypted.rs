@@ -116,6 +116,7 @@ impl Guarded {
 }
 
 #[tokio::test]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn each_sslmode_checks_what_libpq_checks_and_says_what_to_do() {
     let Some(server) = Guarded::start() else { return };
     let (right, wrong) = ("sslrootcert={files}/ca.pem", "sslrootcert={files}/stranger.pem");
@@ -169,6 +170,7 @@ async fn each_sslmode_checks_what_libpq_checks_and_says_what_to_do() {
 }
 
 #[tokio::test]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_password_is_asked_for_and_shown_by_no_error() {
     let Some(server) = Guarded::start() else { return };
     let right = format!("shop:{}@localhost", PASSWORD.replace(' ', "%20"));

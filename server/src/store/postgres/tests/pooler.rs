@@ -97,6 +97,7 @@ fn before_a_database(setting: &str) -> Option<(Pooler, Address, Address)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PgBouncer: `.ci/prove versions` installs it and runs this"]
 async fn a_pooler_in_the_place_of_the_server_is_refused_with_the_way_around_it() {
     // It refuses what it cannot keep, or is set up to drop it silently.
     for setting in ["", "ignore_startup_parameters = options"] {
@@ -108,6 +109,7 @@ async fn a_pooler_in_the_place_of_the_server_is_refused_with_the_way_around_it()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs PgBouncer: `.ci/prove versions` installs it and runs this"]
 async fn reads_go_through_the_pooler_and_writes_around_it() {
     let Some((_pooler, pooled, beside)) = before_a_database("") else { return };
     let store = Store::connect(pooled.clone().with_direct(beside.clone()), SECRET).await.unwrap();

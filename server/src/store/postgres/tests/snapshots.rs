@@ -98,6 +98,7 @@ async fn cost(events: usize, is_held: bool) -> Option<Cost> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_delivery_costs_no_more_the_longer_a_snapshot_is_held() {
     let Some(few) = cost(1_000, true).await else { return };
     let many = cost(3_000, true).await.unwrap();
