@@ -45,15 +45,36 @@ weight:
     server/benches/weight.sh counts
     server/benches/weight.sh seconds
 
-# Three servers on PostgreSQL under faults for a minute, or as `just torture --help` says; every order's calls are judged.
+# Three servers on PostgreSQL under faults for a minute, or as `just torture --help` says; needs root and libfaketime.
 torture *arguments:
-    cargo build --release -p parcelo-server
-    cargo run --release --manifest-path tests/torture/Cargo.toml --target-dir target/torture -- --server target/release/parcelo-server {{arguments}}
+    cargo build --profile costs -p parcelo-server -p torture
+    target/costs/torture --server target/costs/parcelo-server {{arguments}}
+
+# A million acknowledged writes under faults, and 200 killed servers, on each store; 20 to 40 minutes.
+torture-long:
+    just torture --store sqlite --seconds 1800 --writes 750000 --kills 200 --orders 256 --calm 2000
+    just torture --store postgres --seconds 3600 --writes 260000 --kills 200 --orders 256 --calm 800
+
+# Whether the checker of `just torture` agrees with stateright's on 50,000 histories.
+torture-checker:
+    cargo test --manifest-path tests/torture/stateright/Cargo.toml --target-dir target/stateright
 
 # Every state in which a crash can leave the files of the SQLite store; `just crash --brief` is CI's minute of it.
 crash *arguments:
-    cargo build -p parcelo-server
-    cargo run --release --manifest-path tests/crash/Cargo.toml --target-dir target/crash -- {{arguments}}
+    cargo build --profile costs -p parcelo-server -p parcelo-crash
+    target/costs/parcelo-crash --binary target/costs/parcelo-server {{arguments}}
+
+# Looks for an input that breaks a target, guided by coverage; `ls tests/fuzz/corpus` lists the targets.
+fuzz target seconds="60" *options:
+    tests/fuzz/run.sh {{target}} {{seconds}} {{options}}
+
+# Whether the simulation sees each of the deliberate faults in tests/mutants, and after how many seeds.
+mutants *arguments:
+    cargo run -p parcelo-mutants -- {{arguments}}
+
+# The whole house from a seed, or from many: `just simulate 17`, `just simulate 1..10000`.
+simulate seeds:
+    PARCELO_SEEDS={{seeds}} cargo test --profile costs -p parcelo-server --lib -- --exact simulation::seeds_keep_every_promise --nocapture
 
 # Licences, banned crates and sources of the whole tree.
 deny:
@@ -62,6 +83,10 @@ deny:
 # PostgreSQL, two servers and nginx on this machine, for trying; Ctrl-C stops them all.
 servers *folder:
     examples/servers/run.sh {{folder}}
+
+# A rolling upgrade of two servers under load, from another program, such as the version before, to this one.
+upgrade previous:
+    PARCELO_PREVIOUS={{absolute_path(previous)}} cargo test -p parcelo-server --test it rolling_upgrade
 
 # Accept changed snapshots: look at the diff afterwards.
 bless:

@@ -13,6 +13,9 @@ export CARGO_PROFILE_DEV_DEBUG=none
 # Debian's 1,024 open files are too few for a thousand connections at once.
 ulimit -n 20000 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 
+# Packages of the workspace that are not published.
+unpublished=(--exclude parcelo-examples --exclude parcelo-fuzz --exclude parcelo-crash --exclude parcelo-mutants --exclude torture)
+
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }

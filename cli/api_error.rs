@@ -49,14 +49,21 @@ impl From<Error> for Failure {
     }
 }
 
-/// The SDK's message. Of a file error its source too, which has the reason.
+/// The SDK's message. Of a file or the network the cause too, which has the reason.
 fn message_of(error: &Error) -> Message {
     let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
         let whole = |language| format!("{} {}", text(language), answer.json());
         return Message { en: whole(Language::En), es: whole(Language::Es) };
     }
-    let cause = std::error::Error::source(error).filter(|_| error.kind() == ErrorKind::File);
+    let cause = match error.kind() {
+        ErrorKind::File => std::error::Error::source(error),
+        // What is between is how the request was sent; the last says what was wrong with the connection.
+        ErrorKind::Network => {
+            std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last()
+        }
+        _ => None,
+    };
     match cause {
         Some(why) => {
             let whole = |language| format!("{}: {why}.", text(language).trim_end_matches('.'));
@@ -160,6 +167,7 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
         ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
         ErrorCode::LabelVoided => texts::CREATE_NEW_ORDER,
         ErrorCode::ManifestParcelsRejected => texts::REMOVE_PARCELS,
+        ErrorCode::LabelsRejected => texts::REMOVE_LABELS,
         _ => return None,
     };
     Some(text.into())

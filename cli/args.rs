@@ -1,6 +1,7 @@
 //! The command line as it is typed. Its help is in `texts`; `resolve` turns it into a job.
 
 mod preferences;
+mod suggested;
 mod tools;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -11,9 +12,14 @@ use clap::{
 };
 use parcelo::{LabelFormat, Language};
 
-use crate::{help, output::format::Format};
+use crate::{
+    help,
+    import::{Encoding, Preset},
+    output::{ColorMode, format::Format},
+};
 
 pub(crate) use preferences::Preferences;
+use suggested::{Suggested, countries, statuses};
 pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Webhook};
 
 /// The whole command line.
@@ -45,6 +51,8 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Label(Label),
     #[command(subcommand, arg_required_else_help = true)]
+    Invoice(Invoice),
+    #[command(subcommand, arg_required_else_help = true)]
     Sandbox(Sandbox),
     #[command(subcommand, arg_required_else_help = true)]
     Webhook(Webhook),
@@ -75,6 +83,7 @@ pub(crate) enum Manifest {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Parcel {
     List(ListParcels),
+    Show(ShowParcel),
 }
 
 #[derive(Debug, Subcommand)]
@@ -82,6 +91,11 @@ pub(crate) enum Label {
     Get(GetLabel),
     Show(ShowLabel),
     Reprint(Reprint),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Invoice {
+    Get(GetInvoice),
 }
 
 #[derive(Debug, Subcommand)]
@@ -106,8 +120,10 @@ pub(crate) struct Create {
 pub(crate) struct Import {
     #[arg(value_name = "FILE|-")]
     pub(crate) rows: PathBuf,
-    #[arg(long, value_name = "DIR")]
-    pub(crate) labels: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "map_template")]
+    pub(crate) labels: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub(crate) merge: Option<PathBuf>,
     #[arg(
         id = "label_format",
         long = "format",
@@ -116,6 +132,16 @@ pub(crate) struct Import {
         default_value = "pdf"
     )]
     pub(crate) format: LabelFileFormat,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<Encoding>,
+    #[arg(long, value_name = "SHOP")]
+    pub(crate) preset: Option<Preset>,
+    #[arg(id = "column_map", long = "map", value_name = "FILE")]
+    pub(crate) map: Option<PathBuf>,
+    #[arg(long, conflicts_with_all = ["column_map", "labels"])]
+    pub(crate) map_template: bool,
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sender: Option<PathBuf>,
     #[arg(long)]
     pub(crate) resume: bool,
     #[arg(long, requires = "resume")]
@@ -132,6 +158,8 @@ pub(crate) struct Import {
 pub(crate) struct Void {
     #[arg(value_name = "NUMBER|-", required = true)]
     pub(crate) numbers: Vec<String>,
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) write: Write,
 }
@@ -153,7 +181,7 @@ pub(crate) struct Validate {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Template {
-    #[arg(long, value_name = "CODE", default_value = "EC")]
+    #[arg(long, value_name = "CODE", default_value = "EC", value_parser = Suggested(countries))]
     pub(crate) country: String,
     #[arg(long)]
     pub(crate) csv: bool,
@@ -197,9 +225,13 @@ pub(crate) struct Track {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListParcels {
-    #[arg(long, value_name = "STATUS")]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    #[arg(id = "listed_reference", long = "reference", value_name = "REFERENCE")]
+    pub(crate) reference: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = Suggested(statuses))]
     pub(crate) status: Option<String>,
-    #[arg(id = "destination", long = "country", value_name = "CODE")]
+    #[arg(id = "destination", long = "country", value_name = "CODE", value_parser = Suggested(countries))]
     pub(crate) country: Option<String>,
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100))]
     pub(crate) limit: Option<u32>,
@@ -210,17 +242,29 @@ pub(crate) struct ListParcels {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ShowParcel {
+    #[arg(value_name = "NUMBER|REFERENCE")]
+    pub(crate) wanted: String,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct GetLabel {
+    #[arg(value_name = "NUMBER|-", required_unless_present = "manifest")]
+    pub(crate) numbers: Vec<String>,
+    #[arg(long, value_name = "MANIFEST", conflicts_with = "numbers")]
+    pub(crate) manifest: Option<String>,
+    #[arg(id = "label_format", long = "format", short = 'f', value_name = "FORMAT")]
+    pub(crate) format: Option<LabelFileFormat>,
+    #[arg(long, short, value_name = "DIR|-", default_value = ".")]
+    pub(crate) dir: PathBuf,
+    #[arg(long, value_name = "FILE|-", conflicts_with = "dir")]
+    pub(crate) merge: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GetInvoice {
     #[arg(value_name = "NUMBER|-", required = true)]
     pub(crate) numbers: Vec<String>,
-    #[arg(
-        id = "label_format",
-        long = "format",
-        short = 'f',
-        value_name = "FORMAT",
-        default_value = "pdf"
-    )]
-    pub(crate) format: LabelFileFormat,
     #[arg(long, short, value_name = "DIR|-", default_value = ".")]
     pub(crate) dir: PathBuf,
 }
@@ -247,7 +291,7 @@ pub(crate) struct Reset {
     pub(crate) yes: bool,
 }
 
-/// The options of every command. `output`, `lang` and `profile` take effect by way of
+/// The options of every command. `output`, `lang`, `profile` and `color` take effect by way of
 /// `Preferences`, before parsing; here they are only checked.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
@@ -261,6 +305,8 @@ pub(crate) struct Global {
     pub(crate) api_key_stdin: bool,
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
+    #[arg(long, global = true, value_name = "WHEN")]
+    color: Option<ColorMode>,
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
     #[arg(long, short, global = true)]

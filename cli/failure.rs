@@ -9,6 +9,7 @@ use parcelo::{
 
 use crate::{
     resume::ResumeHint,
+    sanitize::without_credentials,
     texts::{self, Message},
 };
 
@@ -28,6 +29,8 @@ pub(crate) enum Exit {
     NotExecuted = 8,
     OutcomeUnknown = 9,
     Partly = 10,
+    /// One parcel was asked for, and several were found.
+    Several = 11,
     Interrupted = 130,
 }
 
@@ -152,9 +155,21 @@ impl Failure {
         })
     }
 
+    /// Names the service's address if that is what could not be reached.
+    pub(crate) fn at_address(self, address: &str) -> Self {
+        if address.is_empty() || !["NETWORK", "TIMEOUT"].contains(&&*self.code) {
+            return self;
+        }
+        let address = texts::AT_ADDRESS.with(&[("address", &without_credentials(address))]);
+        let with = |text: &str, address: &str| format!("{text} {address}");
+        let en = with(&self.message.en, &address.en);
+        let es = with(&self.message.es, &address.es);
+        self.with(|details| details.message = Message { en, es })
+    }
+
     /// The user did not confirm.
-    pub(crate) fn declined() -> Self {
-        Self::new(Exit::Interrupted, "DECLINED", texts::DECLINED)
+    pub(crate) fn declined(message: texts::Text) -> Self {
+        Self::new(Exit::Interrupted, "DECLINED", message)
     }
 
     /// The order exists, its label could not be saved.

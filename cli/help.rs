@@ -8,6 +8,7 @@ use parcelo::Language;
 
 use crate::texts::{
     self, Text,
+    examples::EXAMPLES,
     help::{ARGUMENT_HELP, COMMAND_HELP, EXIT_CODES, VALUE_NAMES},
 };
 
@@ -43,7 +44,23 @@ fn localize_command(command: Command, parent: &str, language: Language) -> Comma
         .mut_args(|argument| localize_argument(argument, language))
         .mut_subcommands(|command| localize_command(command, &inside, language));
     let usage = usage(&command, &path, language);
-    command.override_usage(usage)
+    let command = command.override_usage(usage);
+    match examples(&path, language) {
+        Some(lines) => command.after_help(with_heading(lines, language)),
+        None => command,
+    }
+}
+
+/// The command's examples; one that only has commands under it has no examples.
+pub(crate) fn examples(path: &str, language: Language) -> Option<&'static str> {
+    let found = EXAMPLES.iter().find(|(known, _)| *known == path);
+    found.map(|(_, lines)| lines.pick(language))
+}
+
+fn with_heading(lines: &str, language: Language) -> String {
+    let header = STYLES.get_header();
+    let heading = texts::EXAMPLES.pick(language);
+    format!("{header}{heading}{header:#}\n  {}", lines.replace('\n', "\n  "))
 }
 
 fn localize_argument(argument: Arg, language: Language) -> Arg {
@@ -106,6 +123,26 @@ mod tests {
         walk(&Args::command(), "", &mut |table, name| {
             assert!(table.iter().any(|(known, _)| *known == name), "{name} has no text");
         });
+    }
+
+    #[test]
+    fn every_command_that_runs_has_examples_and_each_is_a_command_line() {
+        fn check(command: &Command, path: &str) {
+            for inner in command.get_subcommands() {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+            assert_eq!(command.has_subcommands(), examples(path, Language::En).is_none(), "{path}");
+        }
+        check(&Args::command(), "parcelo");
+        for (path, lines) in EXAMPLES {
+            for line in lines.pick(Language::En).lines().chain(lines.pick(Language::Es).lines()) {
+                assert!(line == *path || line.starts_with(&format!("{path} ")), "{line}");
+                let words = line.split(' ').take_while(|word| !["<", ">"].contains(word));
+                let words: Vec<std::ffi::OsString> = words.map(Into::into).collect();
+                let parsed = crate::args::parse(&words, Language::En);
+                assert!(parsed.is_ok(), "{line}: {:?}", parsed.err());
+            }
+        }
     }
 
     #[test]

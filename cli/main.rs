@@ -24,6 +24,7 @@ mod resume;
 mod sanitize;
 mod settings;
 mod texts;
+mod toml_file;
 mod usage_error;
 
 use std::{
@@ -34,13 +35,19 @@ use std::{
 };
 
 use args::Preferences;
+use clap::ValueEnum;
 use failure::Exit;
+use output::ColorMode;
 use results::CommandOutcome;
 use settings::Settings;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().collect();
     let preferences = Preferences::from_arguments(&arguments);
+    let color = preferences.color.as_deref().and_then(|mode| ColorMode::from_str(mode, false).ok());
+    if let Some(color) = color {
+        color.apply();
+    }
     let settings = Settings::load(preferences, |name| env::var(name).ok());
     let options = settings.output;
     output::install_panic_hook(options.language);
@@ -59,5 +66,10 @@ fn run(arguments: &[OsString], settings: Settings) -> CommandOutcome {
     if let Some(warning) = settings.exposure() {
         output::warn(&warning, settings.output);
     }
-    resolve::resolve(args, settings).and_then(commands::run).unwrap_or_else(CommandOutcome::from)
+    match resolve::resolve(args, settings) {
+        Ok((job, address)) => commands::run(job)
+            .unwrap_or_else(CommandOutcome::from)
+            .map_failure(|failure| failure.at_address(&address)),
+        Err(failure) => failure.into(),
+    }
 }

@@ -1,10 +1,15 @@
 //! `--set receiver.address.city=Quito`: fields that are set in the order's file or in an empty order.
-//! Whether they are valid is for the rules to decide.
+//! Whether they exist and are valid is for the rules to decide.
 
+use parcelo::{
+    model::WarningCode,
+    rules::{Destinations, OrderContext, check_order},
+};
 use serde_json::{Map, Number, Value, json};
 
 use crate::{
     failure::Failure,
+    import::nearest_field,
     input::{self, Source},
     sanitize::without_keys,
     texts,
@@ -31,7 +36,7 @@ enum PathSegment {
 }
 
 /// Fields whose values are numbers; postal codes, phones and IDs are text even if they look like numbers.
-const NUMBERS: [&str; 8] = [
+const NUMBERS: [&str; 9] = [
     "weightKg",
     "weightLbs",
     "lengthCm",
@@ -40,6 +45,7 @@ const NUMBERS: [&str; 8] = [
     "declaredValue",
     "quantity",
     "unitFobValue",
+    "unitNetWeightKg",
 ];
 
 /// More than any array of an order; a larger index would only allocate memory.
@@ -76,7 +82,18 @@ impl FieldAssignment {
         let is_number =
             matches!(path.last(), Some(PathSegment::Member(name)) if NUMBERS.contains(&&**name));
         let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
-        Ok(Self { path, value: number.map_or_else(|| json!(value), Value::Number) })
+        let field = Self { path, value: number.map_or_else(|| json!(value), Value::Number) };
+        if field.is_unknown() { Err(unknown(text)) } else { Ok(field) }
+    }
+
+    /// True if the rules know no such field: it would be left out of the request with a warning only.
+    fn is_unknown(&self) -> bool {
+        // Mexico has states, which elsewhere are not a field.
+        let mut order = json!({"receiver": {"address": {"country": "MX"}}});
+        self.put(&mut order);
+        let checked = check_order(&order, &OrderContext::new(&Destinations::All));
+        let warnings = checked.map_or_else(|rejected| rejected.warnings, |valid| valid.warnings);
+        warnings.iter().any(|warning| warning.code == WarningCode::UnknownField)
     }
 
     fn put(&self, order: &mut Value) {
@@ -88,6 +105,15 @@ impl FieldAssignment {
             };
         }
         *target = self.value.clone();
+    }
+}
+
+fn unknown(text: &str) -> Failure {
+    let (path, _) = text.split_once('=').unwrap_or((text, ""));
+    let message = texts::UNKNOWN_SET_FIELD.with(&[("field", &without_keys(path))]);
+    match nearest_field(path) {
+        Some(field) => Failure::usage(message, texts::DID_YOU_MEAN.with(&[("value", &field)])),
+        None => Failure::usage(message, texts::FIELD_FORM),
     }
 }
 
@@ -161,6 +187,24 @@ mod tests {
             "parcelDetails": {"weightKg": 1.25, "declaredValue": "much"},
             "products": [{"sku": "A", "quantity": 2}, {"description": ""}]});
         assert_eq!(with(&order, &fields), expected);
+    }
+
+    #[test]
+    fn a_field_that_does_not_exist_is_refused_with_what_may_be_meant() {
+        let table = [
+            ("sender.fulName=Ana", "sender.fullName"),
+            ("reciever.address.city=Quito", "receiver.address.city"),
+            ("products[2].quantiy=3", "products[2].quantity"),
+            ("idempotencykey=order-1", "idempotencyKey"),
+        ];
+        for (text, meant) in table {
+            let failure = FieldAssignment::parse(text).unwrap_err();
+            let hint = failure.hint.clone().unwrap().en;
+            assert!(hint.contains(&format!("{meant}?")), "{text}: {hint}");
+        }
+        for text in ["receiver.address.state=Jalisco", "products[0].sku=", "customerReference=7"] {
+            assert!(FieldAssignment::parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

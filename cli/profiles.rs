@@ -18,6 +18,7 @@ use crate::{
     failure::Failure,
     output::format::Format,
     texts::{self, Message},
+    toml_file,
 };
 
 /// The file of profiles. Its document is edited in place, so that the user's comments stay.
@@ -39,6 +40,8 @@ pub(crate) struct Profile {
     pub(crate) api_key: Option<Secret>,
     pub(crate) language: Option<Language>,
     pub(crate) output: Option<Format>,
+    /// The file with the sender of imported orders that have none.
+    pub(crate) sender: Option<PathBuf>,
 }
 
 /// A text that `Debug` does not show.
@@ -70,7 +73,7 @@ pub(crate) fn config_path() -> Option<PathBuf> {
 
 const CURRENT: &str = "profile";
 const PROFILES: &str = "profiles";
-const NAMES: [&str; 4] = ["base_url", "api_key", "language", "output"];
+const NAMES: [&str; 5] = ["base_url", "api_key", "language", "output", "sender"];
 
 impl Profiles {
     /// Reads the file; without a file there are no profiles.
@@ -82,13 +85,15 @@ impl Profiles {
                 return Err(config_error(&file, texts::CONFIG_UNREADABLE, &fault.to_string()));
             }
         };
-        let document: DocumentMut = text.parse().map_err(|fault: toml_edit::TomlError| {
-            let before = fault.span().and_then(|span| text.get(..span.start));
-            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
-            config_error(&file, texts::INVALID_TOML, &line.to_string())
-        })?;
-        let (current, all) = parse_settings(&document)
+        let document = toml_file::parse(&text)
+            .map_err(|line| config_error(&file, texts::INVALID_TOML, &line.to_string()))?;
+        let (current, mut all) = parse_settings(&document)
             .map_err(|setting| config_error(&file, texts::INVALID_SETTING, &setting))?;
+        // Beside the file, wherever the command is run; an absolute path stays what it is.
+        let folder = file.parent().unwrap_or(Path::new("."));
+        for sender in all.values_mut().filter_map(|profile| profile.sender.as_mut()) {
+            *sender = folder.join(&*sender);
+        }
         let exposed = is_exposed(&file);
         Ok(Self { file, document, current, all, exposed })
     }
@@ -96,11 +101,13 @@ impl Profiles {
     /// Sets a profile; the first one becomes the current one.
     pub(crate) fn set(&mut self, name: &str, profile: &Profile) {
         let language = profile.language.map(Language::code);
+        let sender = profile.sender.as_ref().map(|file| file.to_string_lossy());
         let values = [
             profile.base_url.as_deref(),
             profile.api_key.as_ref().map(|key| &*key.0),
             language,
             profile.output.map(Format::name),
+            sender.as_deref(),
         ];
         let mut table = Table::new();
         for (name, text) in NAMES.into_iter().zip(values) {
@@ -182,6 +189,7 @@ fn profile(table: &dyn TableLike, place: &str) -> Result<Profile, String> {
                 profile.language = Some(Lang::from_str(&text, true).map_err(|_| place)?.into());
             }
             "output" => profile.output = Some(Format::from_str(&text, true).map_err(|_| place)?),
+            "sender" => profile.sender = Some(text.into()),
             _ => return Err(place),
         }
     }

@@ -4,18 +4,22 @@ mod client;
 mod import;
 mod tools;
 
-use std::{env, path::Path, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber};
 
 use crate::{
     args::{
-        Args, Command, Create, GetLabel, Global, Label, ListParcels, Manifest, Order, Parcel,
-        Reset, Sandbox, Track, Webhook,
+        Args, Command, Create, GetInvoice, Global, Invoice, Label, ListParcels, Manifest, Order,
+        Parcel, Reset, Sandbox, Track, Void, Webhook,
     },
     commands::{
-        Job, LabelFile, LabelTarget, LabelView, MAX_PAGE_SIZE, PageSelection, ParcelFilter,
-        WatchOptions,
+        Job, LabelFile, LabelTarget, LabelView, MAX_PAGE_SIZE, MergedFile, PageSelection,
+        ParcelFilter, WantedLabels, WatchOptions,
     },
     dry_run::DryRun,
     failure::Failure,
@@ -25,21 +29,24 @@ use crate::{
     requests,
     sanitize::without_keys,
     settings::{self, Settings},
-    texts,
+    texts::{self, Message},
 };
 
 /// Seconds between two rounds of `track --watch`.
 const DEFAULT_WATCH_SECONDS: u32 = 15;
 
-pub(crate) fn resolve(args: Args, settings: Settings) -> Result<Job, Failure> {
+/// The job, and the service's address for messages; it is empty if there is none.
+pub(crate) fn resolve(args: Args, settings: Settings) -> Result<(Job, String), Failure> {
     settings::check_variables(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
     let resolver = Resolver { global: args.global, settings, dry_run: dry_run.clone() };
+    let address = resolver.address().unwrap_or_default();
     let job = resolver.job(args.command)?;
-    Ok(match dry_run {
+    let job = match dry_run {
         Some(dry_run) => Job::DryRun(Box::new(job), dry_run),
         None => job,
-    })
+    };
+    Ok((job, address))
 }
 
 /// Turns commands into jobs, by the global options and the settings.
@@ -60,7 +67,9 @@ impl Resolver {
                 let (filter, pages) = (filter(&list)?, pages(&list));
                 Ok(Job::ListParcels(self.client()?, filter, pages))
             }
+            Command::Parcel(Parcel::Show(show)) => Ok(Job::ShowParcel(self.client()?, show.wanted)),
             Command::Label(label) => self.label(label),
+            Command::Invoice(Invoice::Get(get)) => self.invoices(get),
             Command::Sandbox(Sandbox::Reset(reset)) => self.reset(&reset),
             Command::Health => Ok(Job::Health(self.client()?)),
             Command::Api(api) => self.api(api),
@@ -84,10 +93,7 @@ impl Resolver {
                 let label = label_file(create)?;
                 Ok(Job::Create(self.client()?, order, label))
             }
-            Order::Void(void) => {
-                let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
-                Ok(Job::Void(self.client()?, request))
-            }
+            Order::Void(void) => self.void(void),
             Order::Validate(validate) => {
                 let sources: Vec<_> =
                     validate.files.iter().map(|file| Source::from_argument(file)).collect();
@@ -143,15 +149,25 @@ impl Resolver {
 
     fn label(&self, label: Label) -> Result<Job, Failure> {
         match label {
-            Label::Get(mut get) => {
-                let numbers = self.numbers(std::mem::take(&mut get.numbers))?;
-                let numbers = requests::numbers(&numbers)?;
+            Label::Get(get) => {
+                let wanted = match get.manifest {
+                    Some(id) => WantedLabels::OfManifest(requests::manifest_id(&id)?),
+                    None => WantedLabels::Of(requests::numbers(&self.numbers(get.numbers)?)?),
+                };
+                let format = get.format.map_or_else(
+                    || get.merge.as_deref().map_or(LabelFormat::Pdf, format_of),
+                    LabelFormat::from,
+                );
+                if let Some(file) = get.merge {
+                    let file = if self.dry_run.is_some() { PathBuf::from("-") } else { file };
+                    let merge = merged_file(file, format)?;
+                    return Ok(Job::MergeLabels(self.client()?, wanted, merge));
+                }
                 let target = match self.dry_run {
                     Some(_) => LabelTarget::Stdout,
-                    None => label_target(&get, numbers.len())?,
+                    None => label_target(get.dir, format, wanted.is_one())?,
                 };
-                let format = get.format.into();
-                Ok(Job::GetLabels(self.client()?, numbers, format, target))
+                Ok(Job::GetLabels(self.client()?, wanted, format, target))
             }
             Label::Show(show) => {
                 let number = requests::number(&show.number)?;
@@ -165,19 +181,47 @@ impl Resolver {
         }
     }
 
+    fn invoices(&self, get: GetInvoice) -> Result<Job, Failure> {
+        let numbers = requests::numbers(&self.numbers(get.numbers)?)?;
+        let target = match self.dry_run {
+            Some(_) => LabelTarget::Stdout,
+            None => invoice_target(get.dir, numbers.len())?,
+        };
+        Ok(Job::GetInvoices(self.client()?, numbers, target))
+    }
+
+    /// Asks for confirmation where there is a user to ask. A script has said what it wants.
+    fn void(&self, void: Void) -> Result<Job, Failure> {
+        let is_sure = void.yes || self.dry_run.is_some() || !self.can_ask();
+        let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
+        let client = self.client()?;
+        let count = request.tracking_numbers.len().to_string();
+        if is_sure || self.confirms(texts::ASK_VOID.with(&[("n", &count)]))? {
+            return Ok(Job::Void(client, request));
+        }
+        Err(Failure::declined(texts::NOTHING_VOIDED))
+    }
+
+    fn can_ask(&self) -> bool {
+        output::can_prompt() && !self.global.api_key_stdin
+    }
+
+    fn confirms(&self, question: impl Into<Message>) -> Result<bool, Failure> {
+        output::prompt(question, self.settings.output.language);
+        Ok(is_yes(&input::line()?))
+    }
+
     /// Asks for confirmation, unless there is --yes.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
         let is_sure = reset.yes || self.dry_run.is_some();
-        let can_prompt = output::can_prompt() && !self.global.api_key_stdin;
-        if !is_sure && !can_prompt {
+        if !is_sure && !self.can_ask() {
             return Err(Failure::usage(texts::NO_CONFIRMATION, texts::ADD_YES));
         }
         let client = self.client()?;
-        if is_sure {
+        if is_sure || self.confirms(texts::ASK_RESET)? {
             return Ok(Job::Reset(client));
         }
-        output::prompt(texts::ASK_RESET, self.settings.output.language);
-        if is_yes(&input::line()?) { Ok(Job::Reset(client)) } else { Err(Failure::declined()) }
+        Err(Failure::declined(texts::DECLINED))
     }
 
     /// Tracking numbers; a `-` is replaced by those on standard input.
@@ -208,6 +252,8 @@ fn filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
     Ok(ParcelFilter {
         status: list.status.as_deref().map(status).transpose()?,
         country: list.country.as_deref().map(country).transpose()?,
+        search: list.search.clone(),
+        reference: list.reference.clone(),
     })
 }
 
@@ -258,22 +304,44 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
 }
 
 /// The format that the file's ending names, else the default.
-fn format_of(path: &Path) -> LabelFormat {
+pub(super) fn format_of(path: &Path) -> LabelFormat {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     LabelFormat::parse(ending).unwrap_or_default()
 }
 
-fn label_target(get: &GetLabel, labels: usize) -> Result<LabelTarget, Failure> {
-    if get.dir.as_os_str() != "-" {
-        return Ok(LabelTarget::Directory(get.dir.clone()));
+/// The file of many labels.
+pub(super) fn merged_file(path: PathBuf, format: LabelFormat) -> Result<MergedFile, Failure> {
+    if format == LabelFormat::Png {
+        return Err(Failure::usage(texts::MERGED_PNG, texts::MERGE_AS_PDF));
     }
-    let format = LabelFormat::from(get.format);
+    let path = (path.as_os_str() != "-").then_some(path);
+    Ok(MergedFile { path, format })
+}
+
+fn label_target(dir: PathBuf, format: LabelFormat, is_one: bool) -> Result<LabelTarget, Failure> {
+    if dir.as_os_str() != "-" {
+        return Ok(LabelTarget::Directory(dir));
+    }
     if format == LabelFormat::Zpl {
         return Ok(LabelTarget::Stdout);
     }
-    if labels > 1 {
+    if !is_one {
         return Err(Failure::usage(texts::SEVERAL_TO_STDOUT, texts::ZPL_OR_DIRECTORY));
     }
+    binary_to_stdout(format)
+}
+
+fn invoice_target(dir: PathBuf, invoices: usize) -> Result<LabelTarget, Failure> {
+    if dir.as_os_str() != "-" {
+        return Ok(LabelTarget::Directory(dir));
+    }
+    if invoices > 1 {
+        return Err(Failure::usage(texts::INVOICES_TO_STDOUT, texts::INVOICE_DIRECTORY));
+    }
+    binary_to_stdout(LabelFormat::Pdf)
+}
+
+fn binary_to_stdout(format: LabelFormat) -> Result<LabelTarget, Failure> {
     if output::is_terminal() {
         let message = texts::NOT_TO_TERMINAL.with(&[("format", format.code())]);
         return Err(Failure::usage(message, texts::REDIRECT));

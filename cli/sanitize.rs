@@ -14,6 +14,28 @@ pub(crate) fn is_terminal_control(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The most characters that are quoted of a text: a cell may hold a page.
+const MAX_QUOTED_CHARS: usize = 60;
+
+/// A text in quotation marks, shortened, on one line, with its control characters visible; without API keys. The
+/// marks also keep a spreadsheet from taking it for a formula.
+pub(crate) fn quoted(text: &str) -> String {
+    let masked = without_keys(text);
+    // A mask has no characters of the text, so there is nothing in it to be made visible.
+    let text = if masked.ends_with("***") { &masked } else { text };
+    let mut quoted = String::from("\"");
+    for c in text.chars().take(MAX_QUOTED_CHARS) {
+        match c {
+            c if is_terminal_control(c) => quoted.extend(c.escape_default()),
+            c => quoted.push(c),
+        }
+    }
+    if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
+        quoted.push('…');
+    }
+    quoted + "\""
+}
+
 /// A text as it was typed, or a mask if it contains an API key.
 pub(crate) fn without_keys(text: &str) -> String {
     let mut prefixes = Environment::ALL.into_iter().map(Environment::key_prefix);
@@ -21,6 +43,14 @@ pub(crate) fn without_keys(text: &str) -> String {
         Some(prefix) => format!("{prefix}***"),
         None => plain(text),
     }
+}
+
+/// An address without the user name and password that it may contain.
+pub(crate) fn without_credentials(address: &str) -> String {
+    let host = address.rsplit('@').next().unwrap_or_default();
+    let address =
+        if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
+    without_keys(&address)
 }
 
 /// An API key reduced to the prefix that names its environment.
@@ -33,6 +63,22 @@ pub(crate) fn mask_key(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_text_is_short_on_one_line_and_has_no_key() {
+        let long = "x".repeat(61);
+        let table = [
+            ("99", "\"99\"".to_owned()),
+            ("=1+1", "\"=1+1\"".to_owned()),
+            ("a\tb\n\u{1b}[31m", "\"a\\tb\\n\\u{1b}[31m\"".to_owned()),
+            ("\u{202e}x", "\"\\u{202e}x\"".to_owned()),
+            ("pk_live_abc", "\"pk_live_***\"".to_owned()),
+            (&long, format!("\"{}…\"", "x".repeat(60))),
+        ];
+        for (text, expected) in table {
+            assert_eq!(quoted(text), expected);
+        }
+    }
 
     #[test]
     fn a_mask_shows_the_environment_and_no_more() {

@@ -37,7 +37,7 @@ impl Settings {
     ) -> Self {
         let given = |name: &str| variable(name).filter(|text| !text.is_empty());
         let output = OutputOptions { format: Format::Table, language: Language::En };
-        let Preferences { profile, output: format, lang } = preferences;
+        let Preferences { profile, output: format, lang, .. } = preferences;
         let requested = profile.or_else(|| given("PARCELO_PROFILE"));
         let file = config_path().map(Profiles::read);
         let mut settings = Self { file, requested, output };

@@ -10,6 +10,7 @@ macro_rules! texts {
     };
 }
 
+pub(crate) mod examples;
 pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod tools;
@@ -65,6 +66,7 @@ impl Message {
 #[rustfmt::skip]
 texts! {
     // Headings and labels.
+    EXAMPLES = "Examples:", "Ejemplos:";
     ARGUMENTS = "Arguments", "Argumentos";
     COMMAND = "COMMAND", "COMANDO";
     COMMANDS = "Commands", "Comandos";
@@ -77,9 +79,13 @@ texts! {
     SUGGESTION = "did you mean {value}?", "¿quiso decir {value}?";
     TRACKING_NUMBER = "Tracking number", "Número de rastreo";
     STATUS = "Status", "Estado";
-    ESTIMATED = "Estimated delivery", "Entrega estimada";
+    ARRIVAL = "Arrival", "Llegada";
+    ARRIVES_TODAY = "today", "hoy";
+    ARRIVES_LATE = "late, due {date}", "con retraso, era para el {date}";
+    HAS_ARRIVED = "delivered {date}", "entregado el {date}";
     CREATED = "Created", "Creado";
     LABEL = "Label", "Etiqueta";
+    LABELS = "Labels", "Etiquetas";
     LABEL_FILE = "Label file", "Archivo de etiqueta";
     IDEMPOTENCY_KEY = "Idempotency key", "Clave de idempotencia";
     TIME = "Time (UTC)", "Hora (UTC)";
@@ -126,11 +132,21 @@ texts! {
     REPLAYED_MANIFEST = "This manifest was submitted before; it was not submitted again.", "Este manifiesto ya se había enviado; no se envió otra vez.";
     REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; no se creó otra versión.";
     NO_PARCELS = "No parcels found.", "No se encontraron paquetes.";
+    PARTIAL_SEARCH = "There may be more: the search looks through only some of so many parcels. Give more of the text.", "Puede haber más: la búsqueda revisa solo una parte de tantos paquetes. Escriba más texto.";
+    SEARCH_OTHERWISE = "Check the text: it must be the beginning, or the last 4 or more characters, of a number, reference or air waybill, or words of the receiver's name.", "Revise el texto: debe ser el comienzo, o los últimos 4 o más caracteres, de un número, una referencia o una guía aérea, o palabras del nombre del destinatario.";
+    AT_LEAST_PARCELS = "At least {found} parcel(s) match.", "Coincide(n) al menos {found} paquete(s).";
+    SEVERAL_PARCELS = "{found} parcels match.", "Coinciden {found} paquetes.";
+    NONE_SO_FAR = "No parcel found so far.", "Todavía no se encontró ningún paquete.";
+    NOT_ALL_SEARCHED = "Not all parcels were searched, because too many match a part of the text or the service is still indexing them: give more of the text, or try again later.", "No se buscó en todos los paquetes, porque demasiados coinciden con una parte del texto o el servicio todavía los indexa: escriba más texto o inténtelo más tarde.";
+    TYPE_MORE = "Only the newest are listed: give more of the text, or all of it.", "Solo se muestran los más recientes: escriba más texto, o todo.";
+    SHOW_BY_NUMBER = "Show one of them by its tracking number.", "Muestre uno de ellos por su número de rastreo.";
     PAGE_OF = "Page {page} of {pages}, {total} parcel(s) in total. Use --page for another page, --all for all pages.", "Página {page} de {pages}, {total} paquete(s) en total. Use --page para ver otra página, --all para verlas todas.";
     ASK_RESET = "This permanently deletes all orders, labels, manifests and tracking data of your sandbox. Type yes to continue:", "Esto borra de forma permanente todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. Escriba sí para continuar:";
+    ASK_VOID = "This voids {n} order(s), which cannot be undone. Type yes to continue:", "Esto anula {n} pedido(s) y no se puede deshacer. Escriba sí para continuar:";
+    NOTHING_VOIDED = "Nothing was voided.", "No se anuló nada.";
     SAMPLE = "A sample order to {country}. Replace names, addresses, contents and values with your own, then run: parcelo order validate FILE", "Un pedido de ejemplo con destino a {country}. Sustituya los nombres, las direcciones, el contenido y los valores por los suyos y ejecute: parcelo order validate ARCHIVO";
     SAMPLE_KEY = "idempotencyKey identifies this order: sending it again with the same key never creates a second parcel. Use a different key for each order.", "idempotencyKey identifica este pedido: enviarlo otra vez con la misma clave nunca crea un segundo paquete. Use una clave distinta para cada pedido.";
-    SAMPLE_FIELDS = "Optional fields: trackingNumber (generated if absent; in the sandbox, SB-SUCCESS-… is delivered), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions. Use either weightKg or weightLbs.", "Campos opcionales: trackingNumber (se genera si falta; en el entorno de pruebas, SB-SUCCESS-… se entrega), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions. Use weightKg o weightLbs.";
+    SAMPLE_FIELDS = "Optional fields: trackingNumber (generated if absent; in the sandbox, SB-SUCCESS-… is delivered), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions, countryOfOrigin, unitNetWeightKg, contentsCategory, incoterm. Use either weightKg or weightLbs.", "Campos opcionales: trackingNumber (se genera si falta; en el entorno de pruebas, SB-SUCCESS-… se entrega), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions, countryOfOrigin, unitNetWeightKg, contentsCategory, incoterm. Use weightKg o weightLbs.";
     ATTEMPT_FAILED = "{call}: attempt {n} failed ({class}); retrying in {wait}", "{call}: el intento {n} falló ({class}); se reintenta en {wait}";
     CALL_ANSWERED = "{call}: status {status} on attempt {n}", "{call}: estado {status} en el intento {n}";
     CALL_UNANSWERED = "{call}: no response after {n} attempt(s)", "{call}: sin respuesta tras {n} intento(s)";
@@ -149,6 +165,7 @@ texts! {
     INVALID_COMMAND_LINE = "invalid command line", "línea de comandos no válida";
     SEE_HELP = "For more information, add --help to the command.", "Para más información, añada --help al comando.";
     DID_YOU_MEAN = "Did you mean {value}? For more information, add --help to the command.", "¿Quiso decir {value}? Para más información, añada --help al comando.";
+    THERE_ARE = "The commands are {values}. For more information, add --help to the command.", "Los comandos son {values}. Para más información, añada --help al comando.";
     SEE_DIR = "-o sets the output format. Use --dir for the directory of label files.", "-o define el formato de salida. Use --dir para el directorio de las etiquetas.";
     KEY_IN_ARGUMENTS = "An API key must not be a command-line argument: other users can see it, and the shell history keeps it.", "Una clave de API no debe ser un argumento de la línea de comandos: otros usuarios pueden verla y el historial del intérprete la guarda.";
     GIVE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin.";
@@ -175,8 +192,17 @@ texts! {
     SPECIFY_WRITABLE = "Specify a file or directory that you can write to; with --label the directory must exist.", "Indique un archivo o directorio en el que pueda escribir; con --label el directorio debe existir.";
     LABEL_TO_STDOUT = "--label needs a file: standard output is used for the result.", "--label necesita un archivo: la salida estándar se usa para el resultado.";
     GET_TO_STDOUT = "Run: parcelo label get NUMBER --dir -", "Ejecute: parcelo label get NÚMERO --dir -";
+    MERGED_PNG = "A PNG file has one label: it cannot be merged.", "Un archivo PNG tiene una sola etiqueta: no se puede combinar.";
+    MERGE_AS_PDF = "Give --merge a .pdf or .zpl file, or add --format pdf or zpl.", "Dé a --merge un archivo .pdf o .zpl, o añada --format pdf o zpl.";
+    MERGE_TO_STDOUT = "--merge needs a file: standard output is used for the result.", "--merge necesita un archivo: la salida estándar se usa para el resultado.";
+    MANY_TO_STDOUT = "A PDF has at most 100 labels.", "Un PDF tiene como máximo 100 etiquetas.";
+    MERGE_TO_FILE = "Give --merge the name of a file, which is numbered for each 100 labels, or add --format zpl.", "Dé a --merge el nombre de un archivo, que se numera por cada 100 etiquetas, o añada --format zpl.";
+    SEVERAL_FILES = "A file has at most 100 labels, so these are numbered.", "Un archivo tiene como máximo 100 etiquetas; por eso están numerados.";
+    REMOVE_LABELS = "Remove these numbers and try again; no label of this file was saved.", "Quite estos números e inténtelo de nuevo; no se guardó ninguna etiqueta de este archivo.";
     SEVERAL_TO_STDOUT = "Several labels can be written to standard output as ZPL only.", "Varias etiquetas solo se pueden escribir en la salida estándar como ZPL.";
     ZPL_OR_DIRECTORY = "Add --format zpl, or use --dir DIR.", "Añada --format zpl o use --dir DIRECTORIO.";
+    INVOICES_TO_STDOUT = "Only one invoice can be written to standard output.", "Solo se puede escribir una factura en la salida estándar.";
+    INVOICE_DIRECTORY = "Use --dir DIR.", "Use --dir DIRECTORIO.";
     NOT_TO_TERMINAL = "A {format} file cannot be written to a terminal.", "Un archivo {format} no se puede escribir en una terminal.";
     REDIRECT = "Redirect standard output to a file or a pipe, or use --dir DIR.", "Redirija la salida estándar a un archivo o una tubería, o use --dir DIRECTORIO.";
 
@@ -192,6 +218,8 @@ texts! {
     NO_ORDERS = "The file contains no orders.", "El archivo no contiene pedidos.";
 
     // Failed calls, and what to do about them.
+    UNKNOWN_SET_FIELD = "--set: an order has no field {field}", "--set: un pedido no tiene el campo {field}";
+    AT_ADDRESS = "Address: {address}", "Dirección: {address}";
     FIX_FIELDS = "Correct these fields and try again.", "Corrija estos campos e inténtelo de nuevo.";
     FIX_REQUEST = "Correct the request and try again.", "Corrija la solicitud e inténtelo de nuevo.";
     CHECK_KEY = "Check PARCELO_API_KEY and the address: sandbox keys (pk_test_) work in the sandbox only, live keys (pk_live_) in production only.", "Revise PARCELO_API_KEY y la dirección: las claves de prueba (pk_test_) solo funcionan en el entorno de pruebas y las de producción (pk_live_) solo en producción.";

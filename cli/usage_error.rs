@@ -1,9 +1,13 @@
 //! Parser errors in the user's language: the help that was asked for, or what is wrong.
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{
+    CommandFactory,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use parcelo::Environment;
 
 use crate::{
+    args::Args,
     failure::Failure,
     results::{CommandOutcome, Results},
     texts::{self, Message},
@@ -34,7 +38,11 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
             let command = context(ContextKind::InvalidSubcommand);
             let nearest = context(ContextKind::SuggestedSubcommand);
             // The nearest by spelling is `health`, which is not what is meant.
-            let hint = suggest(if command == "help" { "" } else { &nearest });
+            let nearest = if command == "help" { "" } else { &*nearest };
+            let hint = match (nearest, subcommands(&error.render().to_string())) {
+                ("", Some(names)) => texts::THERE_ARE.with(&[("values", &names)]),
+                _ => suggest(nearest),
+            };
             Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &command)]), hint)
         }
         ErrorKind::UnknownArgument => {
@@ -83,6 +91,16 @@ fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
         (_, "") => texts::TOO_SMALL.with(&values),
         _ => texts::OUT_OF_RANGE.with(&values),
     }
+}
+
+/// The commands of the group in which one is unknown. The parser's error says only in its usage line which group it is.
+fn subcommands(rendered: &str) -> Option<String> {
+    let usage = rendered.lines().find_map(|line| line.split_once("Usage: parcelo "))?.1;
+    let group = usage.split(' ').next()?;
+    let command = Args::command();
+    let commands = command.find_subcommand(group)?.get_subcommands();
+    let names: Vec<_> = commands.map(|one| format!("parcelo {group} {}", one.get_name())).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn suggest(suggestion: &str) -> Message {

@@ -1,4 +1,4 @@
-//! The options that decide how even a wrong command line is answered: format, language, profile.
+//! The options that decide how even a wrong command line is answered: format, language, profile, colours.
 //! They are read before the command line is parsed. The parser cannot do that itself: it stops at the
 //! first error, and an option may come after it (`parcelo trak --lang es`).
 
@@ -10,6 +10,7 @@ pub(crate) struct Preferences {
     pub(crate) output: Option<String>,
     pub(crate) lang: Option<String>,
     pub(crate) profile: Option<String>,
+    pub(crate) color: Option<String>,
 }
 
 impl Preferences {
@@ -19,6 +20,7 @@ impl Preferences {
             output: option("--output", Some('o')),
             lang: option("--lang", None),
             profile: option("--profile", None),
+            color: option("--color", None),
         }
     }
 }

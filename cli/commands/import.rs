@@ -1,10 +1,10 @@
 //! `order import`: the orders of a file, each with its label, as fast as the key's rate limit allows.
 //! Whatever interrupts it, `--resume` continues, and no row becomes two parcels.
 
-use std::{collections::BTreeMap, io, time::Duration};
+use std::{collections::BTreeMap, io, path::Path, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use parcelo::{Client, Environment};
+use parcelo::{Client, Environment, ErrorCode, LabelFormat, Language, TrackingNumber};
 use tokio::sync::mpsc;
 
 use super::{
@@ -14,25 +14,48 @@ use super::{
 use crate::{
     failure::{Exit, Failure},
     import::{
-        Duplicate, ImportFile, ImportMode, ImportPlan, ImportResults, Journal, Origin, Prescan,
-        ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader, RowReport,
+        self, Duplicate, Encoding, ImportFile, ImportMode, ImportPlan, ImportResults, Journal,
+        Origin, Prescan, Preset, ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader,
+        RowReport,
     },
+    input::Source,
     output::{Progress, format::OutputOptions},
-    results::{CommandOutcome, Results},
+    results::{CommandOutcome, Results, SavedLabels},
     texts::{self as general, Message, Text, import as texts},
 };
+
+/// A column map for a file, or that of a preset.
+pub(super) fn map_template(
+    source: &Source,
+    encoding: Option<Encoding>,
+    preset: Option<Preset>,
+    language: Language,
+) -> Result<CommandOutcome, Failure> {
+    let text = match preset {
+        Some(preset) => preset.text().to_owned(),
+        None => import::map_template(&ImportFile::open_source(source, encoding)?, language)?,
+    };
+    Ok(CommandOutcome::with(Results::Raw(text.into_bytes())))
+}
 
 /// Checks the rows and sends nothing. Without a key the environment is unknown.
 pub(super) fn check(
     environment: Option<Environment>,
     plan: &ImportPlan,
 ) -> Result<CommandOutcome, Failure> {
-    let file = ImportFile::open_source(&plan.source)?;
-    let prescan = prescan(&file, environment)?;
-    let reports = unsent(RowReader::new(&file, environment)?, &prescan, RowOutcome::Valid)?;
+    let file = ImportFile::open_source(&plan.source, plan.encoding)?;
+    let rows = || RowReader::new(&file, &plan.settings, environment);
+    let prescan = prescan(rows()?)?;
+    let reports = unsent(rows()?, &prescan, RowOutcome::Valid)?;
     let results = reports.finish(None).map_err(|why| temp_file_failure(&why))?;
     let failure = (prescan.invalid > 0).then(|| invalid_rows(&prescan));
-    Ok(outcome(results).failing(failure))
+    let notes = read_as(&file, plan).into_iter().collect();
+    Ok(CommandOutcome { notes, ..outcome(results).failing(failure) })
+}
+
+/// Says in what a file was read that is not UTF-8, unless the user did.
+fn read_as(file: &ImportFile, plan: &ImportPlan) -> Option<Message> {
+    file.encoding().note().filter(|_| plan.encoding.is_none())
 }
 
 /// Reads the file twice: first to find duplicate references and whether anything can be sent, then
@@ -44,35 +67,92 @@ pub(super) async fn import(
     origin: Origin,
     options: OutputOptions,
 ) -> Result<CommandOutcome, Failure> {
-    let file = ImportFile::open_source(&plan.source)?;
-    let environment = Some(client.environment());
-    let prescan = prescan(&file, environment)?;
+    let file = ImportFile::open_source(&plan.source, plan.encoding)?;
+    let rows = || RowReader::new(&file, &plan.settings, Some(client.environment()));
+    let prescan = prescan(rows()?)?;
     label::make_directory(&plan.labels)?;
-    let rows = RowReader::new(&file, environment)?;
+    let rows = rows()?;
     let is_refused = plan.mode == ImportMode::AllOrNothing && prescan.invalid > 0;
     if is_refused || prescan.invalid == prescan.rows {
         let results = save(unsent(rows, &prescan, RowOutcome::NotSent)?, plan)?;
-        return Ok(outcome(results).failing(Some(invalid_rows(&prescan))));
+        let notes = read_as(&file, plan).into_iter().collect();
+        let failure = Some(invalid_rows(&prescan));
+        return Ok(CommandOutcome { notes, ..outcome(results).failing(failure) });
     }
-    let (journal, recorded) = Journal::open(&plan.journal(), plan.resume, origin)?;
-    let importer = RowImporter::new(client, plan, journal, recorded);
-    let notes = importer.notes(&prescan);
+    let (journal, known) = Journal::open(&plan.journal(), plan.resume, origin)?;
+    check_parcels_exist(client, plan, known.ends.as_ref()).await?;
+    let importer = RowImporter::new(client, plan, journal, known.orders);
+    let mut notes: Vec<_> =
+        read_as(&file, plan).into_iter().chain(importer.notes(&prescan)).collect();
     let reports = ReportSpool::new().map_err(|why| temp_file_failure(&why))?;
     let progress = Progress::new(prescan.rows, plan.quiet, options);
     let in_flight = BTreeMap::new();
     let run = ImportRun { importer: &importer, prescan: &prescan, reports, in_flight, progress };
     let (reports, stop) = run.all(rows, plan.concurrency).await;
     let results = save(reports, plan)?;
-    let failure = failure_for(&results.counts, stop, plan);
+    // What was interrupted is resumed, and that run merges the labels of both.
+    let merged = match (&plan.merge, &stop) {
+        (Some((file, format)), None) => merge(client, &results, (file, *format)).await?,
+        _ => Merged::default(),
+    };
+    let failure = failure_for(&results.counts, stop, plan).or(merged.failure);
+    notes.extend(merged.notes);
     Ok(CommandOutcome { notes, failure, ..outcome(results) })
+}
+
+/// Fails if parcels of the journal are gone: the sandbox was reset since, and their rows would count as done. The first
+/// and the last parcel are enough, because a reset deletes all that came before it.
+async fn check_parcels_exist(
+    client: &Client,
+    plan: &ImportPlan,
+    ends: Option<&[TrackingNumber; 2]>,
+) -> Result<(), Failure> {
+    // In production no parcel is ever deleted while its journal may be resumed.
+    let ends = ends.filter(|_| client.environment() == Environment::Sandbox);
+    for number in ends.into_iter().flatten() {
+        let found = client.tracking().get(number).await;
+        // Any other failure is for the rows to report.
+        if found.is_err_and(|error| error.known_code() == Some(ErrorCode::ParcelNotFound)) {
+            let journal = plan.journal();
+            let values = [("file", &*journal.to_string_lossy()), ("number", number.as_str())];
+            let message = texts::PARCELS_GONE.with(&values);
+            let failure = Failure::new(Exit::Usage, "JOURNAL_OUTDATED", message);
+            return Err(failure.hint(texts::REMOVE_JOURNAL.with(&values)));
+        }
+    }
+    Ok(())
+}
+
+/// What became of the file of all labels.
+#[derive(Default)]
+struct Merged {
+    notes: Vec<Message>,
+    failure: Option<Failure>,
+}
+
+/// Saves the labels of all rows that have an order, those of earlier runs too, in the order of the rows.
+async fn merge(
+    client: &Client,
+    results: &ImportResults,
+    file: (&Path, LabelFormat),
+) -> Result<Merged, Failure> {
+    let numbers = results.tracking_numbers().map_err(|why| temp_file_failure(&why))?;
+    let (saved, failure) = super::merge::save(client, &numbers, file).await;
+    let note = |saved: SavedLabels| {
+        let (labels, file) = (saved.labels.to_string(), saved.file.to_string_lossy().into_owned());
+        texts::MERGED_LABELS.with(&[("labels", &*labels), ("file", &*file)])
+    };
+    let mut notes: Vec<_> = saved.into_iter().map(note).collect();
+    notes.extend(failure.as_ref().map(|why| both(&texts::NOT_MERGED.into(), &why.message)));
+    Ok(Merged { notes, failure })
 }
 
 fn outcome(results: ImportResults) -> CommandOutcome {
     CommandOutcome::with(Results::Imported(Box::new(results)))
 }
 
-fn prescan(file: &ImportFile, environment: Option<Environment>) -> Result<Prescan, Failure> {
-    let prescan = Prescan::run(RowReader::new(file, environment)?)?;
+fn prescan(rows: RowReader<'_>) -> Result<Prescan, Failure> {
+    let prescan = Prescan::run(rows)?;
     if prescan.rows == 0 {
         return Err(Failure::invalid(general::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
     }

@@ -1,25 +1,60 @@
 //! `label`: saves label files, shows a label's text and details, and reprints.
 
 use std::{
+    borrow::Cow,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use parcelo::{Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, model::LabelStatus};
+use parcelo::{
+    Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber,
+    calls::LabelDownload,
+    model::{LabelStatus, ManifestId},
+};
 
 use super::{call, label_text, opener};
 use crate::{
     failure::Failure,
+    requests,
     results::{CommandOutcome, Found, Results, SavedLabel, ShownLabel, Written},
     resume::ResumeHint,
     texts,
 };
 
-/// Where label files go.
+/// Where files go.
 #[derive(Debug)]
 pub(crate) enum LabelTarget {
     Directory(PathBuf),
     Stdout,
+}
+
+/// Whose labels.
+#[derive(Debug)]
+pub(crate) enum WantedLabels {
+    Of(Vec<TrackingNumber>),
+    OfManifest(ManifestId),
+}
+
+impl WantedLabels {
+    /// Whether it is one label at most, as far as is known without asking.
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::Of(numbers) if numbers.len() <= 1)
+    }
+
+    /// The parcels, in the manifest's order if it is one.
+    pub(super) async fn numbers(
+        &self,
+        client: &Client,
+    ) -> Result<Cow<'_, [TrackingNumber]>, Failure> {
+        match self {
+            Self::Of(numbers) => Ok(Cow::Borrowed(numbers)),
+            Self::OfManifest(id) => {
+                let manifest = call::read(client.manifests().get(id)).await?.into_inner();
+                let numbers = manifest.tracking_numbers.iter();
+                numbers.map(|number| requests::number(number.as_str())).collect()
+            }
+        }
+    }
 }
 
 /// What `label show` shows.
@@ -45,10 +80,11 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
 
 pub(super) async fn get(
     client: &Client,
-    numbers: &[TrackingNumber],
+    wanted: &WantedLabels,
     format: LabelFormat,
     target: &LabelTarget,
 ) -> Result<CommandOutcome, Failure> {
+    let numbers = &wanted.numbers(client).await?;
     match target {
         LabelTarget::Directory(directory) => {
             make_directory(directory)?;
@@ -81,23 +117,27 @@ pub(super) async fn save(
     format: LabelFormat,
     file: &Path,
 ) -> Result<SavedLabel, Failure> {
-    let download = client.labels().download(number, format);
-    let bytes = match fs::metadata(file) {
+    let bytes = save_file(client.labels().download(number, format), file).await?;
+    Ok(SavedLabel { tracking_number: number.clone(), format, file: file.to_owned(), bytes })
+}
+
+/// Saves a file, and returns its length in bytes.
+pub(super) async fn save_file(download: LabelDownload<'_>, file: &Path) -> Result<u64, Failure> {
+    match fs::metadata(file) {
         // A pipe or a device is written to; `save_to` would replace it by a file.
         Ok(found) if !found.is_file() => {
             let bytes = call::read(download.bytes()).await?;
             fs::write(file, &bytes)
                 .map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))?;
-            bytes.len() as u64
+            Ok(bytes.len() as u64)
         }
         // `save_to` replaces the name it is given, so a link is resolved first and stays a link.
         Ok(_) => {
             let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            call::read(download.save_to(place)).await?
+            call::read(download.save_to(place)).await
         }
-        Err(_) => call::read(download.save_to(file)).await?,
-    };
-    Ok(SavedLabel { tracking_number: number.clone(), format, file: file.to_owned(), bytes })
+        Err(_) => call::read(download.save_to(file)).await,
+    }
 }
 
 pub(super) async fn show(

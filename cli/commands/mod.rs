@@ -6,10 +6,12 @@ mod config;
 mod create;
 mod doctor;
 mod import;
+mod invoice;
 mod label;
 mod label_text;
 mod listen;
 mod manifest;
+mod merge;
 mod opener;
 mod parcels;
 mod row_importer;
@@ -32,8 +34,9 @@ pub(crate) use api::RawCall;
 pub(crate) use config::ConfigAction;
 pub(crate) use create::LabelFile;
 pub(crate) use doctor::Preflight;
-pub(crate) use label::{LabelTarget, LabelView};
+pub(crate) use label::{LabelTarget, LabelView, WantedLabels};
 pub(crate) use listen::WebhookListener;
+pub(crate) use merge::MergedFile;
 pub(crate) use parcels::{PageSelection, ParcelFilter};
 pub(crate) use watch::WatchOptions;
 
@@ -41,7 +44,7 @@ use crate::{
     args::Shell,
     dry_run::DryRun,
     failure::Failure,
-    import::{ImportPlan, Origin},
+    import::{Encoding, ImportPlan, Origin, Preset},
     input::Source,
     order_fields::OrderInput,
     output::format::OutputOptions,
@@ -60,6 +63,8 @@ pub(crate) enum Job {
     Template(CountryCode),
     CsvTemplate,
     Import(Client, Box<ImportPlan>, Origin, OutputOptions),
+    /// A column map to begin with, for a file or of a preset.
+    MapTemplate(Source, Option<Encoding>, Option<Preset>, Language),
     /// An import that sends nothing.
     CheckImport(Option<Environment>, Box<ImportPlan>),
     Submit(Client, ManifestRequest),
@@ -70,8 +75,11 @@ pub(crate) enum Job {
         history: bool,
     },
     ListParcels(Client, ParcelFilter, PageSelection),
-    GetLabels(Client, Vec<TrackingNumber>, LabelFormat, LabelTarget),
+    ShowParcel(Client, String),
+    GetLabels(Client, WantedLabels, LabelFormat, LabelTarget),
+    MergeLabels(Client, WantedLabels, MergedFile),
     ShowLabel(Client, TrackingNumber, LabelView),
+    GetInvoices(Client, Vec<TrackingNumber>, LabelTarget),
     Reprint(Client, TrackingNumber, ReprintRequest),
     Reset(Client),
     Health(Client),
@@ -93,6 +101,9 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         Job::Validate(sources) => validate::validate(&sources),
         Job::Template(country) => Ok(template::show(country)),
         Job::CsvTemplate => template::csv(),
+        Job::MapTemplate(source, encoding, preset, language) => {
+            import::map_template(&source, encoding, preset, language)
+        }
         Job::CheckImport(environment, plan) => import::check(environment, &plan),
         Job::Import(client, plan, origin, options) => {
             block_on(import::import(&client, &plan, origin, options))
@@ -106,13 +117,18 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         Job::ListParcels(client, filter, pages) => {
             block_on(parcels::list(&client, &filter, &pages))
         }
+        Job::ShowParcel(client, wanted) => block_on(parcels::show(&client, &wanted)),
         Job::Track { client, numbers, history } => {
             block_on(track::track(&client, &numbers, history))
         }
-        Job::GetLabels(client, numbers, format, target) => {
-            block_on(label::get(&client, &numbers, format, &target))
+        Job::GetLabels(client, wanted, format, target) => {
+            block_on(label::get(&client, &wanted, format, &target))
         }
+        Job::MergeLabels(client, wanted, file) => block_on(merge::get(&client, &wanted, &file)),
         Job::ShowLabel(client, number, view) => block_on(label::show(&client, &number, view)),
+        Job::GetInvoices(client, numbers, target) => {
+            block_on(invoice::get(&client, &numbers, &target))
+        }
         Job::Reprint(client, number, request) => {
             block_on(label::reprint(&client, &number, &request))
         }

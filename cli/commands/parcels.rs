@@ -1,25 +1,31 @@
-//! `parcel list`: a page of the parcels, or all of them.
+//! `parcel list`: a page of the parcels, or all of them; `parcel show`: one of them, with all there is to know.
 
 use std::collections::HashSet;
 
 use parcelo::{
-    Client, CountryCode, ParcelStatus,
+    Client, CountryCode, ParcelStatus, TrackingNumber,
     calls::{ListParcels, Page},
     model::{PageMeta, ParcelSummary, Row},
+    rules::ListQuery,
 };
 
 use super::call;
 use crate::{
     failure::{Exit, Failure},
-    results::{CommandOutcome, Listing},
+    results::{CommandOutcome, Listing, ShownParcel},
     texts::{self, Message},
 };
+
+/// The most parcels among which one is looked for.
+const MOST_SHOWN: u32 = 100;
 
 /// Which parcels a list has.
 #[derive(Debug)]
 pub(crate) struct ParcelFilter {
     pub(crate) status: Option<ParcelStatus>,
     pub(crate) country: Option<CountryCode>,
+    pub(crate) search: Option<String>,
+    pub(crate) reference: Option<String>,
 }
 
 /// Which of its pages; without a limit the service's default applies.
@@ -50,16 +56,20 @@ pub(super) async fn list(
 fn narrowed(client: &Client, filter: &ParcelFilter) -> ListParcels {
     let list = client.parcels().list();
     let list = filter.status.iter().fold(list, ListParcels::status);
-    filter.country.iter().fold(list, |list, country| list.country(*country))
+    let list = filter.country.iter().fold(list, |list, country| list.country(*country));
+    let list = filter.search.iter().fold(list, ListParcels::search);
+    filter.reference.iter().fold(list, ListParcels::reference)
 }
 
 fn one_of_many(Page { parcels, meta, .. }: Page) -> CommandOutcome {
-    let note = note(&parcels, &meta);
+    let notes = [note(&parcels, &meta), partial(meta.is_partial)];
     let done = listed(Listing { parcels, meta: Some(meta) });
-    match note {
-        Some(note) => done.note(note),
-        None => done,
-    }
+    notes.into_iter().flatten().fold(done, CommandOutcome::note)
+}
+
+/// That a search may not have found everything.
+fn partial(is_partial: bool) -> Option<Message> {
+    is_partial.then(|| texts::PARTIAL_SEARCH.into())
 }
 
 /// A list of parcels; rows that cannot be read make it a partial failure.
@@ -90,10 +100,11 @@ async fn all(
     filter: &ParcelFilter,
     limit: u32,
 ) -> Result<CommandOutcome, Failure> {
-    let (mut parcels, mut seen) = (Vec::new(), HashSet::new());
+    let (mut parcels, mut seen, mut is_partial) = (Vec::new(), HashSet::new(), false);
     for page in 1.. {
         let request = narrowed(client, filter).page(page).limit(limit);
         let answer = call::read(request).await?.into_inner();
+        is_partial |= answer.meta.is_partial;
         let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
         let mut is_new = |row: &Row<ParcelSummary>| {
             row.as_ref().map_or(true, |parcel| seen.insert(parcel.tracking_number.clone()))
@@ -103,7 +114,65 @@ async fn all(
             break;
         }
     }
-    let none = parcels.is_empty();
+    let notes = [parcels.is_empty().then(|| texts::NO_PARCELS.into()), partial(is_partial)];
     let done = listed(Listing { parcels, meta: None });
-    Ok(if none { done.note(texts::NO_PARCELS) } else { done })
+    Ok(notes.into_iter().flatten().fold(done, CommandOutcome::note))
+}
+
+/// The parcel that has a text as its number, reference or name, or else the only one that the text finds.
+pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome, Failure> {
+    let quoted = match ListQuery::quoted(wanted) {
+        Some(_) => wanted.to_owned(),
+        None => format!("\"{}\"", wanted.trim()),
+    };
+    let Page { mut parcels, mut meta, .. } = found(client, &quoted).await?;
+    // Its number is a parcel's own, whatever else is written alike.
+    if let Ok(number) = TrackingNumber::parse(wanted) {
+        let has_it = |parcel: &&ParcelSummary| parcel.tracking_number == number;
+        if let Some(parcel) = parcels.iter().flatten().find(has_it) {
+            return shown(client, parcel).await;
+        }
+    }
+    if parcels.is_empty() {
+        Page { parcels, meta, .. } = found(client, wanted).await?;
+    }
+    match &*parcels {
+        [] if !meta.is_partial => {
+            Err(Failure::new(Exit::NotFound, "PARCEL_NOT_FOUND", texts::NO_PARCELS)
+                .hint(texts::SEARCH_OTHERWISE))
+        }
+        [Ok(parcel)] if !meta.is_partial => shown(client, parcel).await,
+        _ => Ok(several(parcels, meta)),
+    }
+}
+
+async fn shown(client: &Client, parcel: &ParcelSummary) -> Result<CommandOutcome, Failure> {
+    let request = client.tracking().get(&parcel.tracking_number).history(true);
+    let tracking = call::read(request).await?.into_inner();
+    Ok(CommandOutcome::report(ShownParcel { parcel: parcel.clone(), tracking }))
+}
+
+async fn found(client: &Client, text: &str) -> Result<Page, Failure> {
+    Ok(call::read(client.parcels().list().search(text).limit(MOST_SHOWN)).await?.into_inner())
+}
+
+/// The parcels among which it is, or the newest of them.
+fn several(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandOutcome {
+    let (text, hint) = match meta {
+        PageMeta { is_partial: true, total: 0, .. } => {
+            (texts::NONE_SO_FAR, texts::NOT_ALL_SEARCHED)
+        }
+        PageMeta { is_partial: true, .. } => (texts::AT_LEAST_PARCELS, texts::NOT_ALL_SEARCHED),
+        PageMeta { total, .. } if total > parcels.len() as u64 => {
+            (texts::SEVERAL_PARCELS, texts::TYPE_MORE)
+        }
+        _ => (texts::SEVERAL_PARCELS, texts::SHOW_BY_NUMBER),
+    };
+    let failure = Failure::new(
+        Exit::Several,
+        "SEVERAL_PARCELS",
+        text.with(&[("found", &meta.total.to_string())]),
+    );
+    let done = listed(Listing { parcels, meta: Some(meta) });
+    done.failing(Some(failure.hint(hint)))
 }

@@ -31,7 +31,33 @@ pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
         Shell::Pwsh => Generator::PowerShell,
     };
     generate(generator, &mut command(language), NAME, &mut script);
-    CommandOutcome::with(Results::Raw(script))
+    let script = with_profiles(String::from_utf8_lossy(&script).into_owned(), shell);
+    CommandOutcome::with(Results::Raw(script.into_bytes()))
+}
+
+/// Prints the names of the profiles. They need no quotes in a shell.
+const LIST_PROFILES: &str = "parcelo config list -o csv 2>/dev/null | tail -n +2 | cut -d, -f1";
+
+/// The generator knows the values of an option only if they are always the same; profiles are the user's.
+fn with_profiles(script: String, shell: Shell) -> String {
+    match shell {
+        Shell::Bash => {
+            let files = "--profile)\n                    COMPREPLY=($(compgen -f \"${cur}\"))";
+            let names = format!("COMPREPLY=($(compgen -W \"$({LIST_PROFILES})\" -- \"${{cur}}\"))");
+            script.replace(files, &format!("--profile)\n                    {names}"))
+        }
+        Shell::Zsh => {
+            let line = |line: &str| match line.trim_start().strip_prefix("'--profile=[") {
+                Some(_) => line.replace(":_default'", &format!(":{{compadd $({LIST_PROFILES})}}'")),
+                None => line.to_owned(),
+            };
+            script.lines().map(|text| line(text) + "\n").collect()
+        }
+        Shell::Fish => {
+            script + &format!("complete -c parcelo -l profile -x -a \"({LIST_PROFILES})\"\n")
+        }
+        Shell::Elvish | Shell::Pwsh => script,
+    }
 }
 
 const NAME: &str = "parcelo";
@@ -94,6 +120,10 @@ fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, 
         .and_then(
             |()| if has_commands { page.render_subcommands_section(&mut text) } else { Ok(()) },
         )
+        .and_then(|()| match help::examples(&name.replace('-', " "), language) {
+            Some(lines) => section(texts::EXAMPLES, language, lines, &mut text),
+            None => Ok(()),
+        })
         .and_then(|()| exits(language, &mut text))
         .and_then(|()| {
             section(

@@ -1,11 +1,6 @@
 //! The columns of a CSV file of orders: their names, and which field of an order each fills. A test
 //! compares the table with that in docs/importing.md.
 
-use parcelo::Language;
-
-use super::row::RowFault;
-use crate::texts::{Text, import as texts};
-
 /// A column and the field that it fills.
 #[derive(Debug)]
 pub(crate) struct Column {
@@ -14,8 +9,8 @@ pub(crate) struct Column {
     pub(crate) path: &'static str,
     pub(crate) kind: CellType,
     /// Without this column no order of the file can be valid.
-    is_required: bool,
-    sample: &'static str,
+    pub(super) is_required: bool,
+    pub(super) sample: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +35,7 @@ const fn number(name: &'static str, path: &'static str, sample: &'static str) ->
 pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
-const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[Column] = &[
     required(REFERENCE, "externalOrderId", "ORDER-1001"),
     text("tracking_number", "trackingNumber", ""),
     text("customer_reference", "customerReference", ""),
@@ -55,11 +50,13 @@ const COLUMNS: &[Column] = &[
     text("sender_zip", "sender.address.zipCode", "33122"),
     required("sender_country", "sender.address.country", "US"),
     required("receiver_name", "receiver.fullName", "Luis Paredes"),
+    text("receiver_company", "receiver.companyName", ""),
     required("receiver_phone", "receiver.phone", "+593991234567"),
     text("receiver_email", "receiver.email", ""),
     text("receiver_national_id", "receiver.nationalId", "1714307103"),
     text("receiver_id_type", "receiver.idType", "cedula"),
     required("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
+    text("receiver_line2", "receiver.address.line2", ""),
     required("receiver_city", "receiver.address.city", "Quito"),
     text("receiver_province", "receiver.address.province", "Pichincha"),
     text("receiver_zip", "receiver.address.zipCode", "170515"),
@@ -74,14 +71,18 @@ const COLUMNS: &[Column] = &[
     text("currency", "parcelDetails.currency", "USD"),
     text("customs_description", "customsInfo.description", "Cotton shirts"),
     text("customs_hs_code", "customsInfo.hsCode", "610910"),
+    text("contents_category", "customsInfo.contentsCategory", "SALE_OF_GOODS"),
+    text("incoterm", "customsInfo.incoterm", "DAP"),
 ];
 
 /// A product's columns: `product_sku` and `product_1_sku` are of the first, `product_2_sku` is of
 /// the second.
-const PRODUCT_COLUMNS: &[Column] = &[
+pub(super) const PRODUCT_COLUMNS: &[Column] = &[
     text("description", "description", "Cotton shirt"),
     number("quantity", "quantity", "2"),
     number("value", "unitFobValue", "22.75"),
+    number("net_weight_kg", "unitNetWeightKg", "0.25"),
+    text("origin", "countryOfOrigin", "CO"),
     text("hs_code", "hsCode", "610910"),
     text("sku", "sku", "SHIRT-M"),
 ];
@@ -100,7 +101,7 @@ pub(crate) enum Heading {
 }
 
 impl Heading {
-    fn is_same(self, other: Self) -> bool {
+    pub(super) fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Field(one), Self::Field(two)) => one.name == two.name,
             (Self::Product(n, one), Self::Product(m, two)) => n == m && one.name == two.name,
@@ -108,82 +109,23 @@ impl Heading {
         }
     }
 
-    pub(crate) fn kind(self) -> Option<CellType> {
-        match self {
-            Self::Field(column) | Self::Product(_, column) => Some(column.kind),
-            Self::Note => None,
-        }
-    }
-
-    fn is(self, column: &Column) -> bool {
+    pub(super) fn is(self, column: &Column) -> bool {
         matches!(self, Self::Field(own) if own.name == column.name)
     }
-}
 
-/// The headings of a file: what each means, and how the file spells it.
-#[derive(Debug)]
-pub(crate) struct Header(Vec<(Heading, String)>);
-
-impl Header {
-    /// Parses the first row. Errors: all faults of it.
-    pub(crate) fn read(cells: &[String]) -> Result<Self, Vec<RowFault>> {
-        let (mut known, mut faults) = (Vec::<(Heading, String)>::new(), Vec::new());
-        for cell in cells {
-            match parse_heading(cell) {
-                Some(column) if known.iter().any(|(other, _)| other.is_same(column)) => {
-                    faults.push(fault(cell, "DUPLICATE_COLUMN", texts::COLUMN_REPEATED));
-                }
-                Some(column) => known.push((column, cell.trim().to_owned())),
-                None => {
-                    let suggestion = nearest(cell);
-                    let unknown = fault(cell, "UNKNOWN_COLUMN", texts::COLUMN_UNKNOWN);
-                    faults.push(RowFault { suggestion, ..unknown });
-                }
-            }
+    /// The column's name; a note has none.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Field(column) => column.name.to_owned(),
+            Self::Product(number, column) => product_name(number, column),
+            Self::Note => String::new(),
         }
-        let missing = COLUMNS.iter().filter(|column| column.is_required);
-        let missing = missing.filter(|column| !known.iter().any(|(known, _)| known.is(column)));
-        faults.extend(missing.map(|column| fault(column.name, "REQUIRED", texts::COLUMN_MISSING)));
-        if faults.is_empty() { Ok(Self(known)) } else { Err(faults) }
-    }
-
-    /// How many of these headings are columns.
-    pub(crate) fn count_known(cells: &[String]) -> usize {
-        cells.iter().filter(|cell| matches!(parse_heading(cell), Some(Heading::Field(_)))).count()
-    }
-
-    pub(crate) fn headings(&self) -> impl Iterator<Item = Heading> {
-        self.0.iter().map(|(heading, _)| *heading)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The heading above a cell, as the file spells it.
-    pub(crate) fn spelling(&self, cell: usize) -> Option<&str> {
-        self.0.get(cell).map(|(_, heading)| heading.as_str())
-    }
-
-    /// The column that fills a field; `products` are the numbers of the order's products.
-    pub(crate) fn column_of(&self, path: &str, products: &[usize]) -> Option<String> {
-        let (wanted, name) = if let Some(rest) = path.strip_prefix("products[") {
-            let (index, field) = rest.split_once("].")?;
-            let number = *products.get(index.parse::<usize>().ok()?)?;
-            let column = PRODUCT_COLUMNS.iter().find(|column| column.path == field)?;
-            (Heading::Product(number, column), format!("product_{number}_{}", column.name))
-        } else {
-            let column = COLUMNS.iter().find(|column| column.path == path)?;
-            (Heading::Field(column), column.name.to_owned())
-        };
-        let spelled = self.0.iter().find(|(heading, _)| heading.is_same(wanted));
-        Some(spelled.map_or(name, |(_, spelling)| spelling.clone()))
     }
 }
 
 /// A heading is a column's name or the API's path of its field; case, blanks and punctuation are
 /// ignored.
-fn parse_heading(heading: &str) -> Option<Heading> {
+pub(super) fn parse_heading(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
         return Some(Heading::Note);
@@ -205,39 +147,46 @@ fn product(heading: &str) -> Option<Heading> {
     (1..=MAX_PRODUCTS).contains(&number).then_some(Heading::Product(number, column))
 }
 
-fn normalize(name: &str) -> String {
+pub(super) fn normalize(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Names that are less similar are not suggested (Jaro-Winkler; 1 is equal).
 const MIN_SIMILARITY: f64 = 0.8;
 
-fn nearest(heading: &str) -> Option<String> {
-    let heading = normalize(heading);
+/// The column whose name is most similar.
+pub(super) fn nearest(heading: &str) -> Option<String> {
     let names = COLUMNS.iter().map(|column| column.name.to_owned()).chain(product_names(1));
-    names
-        .map(|name| (strsim::jaro_winkler(&normalize(&name), &heading), name))
+    most_similar(heading, names)
+}
+
+/// The field whose path is most similar, of the product that the path names.
+pub(crate) fn nearest_field(path: &str) -> Option<String> {
+    let product = path.split_once("].").map_or("products[0]", |(product, _)| product);
+    let product = product.trim_end_matches(']');
+    let products = PRODUCT_COLUMNS.iter().map(|column| format!("{product}].{}", column.path));
+    let own = COLUMNS.iter().map(|column| column.path.to_owned());
+    most_similar(path, own.chain(["idempotencyKey".to_owned()]).chain(products))
+}
+
+/// The most similar of these names, whatever their case, blanks and punctuation.
+pub(super) fn most_similar(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let name = normalize(name);
+    known
+        .map(|known| (strsim::jaro_winkler(&normalize(&known), &name), known))
         .filter(|(alike, _)| *alike >= MIN_SIMILARITY)
         .max_by(|(one, _), (two, _)| one.total_cmp(two))
-        .map(|(_, name)| name)
+        .map(|(_, known)| known)
 }
 
 fn product_names(number: usize) -> impl Iterator<Item = String> {
-    PRODUCT_COLUMNS.iter().map(move |column| match number {
-        1 => format!("product_{}", column.name),
-        _ => format!("product_{number}_{}", column.name),
-    })
+    PRODUCT_COLUMNS.iter().map(move |column| product_name(number, column))
 }
 
-fn fault(heading: &str, code: &str, text: Text) -> RowFault {
-    let heading = heading.trim();
-    RowFault {
-        column: Some(heading.to_owned()),
-        field: None,
-        code: code.to_owned(),
-        message: text.pick(Language::En).to_owned(),
-        message_es: text.pick(Language::Es).to_owned(),
-        suggestion: None,
+fn product_name(number: usize, column: &Column) -> String {
+    match number {
+        1 => format!("product_{}", column.name),
+        _ => format!("product_{number}_{}", column.name),
     }
 }
 
@@ -252,10 +201,6 @@ pub(crate) fn sample() -> Vec<[String; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cells(line: &str) -> Vec<String> {
-        line.split(',').map(str::to_owned).collect()
-    }
 
     #[test]
     fn the_guide_has_every_column_and_no_other() {
@@ -300,27 +245,5 @@ mod tests {
             };
             assert_eq!(found, expected, "{heading}");
         }
-    }
-
-    #[test]
-    fn a_wrong_header_says_all_that_is_wrong_and_what_was_meant() {
-        let mut names: Vec<_> = sample().into_iter().map(|[name, _]| name).collect();
-        assert!(Header::read(&names).is_ok());
-        names[3] = "sendr_name".to_owned();
-        names.extend(cells("Currency,# my note,,colour"));
-        let faults = Header::read(&names).unwrap_err();
-        let found: Vec<_> = faults
-            .iter()
-            .map(|fault| {
-                (fault.column.as_deref().unwrap(), &*fault.code, fault.suggestion.as_deref())
-            })
-            .collect();
-        let expected = [
-            ("sendr_name", "UNKNOWN_COLUMN", Some("sender_name")),
-            ("Currency", "DUPLICATE_COLUMN", None),
-            ("colour", "UNKNOWN_COLUMN", None),
-            ("sender_name", "REQUIRED", None),
-        ];
-        assert_eq!(found, expected);
     }
 }

@@ -1,19 +1,22 @@
-//! Rows of a CSV file become JSON orders, as the API spells them: which character separates cells,
-//! which numbers a cell can hold, what is not text.
+//! Rows of a CSV file become JSON orders, as the API spells them: which character separates cells, what is
+//! not text.
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Chain, Read},
+    io::{Chain, Read},
 };
 
-use csv::{ByteRecord, ReaderBuilder};
-use parcelo::Decimal;
-use serde_json::{Map, Value, json};
+use csv::{ByteRecord, ReaderBuilder, Terminator};
+use serde_json::{Value, json};
 
 use super::{
-    columns::{CellType, Column, Header, Heading},
+    cell,
+    column_map::ColumnMap,
+    columns::{Heading, normalize},
     file::ImportFile,
-    row::{RawRow, RowFault},
+    header::Header,
+    row::{ProductOrigin, RawRow, RowFault},
+    row_settings::RowSettings,
 };
 use crate::{
     failure::Failure,
@@ -23,44 +26,36 @@ use crate::{
 /// The rows of a CSV file after its headings.
 pub(super) struct CsvRows {
     reader: Reader,
-    /// Lines end with CR LF; the parser counts the LF as part of the next row.
-    is_crlf: bool,
     header: Header,
     record: ByteRecord,
     /// Line breaks inside cells so far. They are subtracted from the parser's line number, because a
     /// spreadsheet counts rows, not lines.
     breaks: u64,
-    /// The file's bytes and the line break that is appended.
+    /// The file's bytes and the line breaks that are appended.
     length: u64,
 }
 
-/// A line break is appended to the file, so that the parser stops before the end of the input after
+/// Two line breaks are appended to the file, so that the parser stops before the end of the input after
 /// every complete row: only a quote that is never closed reads up to it.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
+
+const END: &[u8] = b"\n\n";
 
 const SEPARATORS: [u8; 4] = *b",;\t|";
 
 impl CsvRows {
-    pub(super) fn new(file: &ImportFile) -> Result<Self, Failure> {
-        let (separator, cells) = detect_separator(file)?;
-        let is_crlf = is_crlf(file.open()?).map_err(|why| file.unreadable(&why))?;
-        let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n\n" };
-        let length = file.length().map_err(|why| file.unreadable(&why))? + end.len() as u64;
-        let mut reader = reader(separator, file.open()?, end);
+    pub(super) fn new(file: &ImportFile, settings: &RowSettings) -> Result<Self, Failure> {
+        let (separator, cells) = headings(file, &settings.columns)?;
+        let length = file.length().map_err(|why| file.unreadable(&why))? + END.len() as u64;
+        let mut reader = reader(separator, file.open()?);
         let mut record = ByteRecord::new();
         reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
-        if cells.iter().all(|cell| cell.trim().is_empty()) {
-            return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
-        }
-        let header = Header::read(&cells).map_err(|faults| {
-            Failure::invalid(
-                texts::INVALID_HEADINGS,
-                faults.into_iter().map(RowFault::into).collect(),
-            )
-            .hint(texts::SEE_COLUMNS)
+        let header = Header::read(&cells, settings).map_err(|faults| {
+            let faults = faults.into_iter().map(RowFault::into).collect();
+            Failure::invalid(texts::INVALID_HEADINGS, faults).hint(texts::OTHER_HEADINGS)
         })?;
         let breaks = breaks(&record);
-        Ok(Self { reader, is_crlf, header, record, breaks, length })
+        Ok(Self { reader, header, record, breaks, length })
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -74,7 +69,7 @@ impl CsvRows {
             }
             let inside = breaks(&self.record);
             let is_open = self.reader.position().byte() == self.length;
-            let own = inside + u64::from(!self.is_crlf && !is_open);
+            let own = inside + u64::from(!is_open);
             // Blank lines before the row count as well.
             let start = self.reader.position().line().saturating_sub(own);
             let number = start.saturating_sub(self.breaks);
@@ -88,39 +83,40 @@ impl CsvRows {
             } else {
                 self.body(&mut products)
             };
+            let products =
+                products.into_iter().map(|product| ProductOrigin { row: number, number: product });
+            // What follows an open quote is the rest of the file, not the row's cells.
+            let reference =
+                if is_open { String::new() } else { self.header.reference(&self.record) };
+            let products = products.collect();
             let extra_lines = if is_open { 0 } else { inside };
-            return Ok(Some(RawRow { number, body, products, extra_lines }));
+            return Ok(Some(RawRow { number, reference, body, products, extra_lines }));
         }
     }
 
-    /// True if the row's cell under this heading should be a number and is not.
-    pub(super) fn is_misread(&self, spelling: &str) -> bool {
-        self.record.iter().zip(self.header.headings()).enumerate().any(
-            |(index, (cell, heading))| {
-                heading.kind() == Some(CellType::Number)
-                    && self.header.spelling(index) == Some(spelling)
-                    && std::str::from_utf8(cell).is_ok_and(|cell| number(cell.trim()).is_none())
-            },
-        )
-    }
-
     fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {
-        let surplus = self.record.iter().skip(self.header.len());
-        if surplus.into_iter().any(|cell| !cell.trim_ascii().is_empty()) {
-            return Err(Box::new(RowFault::new("TOO_MANY_CELLS", texts::TOO_MANY_CELLS)));
+        let mut surplus = self.record.iter().skip(self.header.len());
+        if let Some(cell) = surplus.find(|cell| !cell.trim_ascii().is_empty()) {
+            let fault = RowFault::new("TOO_MANY_CELLS", texts::TOO_MANY_CELLS);
+            return Err(Box::new(fault.with_cell(&String::from_utf8_lossy(cell))));
+        }
+        if let Some((column, cell)) = self.header.forbidden(&self.record) {
+            let is_cancelled = normalize(column).contains("cancel");
+            let text = if is_cancelled { texts::CANCELLED } else { texts::MUST_BE_EMPTY };
+            let fault = RowFault::new("MUST_BE_EMPTY", text).with_cell(&cell);
+            return Err(Box::new(RowFault { column: Some(column.to_owned()), ..fault }));
         }
         let mut order =
             json!({"sender": {"address": {}}, "receiver": {"address": {}}, "parcelDetails": {}});
         let mut items = std::collections::BTreeMap::<usize, Value>::new();
-        for (index, (cell, heading)) in self.record.iter().zip(self.header.headings()).enumerate() {
-            let cell =
-                std::str::from_utf8(cell).map_err(|_| Box::new(self.not_text(index)))?.trim();
-            match heading {
+        for column in self.header.columns() {
+            let text = column.text(&self.record).map_err(|cell| Box::new(self.not_text(cell)))?;
+            match column.heading {
                 Heading::Note => {}
-                _ if cell.is_empty() => {}
-                Heading::Field(column) => set(&mut order, column, cell),
-                Heading::Product(number, column) => {
-                    set(items.entry(number).or_insert_with(|| json!({})), column, cell);
+                _ if text.is_empty() => {}
+                Heading::Field(field) => cell::set(&mut order, field, &text),
+                Heading::Product(number, field) => {
+                    cell::set(items.entry(number).or_insert_with(|| json!({})), field, &text);
                 }
             }
         }
@@ -138,95 +134,35 @@ impl CsvRows {
     }
 }
 
-fn reader(separator: u8, file: File, end: &'static [u8]) -> Reader {
+/// A row ends at its LF, with or without a CR before it, which is trimmed from the last cell: a file may have both, and
+/// each LF is counted with its own row.
+fn reader(separator: u8, file: File) -> Reader {
     let mut builder = ReaderBuilder::new();
     let builder = builder.delimiter(separator).has_headers(false).flexible(true);
-    builder.from_reader(file.chain(end))
+    builder.terminator(Terminator::Any(b'\n')).from_reader(file.chain(END))
 }
 
-fn is_crlf(file: File) -> std::io::Result<bool> {
-    let mut line = Vec::new();
-    BufReader::new(file.take(MAX_HEADER_BYTES)).read_until(b'\n', &mut line)?;
-    Ok(line.ends_with(b"\r\n"))
-}
-
-/// More than any header row.
-const MAX_HEADER_BYTES: u64 = 1 << 20;
-
-/// The separator that yields the most known columns, and the header row split at it.
-fn detect_separator(file: &ImportFile) -> Result<(u8, Vec<String>), Failure> {
-    let mut best = (0, SEPARATORS[0], Vec::new());
+/// The header row, split at the separator that yields the most known columns, and that separator.
+pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<String>), Failure> {
+    let mut best = ((0, 0), SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
         let mut record = ByteRecord::new();
-        let mut reader = reader(separator, file.open()?, b"\n");
+        let mut reader = reader(separator, file.open()?);
         reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
         let cells: Vec<_> =
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-        let known = Header::count_known(&cells);
-        if known > best.0 || best.2.is_empty() {
-            best = (known, separator, cells);
+        // Of a file without a known heading, the separator is probably what splits it the most.
+        let rank = (Header::count_known(&cells, map), cells.len());
+        if rank > best.0 || best.2.is_empty() {
+            best = (rank, separator, cells);
         }
+    }
+    if best.2.iter().all(|cell| cell.trim().is_empty()) {
+        return Err(Failure::invalid(words::NO_ORDERS, Vec::new()).hint(texts::SEE_COLUMNS));
     }
     Ok((best.1, best.2))
 }
 
 fn breaks(record: &ByteRecord) -> u64 {
     record.iter().flatten().filter(|byte| **byte == b'\n').count() as u64
-}
-
-/// Sets the field that a column fills.
-fn set(order: &mut Value, column: &Column, cell: &str) {
-    let value = match column.kind {
-        CellType::Text => Value::from(cell),
-        CellType::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
-    };
-    let mut target = order;
-    for name in column.path.split('.') {
-        if !target.is_object() {
-            *target = Value::Object(Map::new());
-        }
-        target = &mut target[name];
-    }
-    *target = value;
-}
-
-/// A number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is
-/// ambiguous, so it stays text, which the rules reject.
-fn number(cell: &str) -> Option<Value> {
-    let text = match cell.split_once(',') {
-        Some((whole, rest)) if (1..=2).contains(&rest.len()) => format!("{whole}.{rest}"),
-        Some(_) => return None,
-        None => cell.to_owned(),
-    };
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
-    let decimal = text.parse::<Decimal>().ok().filter(|_| plain)?;
-    parcelo::model::decimal::to_number(decimal).map(Value::Number)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_is_a_number_when_there_is_no_doubt() {
-        let table = [
-            ("45.50", Some(json!(45.5))),
-            ("45,50", Some(json!(45.5))),
-            ("7", Some(json!(7))),
-            ("007", Some(json!(7))),
-            ("-1", Some(json!(-1))),
-            ("0,5", Some(json!(0.5))),
-            ("1,250", None),
-            ("1,250.00", None),
-            ("1.250,00", None),
-            ("$5", None),
-            ("1e3", None),
-            ("1_000", None),
-            ("", None),
-            ("kg", None),
-        ];
-        for (cell, expected) in table {
-            assert_eq!(number(cell), expected, "{cell}");
-        }
-    }
 }

@@ -3,9 +3,10 @@
 use std::{
     ffi::OsString,
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, BufWriter, Read, Seek, SeekFrom},
 };
 
+use super::encoding::Encoding;
 use crate::{failure::Failure, input::Source, texts::import as texts};
 
 /// A file of rows that can be opened more than once.
@@ -16,6 +17,7 @@ pub(crate) struct ImportFile {
     format: RowFormat,
     /// Where the data starts: after the byte order mark and a `sep=` line.
     data_start: u64,
+    encoding: Encoding,
 }
 
 /// How rows are written.
@@ -28,14 +30,15 @@ pub(crate) enum RowFormat {
 }
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The byte order marks of UTF-16, as which some programs save "Unicode".
-const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+/// How workbooks begin, as zip archives and as those of Excel before 2007: they hold the rows, and are no CSV.
+const WORKBOOKS: [&[u8]; 2] = [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"];
 
 /// Enough to see the encoding, the format and the kind of line break.
 const MAX_SNIFFED_BYTES: u64 = 1 << 16;
 
 impl ImportFile {
-    pub(crate) fn open_source(source: &Source) -> Result<Self, Failure> {
+    /// Opens a file, in an encoding that was given, or the one that it is in by its bytes.
+    pub(crate) fn open_source(source: &Source, given: Option<Encoding>) -> Result<Self, Failure> {
         let name = source.name();
         let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
         let mut file = match source {
@@ -49,10 +52,20 @@ impl ImportFile {
             }
             Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
         };
-        let mut start = Vec::new();
-        file.by_ref().take(MAX_SNIFFED_BYTES).read_to_end(&mut start).map_err(unreadable)?;
-        if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
-            return Err(Failure::usage(texts::UTF16_FILE, texts::SAVE_UTF8));
+        let mut start = sniff(&mut file).map_err(unreadable)?;
+        if WORKBOOKS.iter().any(|beginning| start.starts_with(beginning)) {
+            return Err(Failure::usage(texts::WORKBOOK, texts::SAVE_UTF8));
+        }
+        let encoding = match given {
+            Some(encoding) => encoding,
+            None => Encoding::detect(&file).map_err(unreadable)?,
+        };
+        if encoding != Encoding::Utf8 {
+            file.rewind().map_err(unreadable)?;
+            let mut utf8 = BufWriter::new(tempfile::tempfile().map_err(unreadable)?);
+            encoding.to_utf8(file, &mut utf8).map_err(unreadable)?;
+            file = utf8.into_inner().map_err(|error| unreadable(error.into_error()))?;
+            start = sniff(&mut file).map_err(unreadable)?;
         }
         let (line, line_break) = first_line(&start);
         if line.contains(&0) {
@@ -67,7 +80,11 @@ impl ImportFile {
             file.rewind().map_err(unreadable)?;
             file = spooled(CrToLf(file)).map_err(unreadable)?;
         }
-        Ok(Self { file, name, format, data_start })
+        Ok(Self { file, name, format, data_start, encoding })
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     pub(crate) fn format(&self) -> RowFormat {
@@ -95,6 +112,15 @@ impl ImportFile {
     pub(crate) fn unreadable(&self, why: &io::Error) -> Failure {
         Failure::unreadable(&self.name, why)
     }
+}
+
+/// Its beginning; the next read goes on from the start.
+fn sniff(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    file.rewind()?;
+    file.by_ref().take(MAX_SNIFFED_BYTES).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start)
 }
 
 fn spooled(mut from: impl Read) -> io::Result<File> {

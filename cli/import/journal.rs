@@ -92,6 +92,16 @@ pub(crate) enum ResumeMode {
     ResumeWithNewSecret,
 }
 
+/// What a journal knows when it is opened.
+#[derive(Debug, Default)]
+pub(crate) struct JournalContents {
+    /// The latest, if there is one.
+    origin: Option<Origin>,
+    pub(crate) orders: RecordedOrders,
+    /// The parcel that was created first, and the last one.
+    pub(crate) ends: Option<[TrackingNumber; 2]>,
+}
+
 /// The journal of a running import, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Journal(mpsc::Sender<Line>);
@@ -110,7 +120,7 @@ impl Journal {
         path: &Path,
         mode: ResumeMode,
         origin: Origin,
-    ) -> Result<(Self, RecordedOrders), Failure> {
+    ) -> Result<(Self, JournalContents), Failure> {
         let unwritable = |why: io::Error| Failure::unwritable(&path.to_string_lossy(), &why);
         let mut file = open_locked(path, mode)?;
         let contents = read(&mut file).map_err(|error| error.failure(path))?;
@@ -125,7 +135,7 @@ impl Journal {
             .name("journal".to_owned())
             .spawn(move || write_lines(&mut file, &waiting))
             .map_err(unwritable)?;
-        Ok((Self(lines), contents.orders))
+        Ok((Self(lines), contents))
     }
 
     /// Writes a line; once this returns, the line is on disk.
@@ -239,18 +249,11 @@ impl JournalError {
     }
 }
 
-#[derive(Default)]
-struct Contents {
-    /// The latest, if there is one.
-    origin: Option<Origin>,
-    orders: RecordedOrders,
-}
-
 /// Reads the journal, and cuts off a last line without a line break: it was being written when the
 /// process was killed, and nothing is done before a line is whole.
-fn read(file: &mut File) -> Result<Contents, JournalError> {
+fn read(file: &mut File) -> Result<JournalContents, JournalError> {
     file.seek(SeekFrom::Start(0))?;
-    let (mut contents, mut length, mut number) = (Contents::default(), 0, 0);
+    let (mut contents, mut length, mut number) = (JournalContents::default(), 0, 0);
     let mut lines = BufReader::new(&*file);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
@@ -261,9 +264,15 @@ fn read(file: &mut File) -> Result<Contents, JournalError> {
             JournalEntry::Begun { version: VERSION, origin } => contents.origin = Some(origin),
             JournalEntry::Begun { .. } => return Err(JournalError::InvalidLine(number)),
             _ if contents.origin.is_none() => return Err(JournalError::InvalidLine(number)),
-            JournalEntry::Sent { .. }
-            | JournalEntry::Created { .. }
-            | JournalEntry::NotCreated { .. } => apply(&mut contents.orders, entry),
+            JournalEntry::Created { ref tracking_number, .. } => {
+                let last = tracking_number.clone();
+                let first = contents.ends.take().map_or_else(|| last.clone(), |[first, _]| first);
+                contents.ends = Some([first, last]);
+                apply(&mut contents.orders, entry);
+            }
+            JournalEntry::Sent { .. } | JournalEntry::NotCreated { .. } => {
+                apply(&mut contents.orders, entry);
+            }
         }
         length += line.len() as u64;
         line.clear();
@@ -324,8 +333,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
         let here = origin("http://127.0.0.1:1", 7);
-        let (journal, orders) = Journal::open(&path, ResumeMode::Fresh, here.clone()).unwrap();
-        assert!(orders.is_empty());
+        let (journal, known) = Journal::open(&path, ResumeMode::Fresh, here.clone()).unwrap();
+        assert!(known.orders.is_empty() && known.ends.is_none());
         let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
         let created = JournalEntry::Created { key: "one".into(), tracking_number: number.clone() };
         for entry in [sent("one", EARLY), created, sent("two", EARLY), sent("two", LATE)] {
@@ -339,7 +348,9 @@ mod tests {
         std::fs::write(&path, [&whole, &b"{\"event\":\"created\",\"key\":\"two\""[..]].concat())
             .unwrap();
 
-        let (_journal, orders) = reopened(&path, &here);
+        let (_journal, known) = reopened(&path, &here);
+        assert_eq!(known.ends, Some([number.clone(), number.clone()]));
+        let orders = known.orders;
         assert!(matches!(&orders["one"], Recorded::Created { tracking_number, digest }
             if *tracking_number == number && digest == "d"));
         assert!(matches!(&orders["two"], Recorded::Sent { first, .. }
@@ -349,7 +360,7 @@ mod tests {
     }
 
     /// The lock is released when the writer thread ends, shortly after its journal is dropped.
-    fn reopened(path: &Path, origin: &Origin) -> (Journal, RecordedOrders) {
+    fn reopened(path: &Path, origin: &Origin) -> (Journal, JournalContents) {
         loop {
             match Journal::open(path, ResumeMode::Resume, origin.clone()) {
                 Ok(open) => return open,

@@ -1,22 +1,38 @@
 //! Importing orders from a file: columns, rows, duplicates, the journal, and reports.
 //! `commands::import` sends the orders.
 
+mod cell;
+mod column_map;
 mod columns;
 mod csv_rows;
+mod encoding;
 mod file;
+mod header;
 mod journal;
+mod map_template;
+mod order_rows;
 mod prescan;
 mod reports;
 mod row;
 mod row_reader;
+mod row_settings;
+mod sender;
+mod spoiled;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use columns::sample;
+pub(crate) use column_map::{ColumnMap, Preset};
+pub(crate) use columns::{nearest_field, sample};
+pub(crate) use encoding::Encoding;
 pub(crate) use file::ImportFile;
 pub(crate) use journal::{Journal, JournalEntry, Origin, Recorded, RecordedOrders, ResumeMode};
+pub(crate) use map_template::map_template;
 pub(crate) use prescan::{Duplicate, Prescan};
 pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowReport};
 pub(crate) use row::{Row, RowFault};
 pub(crate) use row_reader::RowReader;
+pub(crate) use row_settings::RowSettings;
+pub(crate) use sender::read as read_sender;
 
 use std::path::PathBuf;
 
@@ -29,7 +45,12 @@ use crate::input::Source;
 #[derive(Debug)]
 pub(crate) struct ImportPlan {
     pub(crate) source: Source,
+    /// In which the file is written; by its bytes if absent.
+    pub(crate) encoding: Option<Encoding>,
+    pub(crate) settings: RowSettings,
     pub(crate) labels: PathBuf,
+    /// A file of all labels too.
+    pub(crate) merge: Option<(PathBuf, LabelFormat)>,
     pub(crate) format: LabelFormat,
     pub(crate) concurrency: usize,
     pub(crate) mode: ImportMode,

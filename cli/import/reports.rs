@@ -2,13 +2,16 @@
 //! rows had each outcome.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
     fs::File,
-    io::{self, BufWriter, Read, Seek, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write},
     path::{Path, PathBuf},
 };
 
-use parcelo::{IdempotencyKey, TrackingNumber, model::Warning};
+use parcelo::{
+    IdempotencyKey, Language, TrackingNumber, model::Warning, rules::spreadsheet::to_cell,
+};
 use serde::{Deserialize, Serialize};
 
 use super::row::{Row, RowFault};
@@ -125,21 +128,26 @@ impl RowReport {
 
 /// How many rows had each outcome.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RowCounts([u64; RowOutcome::ALL.len()]);
+pub(crate) struct RowCounts {
+    outcomes: [u64; RowOutcome::ALL.len()],
+    /// Rows with warnings, whatever became of them.
+    pub(crate) warned: u64,
+}
 
 impl RowCounts {
-    fn count(&mut self, outcome: RowOutcome) {
-        if let Some(count) = self.0.get_mut(outcome as usize) {
+    fn count(&mut self, report: &RowReport) {
+        if let Some(count) = self.outcomes.get_mut(report.outcome as usize) {
             *count += 1;
         }
+        self.warned += u64::from(!report.warnings.is_empty());
     }
 
     pub(crate) fn get(&self, outcome: RowOutcome) -> u64 {
-        self.0.get(outcome as usize).copied().unwrap_or_default()
+        self.outcomes.get(outcome as usize).copied().unwrap_or_default()
     }
 
     pub(crate) fn all(&self) -> u64 {
-        self.0.iter().sum()
+        self.outcomes.iter().sum()
     }
 
     pub(crate) fn good(&self) -> u64 {
@@ -172,7 +180,7 @@ pub(crate) struct ImportResults {
     rows: File,
 }
 
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 15] = [
     "row",
     "reference",
     "outcome",
@@ -185,6 +193,9 @@ const HEADINGS: [&str; 12] = [
     "message",
     "message_es",
     "suggestion",
+    "warnings",
+    "warnings_es",
+    "value",
 ];
 
 impl ReportSpool {
@@ -197,7 +208,7 @@ impl ReportSpool {
 
     /// Adds the report of the row at a position in the file, from 0; each position has one report.
     pub(crate) fn add(&mut self, position: u64, report: RowReport) -> io::Result<()> {
-        self.counts.count(report.outcome);
+        self.counts.count(&report);
         self.early.insert(position, report);
         while let Some(report) = self.early.remove(&self.next) {
             self.next += 1;
@@ -241,6 +252,17 @@ impl ImportResults {
         rewound(&self.lines)
     }
 
+    /// The orders of the rows, in their order, each once: a row of an earlier run may come again.
+    pub(crate) fn tracking_numbers(&self) -> io::Result<Vec<TrackingNumber>> {
+        let (mut numbers, mut seen) = (Vec::new(), HashSet::new());
+        for line in BufReader::new(self.lines()?).lines() {
+            let report: RowReport = serde_json::from_str(&line?)?;
+            let is_new = |number: &TrackingNumber| seen.insert(number.clone());
+            numbers.extend(report.tracking_number.filter(is_new));
+        }
+        Ok(numbers)
+    }
+
     /// The reports as CSV, under headings.
     pub(crate) fn rows(&self) -> io::Result<impl Read> {
         rewound(&self.rows)
@@ -253,7 +275,7 @@ fn rewound(file: &File) -> io::Result<File> {
     Ok(file)
 }
 
-/// A row for each fault, or one row without faults.
+/// A row for each fault, or one row without faults; the first has all warnings.
 fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()> {
     let label = report.label_file.as_ref().map(|file| file.to_string_lossy());
     let row = report.row.to_string();
@@ -265,19 +287,32 @@ fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()
         label.as_deref().unwrap_or_default(),
         report.idempotency_key.as_ref().map_or("", IdempotencyKey::as_str),
     ];
-    if report.errors.is_empty() {
-        rows.write_record(start.into_iter().chain([""; 6]))?;
-    }
-    for fault in &report.errors {
-        let end = [
-            fault.column.as_deref().unwrap_or_default(),
-            fault.field.as_deref().unwrap_or_default(),
-            &*fault.code,
-            &*fault.message,
-            &*fault.message_es,
-            fault.suggestion.as_deref().unwrap_or_default(),
-        ];
-        rows.write_record(start.into_iter().chain(end))?;
+    let mut warnings = [Language::En, Language::Es].map(|language| warned(report, language));
+    let faults = report.errors.iter().map(Some);
+    let faults = if report.errors.is_empty() { vec![None] } else { faults.collect() };
+    for fault in faults {
+        let end = fault.map_or([""; 6], |fault| {
+            [
+                fault.column.as_deref().unwrap_or_default(),
+                fault.field.as_deref().unwrap_or_default(),
+                &*fault.code,
+                &*fault.message,
+                &*fault.message_es,
+                fault.suggestion.as_deref().unwrap_or_default(),
+            ]
+        });
+        let warnings = warnings.each_mut().map(std::mem::take);
+        let value = fault.and_then(|fault| fault.value.as_deref()).unwrap_or_default();
+        let end = end.into_iter().chain(warnings.each_ref().map(|text| &**text)).chain([value]);
+        let cells = start.into_iter().chain(end).map(to_cell);
+        rows.write_record(cells.map(Cow::into_owned))?;
     }
     Ok(())
+}
+
+/// A row's warnings in one cell, each with its field.
+fn warned(report: &RowReport, language: Language) -> String {
+    let warnings = report.warnings.iter();
+    let texts = warnings.map(|one| format!("{}: {}", one.field, one.text(language)));
+    texts.collect::<Vec<_>>().join("; ")
 }

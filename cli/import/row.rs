@@ -7,7 +7,10 @@ use parcelo::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::texts::Message;
+use crate::{
+    sanitize,
+    texts::{Message, import as texts},
+};
 
 /// What is wrong with a row.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub(crate) struct RowFault {
     #[serde(rename = "message_es")]
     pub(crate) message_es: String,
     pub(crate) suggestion: Option<String>,
+    /// What the row has there, as it may be shown.
+    #[serde(default)]
+    pub(crate) value: Option<String>,
 }
 
 /// A row of the file.
@@ -49,6 +55,7 @@ impl RowFault {
             message: message.en,
             message_es: message.es,
             suggestion: None,
+            value: None,
         }
     }
 
@@ -60,7 +67,21 @@ impl RowFault {
             message: fault.message,
             message_es: fault.message_es,
             suggestion: fault.suggestion,
+            value: None,
         }
+    }
+
+    /// With the cell that is wrong.
+    pub(super) fn with_cell(self, text: &str) -> Self {
+        Self { value: Some(sanitize::quoted(text)), ..self }
+    }
+
+    /// Says that it is of a further row of the order.
+    pub(super) fn in_row(self, row: u64) -> Self {
+        let with =
+            |message: &str| texts::IN_ROW.with(&[("row", &row.to_string()), ("message", message)]);
+        let message = Message { en: with(&self.message).en, es: with(&self.message_es).es };
+        self.with_message(message)
     }
 
     pub(super) fn with_message(self, message: impl Into<Message>) -> Self {
@@ -86,9 +107,18 @@ impl From<RowFault> for FieldFault {
 /// A row before it is validated.
 pub(super) struct RawRow {
     pub(super) number: u64,
+    /// Its reference, even if the rest of it cannot be read.
+    pub(super) reference: String,
     pub(super) body: Result<Value, Box<RowFault>>,
-    /// The numbers of its products, as the headings have them.
-    pub(super) products: Vec<usize>,
+    pub(super) products: Vec<ProductOrigin>,
     /// How many lines it takes up after its first.
     pub(super) extra_lines: u64,
+}
+
+/// Where a product of an order is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProductOrigin {
+    pub(super) row: u64,
+    /// As the headings number it.
+    pub(super) number: usize,
 }

@@ -16,20 +16,24 @@ use serde_json::{Value, json};
 use super::{
     csv_rows::CsvRows,
     file::{ImportFile, RowFormat},
-    row::{RawRow, Row, RowFault},
-    short_digest,
+    header::Header,
+    order_rows::OrderRows,
+    row::{ProductOrigin, RawRow, Row, RowFault},
+    row_settings::RowSettings,
+    short_digest, spoiled,
 };
 use crate::{failure::Failure, texts::import as texts};
 
 /// The rows of a file, one after the other.
 pub(crate) struct RowReader<'a> {
     file: &'a ImportFile,
+    settings: &'a RowSettings,
     environment: Option<Environment>,
     reader: Reader,
 }
 
 enum Reader {
-    Csv(Box<CsvRows>),
+    Csv(Box<OrderRows>),
     Lines(BufReader<File>, u64),
 }
 
@@ -37,13 +41,20 @@ impl<'a> RowReader<'a> {
     /// Starts at the first row. Errors: what is wrong with the file as a whole.
     pub(crate) fn new(
         file: &'a ImportFile,
+        settings: &'a RowSettings,
         environment: Option<Environment>,
     ) -> Result<Self, Failure> {
         let reader = match file.format() {
-            RowFormat::Csv => Reader::Csv(Box::new(CsvRows::new(file)?)),
+            RowFormat::Csv => {
+                let rows = CsvRows::new(file, settings)?;
+                Reader::Csv(Box::new(OrderRows::new(rows, settings.columns.one_row_per())))
+            }
+            RowFormat::Ndjson if !settings.columns.is_empty() => {
+                return Err(Failure::usage(texts::MAP_OF_LINES, texts::ONLY_SENDER_OF_LINES));
+            }
             RowFormat::Ndjson => Reader::Lines(BufReader::new(file.open()?), 0),
         };
-        Ok(Self { file, environment, reader })
+        Ok(Self { file, settings, environment, reader })
     }
 
     /// The next row; none at the end.
@@ -64,47 +75,113 @@ impl<'a> RowReader<'a> {
         }
     }
 
-    fn is_misread(&self, column: &str) -> bool {
-        matches!(&self.reader, Reader::Csv(rows) if rows.is_misread(column))
-    }
-
     fn validate(&self, raw: RawRow) -> Row {
-        let RawRow { number, body, products, extra_lines } = raw;
+        let RawRow { number, reference, body, products, extra_lines } = raw;
         let hint = open_quote_hint(extra_lines);
         let mut body = match body {
             Ok(body) => body,
             Err(fault) => {
-                return Row::unreadable(number, [*fault].into_iter().chain(hint).collect());
+                // A cancelled order was read as it is: nothing is wrong with its quotes.
+                let hint = hint.filter(|_| fault.code != "MUST_BE_EMPTY");
+                let faults = [*fault].into_iter().chain(hint).collect();
+                return Row::unreadable(number, reference, faults);
             }
         };
+        self.settings.complete(&mut body);
+        let (mut warnings, mut faults) = (Vec::new(), Vec::new());
+        // Programs that write lines know what a telephone number is.
+        if matches!(self.reader, Reader::Csv(_)) {
+            spoiled::drop_apostrophes(&mut body);
+            warnings = spoiled::repair_phones(&mut body);
+            faults.extend(spoiled::shortened(&body));
+        }
         let (reference, key) = reference_and_key(&mut body);
         let digest = short_digest(&body, "");
         let mut context = OrderContext::new(&Destinations::All);
         context.environment = self.environment;
-        let column = |path: &str| match &self.reader {
-            Reader::Csv(rows) => rows.header().column_of(path, &products),
-            Reader::Lines(..) => None,
-        };
-        let locate = |fault: FieldFault| {
-            let column = column(&fault.field);
-            // The rules' message is about JSON types, which a spreadsheet does not have.
-            let is_misread = column.as_deref().is_some_and(|column| self.is_misread(column));
-            let is_format = fault.code == FaultCode::InvalidFormat;
-            let fault = RowFault::from_field(fault, column);
-            if is_misread && is_format { fault.with_message(texts::NOT_A_NUMBER) } else { fault }
-        };
-        let (order, warnings) = match check_order(&body, &context) {
-            Ok(Accepted { value, warnings, .. }) => (Ok(Box::new(value)), warnings),
+        let (checked, more) = match check_order(&body, &context) {
+            Ok(Accepted { value, warnings, .. }) => (Some(value), warnings),
             Err(rejected) => {
-                let faults = rejected.faults.into_iter().map(locate);
-                (Err(faults.chain(hint).collect()), rejected.warnings)
+                // Of a shortened number the rules say less.
+                let is_new = |fault: &FieldFault| {
+                    !faults.iter().any(|known| known.field.as_ref() == Some(&fault.field))
+                };
+                let others = rejected.faults.into_iter().filter(is_new);
+                let others = others.map(|fault| RowFault::from_field(fault, None));
+                let others: Vec<_> = others.map(|fault| with_phone(fault, &body)).collect();
+                faults.extend(others);
+                (None, rejected.warnings)
             }
+        };
+        warnings.extend(more);
+        let locate = |fault| self.locate(fault, &body, (number, &products));
+        let faults = faults.into_iter().map(locate);
+        let order = match checked {
+            Some(order) if faults.len() == 0 => Ok(Box::new(order)),
+            _ => Err(faults.chain(hint).collect()),
         };
         let (order, key) = match key {
             Some(key) => (order, key),
-            None => (Err(without_reference(order, column(REFERENCE))), unused_key()),
+            None => (Err(without_reference(order, self.reference_column())), unused_key()),
         };
         Row { number, reference, digest, order, warnings, key }
+    }
+
+    /// Names the column of a fault, its cell, and the row if that is a further one of the order.
+    fn locate(
+        &self,
+        fault: RowFault,
+        body: &Value,
+        (row, products): (u64, &[ProductOrigin]),
+    ) -> RowFault {
+        let Some(path) = fault.field.clone() else { return fault };
+        let value = value_at(body, &path);
+        let fault = match value.and_then(shown) {
+            Some(text) => fault.with_cell(&text),
+            None => fault,
+        };
+        let Reader::Csv(rows) = &self.reader else { return fault };
+        let numbers: Vec<_> = products.iter().map(|product| product.number).collect();
+        let fault = RowFault { column: rows.header().column_of(&path, &numbers), ..fault };
+        // The rules' message is about JSON types, which a spreadsheet does not have.
+        let is_misread = Header::is_number(&path) && value.is_some_and(Value::is_string);
+        let fault = if is_misread && fault.code == FaultCode::InvalidFormat.code() {
+            fault.with_message(texts::NOT_A_NUMBER)
+        } else {
+            fault
+        };
+        let origin = product_index(&path).and_then(|index| products.get(index));
+        match origin {
+            Some(origin) if origin.row != row => fault.in_row(origin.row),
+            Some(_) | None => fault,
+        }
+    }
+}
+
+/// Suggests a telephone number with its country code, where a cell has it as people dial it at home.
+fn with_phone(fault: RowFault, body: &Value) -> RowFault {
+    let field = fault.field.as_deref().filter(|_| fault.suggestion.is_none());
+    match field.and_then(|field| spoiled::international(body, field)) {
+        Some(phone) => RowFault { suggestion: Some(phone), ..fault },
+        None => fault,
+    }
+}
+
+/// The value at a path such as `products[0].quantity`.
+fn value_at<'v>(body: &'v Value, path: &str) -> Option<&'v Value> {
+    body.pointer(&format!("/{}", path.replace(['.', '['], "/").replace(']', "")))
+}
+
+fn product_index(path: &str) -> Option<usize> {
+    path.strip_prefix("products[")?.split_once(']')?.0.parse().ok()
+}
+
+/// A cell's text; objects and lists are not cells.
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -156,10 +233,10 @@ fn open_quote_hint(extra_lines: u64) -> Option<RowFault> {
 }
 
 impl Row {
-    fn unreadable(number: u64, faults: Vec<RowFault>) -> Self {
+    fn unreadable(number: u64, reference: String, faults: Vec<RowFault>) -> Self {
         Self {
             number,
-            reference: String::new(),
+            reference,
             digest: String::new(),
             order: Err(faults),
             warnings: Vec::new(),
@@ -191,6 +268,7 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
         } else {
             Err(Box::new(RowFault::new("TOO_LONG", texts::LONG_LINE)))
         };
-        return Ok(Some(RawRow { number: *number, body, products: Vec::new(), extra_lines: 0 }));
+        let (reference, products) = (String::new(), Vec::new());
+        return Ok(Some(RawRow { number: *number, reference, body, products, extra_lines: 0 }));
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use csv::Writer;
+use parcelo::rules::spreadsheet::to_cell;
 
 use crate::results::table::Table;
 
@@ -11,7 +12,7 @@ pub(super) fn write(out: &mut impl Write, table: &Table) -> io::Result<()> {
     let mut writer = Writer::from_writer(out);
     writer.write_record(table.columns.iter().map(|column| column.name))?;
     for row in &table.rows {
-        writer.write_record(row.iter().map(|cell| &*cell.value))?;
+        writer.write_record(row.iter().map(|cell| to_cell(&cell.value).into_owned()))?;
     }
     writer.flush()
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use parcelo::{
     ErrorCode, Language,
     model::{EventData, WebhookEvent},
+    rules::spreadsheet::to_cell,
     webhook::WebhookError,
 };
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ impl EventPrinter {
 
 fn write_row(cells: [String; 5]) -> io::Result<()> {
     let mut rows = csv::Writer::from_writer(Vec::new());
-    rows.write_record(cells)?;
+    rows.write_record(cells.map(|cell| to_cell(&cell).into_owned()))?;
     let rows = rows.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
     let mut out = anstream::stdout();
     write_rows(&mut out, &rows)?;

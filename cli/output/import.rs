@@ -51,33 +51,39 @@ fn write_text(out: &mut impl Write, results: &ImportResults, language: Language)
     let rows = (texts::ROWS, Cell::new(counts.all()));
     let outcomes = NAMES.into_iter().map(|(outcome, name)| (name, counts.get(outcome)));
     let outcomes = outcomes.filter(|(_, count)| *count > 0);
+    let warned = (counts.warned > 0).then(|| (texts::WARNED_ROWS, Cell::new(counts.warned)));
     let file = results.file.as_ref().map(|file| file.to_string_lossy());
     let facts = [rows]
         .into_iter()
         .chain(outcomes.map(|(name, count)| (name, Cell::new(count))))
+        .chain(warned)
         .chain([(texts::RESULTS_FILE, Cell::optional(file))]);
     let facts = facts.map(|(heading, cell)| (text_only(heading), cell));
-    write_table(out, &Table::facts(facts), language)?;
-    write_failed_rows(out, results, language)
+    write_table(out, &Table::facts(facts), language, super::table_width())?;
+    write_noted_rows(out, results, language)
 }
 
-fn write_failed_rows(
+/// The rows that failed, then those with warnings only: an export in which every row has a warning hides none that failed.
+fn write_noted_rows(
     out: &mut impl Write,
     results: &ImportResults,
     language: Language,
 ) -> io::Result<()> {
-    let mut failed = 0_usize;
-    for line in BufReader::new(results.lines()?).lines() {
-        let report: RowReport = serde_json::from_str(&line?)?;
-        if report.outcome.is_good() || report.errors.is_empty() {
-            continue;
-        }
-        failed += 1;
-        if failed <= MAX_SHOWN_ROWS {
-            write_report(out, &report, language)?;
+    let mut noted = 0_usize;
+    for wants_failed in [true, false] {
+        for line in BufReader::new(results.lines()?).lines() {
+            let report: RowReport = serde_json::from_str(&line?)?;
+            let has_failed = !report.outcome.is_good() && !report.errors.is_empty();
+            if has_failed != wants_failed || (!has_failed && report.warnings.is_empty()) {
+                continue;
+            }
+            noted += 1;
+            if noted <= MAX_SHOWN_ROWS {
+                write_report(out, &report, language)?;
+            }
         }
     }
-    match failed.saturating_sub(MAX_SHOWN_ROWS) {
+    match noted.saturating_sub(MAX_SHOWN_ROWS) {
         0 => Ok(()),
         more => {
             let more = texts::MORE_ROWS.with(&[("n", &more.to_string())]);
@@ -94,9 +100,12 @@ fn write_report(out: &mut impl Write, report: &RowReport, language: Language) ->
         reference => writeln!(out, " ({})", plain(reference))?,
     }
     for fault in &report.errors {
-        let location = match fault.location() {
-            "" => String::new(),
-            location => format!("{}: ", plain(location)),
+        let value = fault.value.as_deref().map(plain);
+        let location = match (fault.location(), value) {
+            ("", None) => String::new(),
+            ("", Some(value)) => format!("{value}: "),
+            (location, None) => format!("{}: ", plain(location)),
+            (location, Some(value)) => format!("{} {value}: ", plain(location)),
         };
         let message = plain(language.pick(&fault.message, &fault.message_es));
         write!(out, "  {location}{message}")?;
@@ -106,6 +115,11 @@ fn write_report(out: &mut impl Write, report: &RowReport, language: Language) ->
         }
         writeln!(out)?;
     }
+    for warning in &report.warnings {
+        let text = plain(warning.text(language));
+        let text = texts::WARNING.with(&[("message", &text)]);
+        writeln!(out, "  {}: {}", plain(&warning.field), text.pick(language))?;
+    }
     Ok(())
 }
 
@@ -114,6 +128,8 @@ fn write_report(out: &mut impl Write, report: &RowReport, language: Language) ->
 struct Summary {
     rows: u64,
     counts: serde_json::Map<String, serde_json::Value>,
+    /// Rows with warnings, which are counted by their outcome too.
+    warned: u64,
     results_file: Option<String>,
 }
 
@@ -134,6 +150,7 @@ fn summary(results: &ImportResults) -> Summary {
     Summary {
         rows: counts.all(),
         counts: RowOutcome::ALL.into_iter().map(count).collect(),
+        warned: counts.warned,
         results_file: results.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
     }
 }

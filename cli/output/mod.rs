@@ -83,7 +83,7 @@ fn write_report(
     options: OutputOptions,
 ) -> io::Result<()> {
     match options.format {
-        Format::Table => text::write(out, report, options.language),
+        Format::Table => text::write(out, report, options.language, table_width()),
         Format::Json => json::write(out, report, Layout::Document),
         Format::Ndjson => json::write(out, report, Layout::Lines),
         Format::Csv => {
@@ -118,7 +118,8 @@ fn write_messages(
         };
     }
     for note in &outcome.notes {
-        writeln!(err, "{}", note.pick(language))?;
+        let width = io::stderr().is_terminal().then(columns);
+        writeln!(err, "{}", text::wrapped(note.pick(language), width))?;
     }
     for warning in outcome.results.iter().flat_map(Results::warnings) {
         errors::write_warning(&mut err, warning, language)?;
@@ -142,6 +143,32 @@ pub(crate) fn warn(warning: &Message, options: OutputOptions) {
         let text = plain(warning.pick(options.language));
         // Without a standard error the warning cannot be shown anywhere.
         let _ = errors::write_note(&mut anstream::stderr(), &text, options.language);
+    }
+}
+
+/// The columns that a table may take up. A pipe has no limit: there each row stays a line.
+fn table_width() -> Option<usize> {
+    is_terminal().then(columns)
+}
+
+/// Whether results and messages have colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorMode {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorMode {
+    /// Makes all output have colours or not.
+    pub(crate) fn apply(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
     }
 }
 

@@ -3,22 +3,27 @@
 use std::io::{self, Write};
 
 use anstream::adapter::strip_str;
-use comfy_table::{Attribute, Cell as StyledCell, Table as TextTable, presets};
+use comfy_table::{
+    Attribute, Cell as StyledCell, Color, ColumnConstraint, ContentArrangement, Table as TextTable,
+    Width, presets,
+};
 use parcelo::{Language, model::TrackingRecord};
 
 use super::errors;
 use crate::{
-    results::table::{Cell, Report, Section, Table, TableStyle, moment, status_text},
+    results::table::{Cell, Report, Section, Table, TableStyle, Tone, moment, status_text},
     sanitize::plain,
 };
 
+/// Writes a result that is not wider than so many columns, if a number is given.
 pub(super) fn write(
     out: &mut impl Write,
     report: &dyn Report,
     language: Language,
+    width: Option<usize>,
 ) -> io::Result<()> {
     report.sections(language).iter().try_for_each(|section| match section {
-        Section::Table(table) => write_table(out, table, language),
+        Section::Table(table) => write_table(out, table, language, width),
         Section::Line(line) => writeln!(out, "{}", plain(line)),
         Section::Fault(fault) => errors::write_fault(out, fault, language),
         Section::Warning(warning) => {
@@ -28,47 +33,155 @@ pub(super) fn write(
     })
 }
 
+/// A sentence in lines that are not wider than so many columns, if a number is given; no word is broken.
+pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split(' ') {
+        let together = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && together > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines.join("\n")
+}
+
 /// Writes a table; one without rows is left out.
 pub(super) fn write_table(
     out: &mut impl Write,
     table: &Table,
     language: Language,
+    width: Option<usize>,
 ) -> io::Result<()> {
-    let mut text = TextTable::new();
-    // No frame, so that a number can be copied and a line be searched. Styles are taken out where
-    // they are not wanted, when all is written.
-    text.load_style(presets::NOTHING).enforce_styling().style_text_only();
-    let shown = |cell: &Cell| plain(cell.shown.as_ref().unwrap_or(&cell.value));
-    for row in &table.rows {
-        let cells = table.columns.iter().zip(row);
-        let cells = cells.filter_map(|(column, cell)| Some((column.heading?.pick(language), cell)));
-        match table.style {
-            TableStyle::Details => {
-                for (heading, cell) in cells.map(|(heading, cell)| (heading, shown(cell))) {
-                    if !cell.is_empty() {
-                        text.add_row([bold(heading), StyledCell::new(cell)]);
-                    }
-                }
-            }
-            TableStyle::List => {
-                text.add_row(cells.map(|(_, cell)| shown(cell)));
-            }
+    let columns = || table.columns.iter().filter_map(|column| column.heading);
+    let headings: Vec<_> = columns().map(|heading| heading.pick(language)).collect();
+    let shown = |row: &Vec<Cell>| -> Vec<ShownCell> {
+        let cells = table.columns.iter().zip(row).filter(|(column, _)| column.heading.is_some());
+        let text = |cell: &Cell| plain(cell.shown.as_ref().unwrap_or(&cell.value));
+        cells.map(|(_, cell)| (text(cell), cell.tone)).collect()
+    };
+    let rows: Vec<_> = table.rows.iter().map(shown).collect();
+    if table.style == TableStyle::List {
+        let widths = min_widths(&headings, &rows);
+        let least = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        if width.is_none_or(|width| least <= width) {
+            return write_list(out, &headings, &rows, width.map(|width| (width, widths)));
         }
     }
-    if table.style == TableStyle::List && !table.rows.is_empty() {
-        let headings = table.columns.iter().filter_map(|column| column.heading);
-        text.set_header(headings.map(|heading| bold(heading.pick(language))));
+    // A list that is too wide even with a word a line is shown like details, a block a row.
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        write_details(out, &headings, row, width)?;
     }
+    Ok(())
+}
+
+type ShownCell = (String, Tone);
+
+/// The blanks between two columns.
+const GAP: usize = 2;
+
+/// How wide each column is at least, so that no word is broken: a tracking number is copied whole.
+fn min_widths(headings: &[&str], rows: &[Vec<ShownCell>]) -> Vec<usize> {
+    let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max();
+    let own = |column: usize, heading: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let widths = cells.filter_map(|(text, _)| longest(text));
+        widths.chain(longest(heading)).max().unwrap_or_default()
+    };
+    headings.iter().enumerate().map(|(column, heading)| own(column, heading)).collect()
+}
+
+fn write_list(
+    out: &mut impl Write,
+    headings: &[&str],
+    rows: &[Vec<ShownCell>],
+    limit: Option<(usize, Vec<usize>)>,
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut text = unframed();
+    text.set_header(headings.iter().map(|heading| bold(heading)));
+    for row in rows {
+        text.add_row(row.iter().map(styled));
+    }
+    write_arranged(out, text, limit)
+}
+
+/// A line for each cell, after its heading; empty cells are left out.
+fn write_details(
+    out: &mut impl Write,
+    headings: &[&str],
+    row: &[ShownCell],
+    width: Option<usize>,
+) -> io::Result<()> {
+    let facts: Vec<_> =
+        headings.iter().zip(row).filter(|(_, (cell, _))| !cell.is_empty()).collect();
+    if facts.is_empty() {
+        return Ok(());
+    }
+    let mut text = unframed();
+    for (heading, cell) in &facts {
+        text.add_row([bold(heading), styled(cell)]);
+    }
+    let longest = facts.iter().map(|(heading, _)| heading.chars().count()).max();
+    let values: Vec<_> = facts.iter().map(|(_, cell)| vec![(*cell).clone()]).collect();
+    let value = min_widths(&[""], &values).first().copied();
+    let widths = vec![longest.unwrap_or_default(), value.unwrap_or_default()];
+    write_arranged(out, text, width.map(|width| (width, widths)))
+}
+
+/// No frame, so that a number can be copied and a line be searched. Styles are taken out where they are not
+/// wanted, when all is written.
+fn unframed() -> TextTable {
+    let mut text = TextTable::new();
+    text.load_style(presets::NOTHING).enforce_styling().style_text_only();
+    text
+}
+
+/// Writes the lines of a table, not wider than the limit, whose columns have these least widths.
+fn write_arranged(
+    out: &mut impl Write,
+    mut text: TextTable,
+    limit: Option<(usize, Vec<usize>)>,
+) -> io::Result<()> {
+    let gap = u16::try_from(GAP).unwrap_or_default();
     for column in text.column_iter_mut() {
-        column.set_padding((0, 2));
+        column.set_padding((0, gap));
     }
-    text.lines()
-        .filter(|_| !text.is_empty())
-        .try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+    if let Some((width, widths)) = limit {
+        // The gap after the last column is not written.
+        let width = u16::try_from(width + GAP).unwrap_or(u16::MAX);
+        text.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        for (column, least) in text.column_iter_mut().zip(widths) {
+            let least = u16::try_from(least + GAP).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+        }
+    }
+    text.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
 fn bold(text: &str) -> StyledCell {
     StyledCell::new(text).add_attribute(Attribute::Bold)
+}
+
+fn styled((text, tone): &ShownCell) -> StyledCell {
+    let cell = StyledCell::new(text);
+    match tone {
+        Tone::Plain => cell,
+        Tone::Good => cell.fg(Color::DarkGreen),
+        Tone::Attention => cell.fg(Color::DarkYellow),
+        Tone::Bad => cell.fg(Color::DarkRed),
+        Tone::Muted => cell.add_attribute(Attribute::Dim),
+    }
 }
 
 /// Where a watched parcel is now, in one line.
@@ -89,6 +202,85 @@ pub(super) fn terminal_rows(text: &str, columns: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{results::table::column, texts};
+
+    fn listing() -> Table {
+        let columns = [
+            column("trackingNumber", texts::TRACKING_NUMBER),
+            column("status", texts::STATUS),
+            column("details", texts::DETAILS),
+        ];
+        let long = "Held at the airport until the receiver has paid what customs asks for";
+        let rows = [
+            ["SBEC7K2M9QX4T8WD0", "Held by customs (CUSTOMS_HOLD)", long],
+            ["SBEC7K2M9QX4T8WD1", "Delivered (DELIVERED)", ""],
+        ];
+        Table::list(columns, rows.map(|row| row.map(Cell::from)))
+    }
+
+    fn written(table: &Table, width: Option<usize>) -> String {
+        let mut out = Vec::new();
+        write_table(&mut out, table, Language::En, width).unwrap();
+        strip_str(&String::from_utf8(out).unwrap()).to_string()
+    }
+
+    #[test]
+    fn a_sentence_below_a_table_fits_its_terminal_too() {
+        let texts =
+            [crate::texts::PAGE_OF.pick(Language::En), crate::texts::PAGE_OF.pick(Language::Es)];
+        for (text, width) in texts.iter().flat_map(|text| [(text, 24), (text, 60), (text, 200)]) {
+            let lines = wrapped(text, Some(width));
+            assert!(lines.lines().all(|line| line.chars().count() <= width), "{width}: {lines}");
+            assert_eq!(lines.replace('\n', " "), **text);
+        }
+        assert_eq!(wrapped("a word", None), "a word");
+        assert_eq!(wrapped("unbreakable", Some(3)), "unbreakable");
+    }
+
+    #[test]
+    fn a_table_fits_its_terminal_and_no_word_is_broken() {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let table = listing();
+        for width in [24, 30, 40, 60, 80, 120] {
+            for style in [TableStyle::List, TableStyle::Details] {
+                let table = Table { style, ..listing() };
+                let text = written(&table, Some(width));
+                let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                // Beside its heading the number alone takes 34 columns: it is not broken all the same.
+                let limit =
+                    if style == TableStyle::List && width >= 60 { width } else { width.max(34) };
+                assert!(widest <= limit, "{width}: {widest}\n{text}");
+                for row in &table.rows {
+                    for word in row.iter().flat_map(|cell| words(&cell.value)) {
+                        assert!(words(&text).contains(&word), "{width}: {word}\n{text}");
+                    }
+                }
+            }
+        }
+        assert!(written(&table, Some(80)).starts_with("Tracking number    Status"));
+        assert!(written(&table, Some(40)).starts_with("Tracking number  SBEC7K2M9QX4T8WD0\n"));
+        // Into a pipe each row stays a line.
+        assert_eq!(written(&table, None).lines().count(), 3);
+    }
+
+    #[test]
+    fn a_status_has_a_colour() {
+        use parcelo::ParcelStatus;
+        for (status, start) in [
+            (ParcelStatus::Delivered, "\u{1b}[38;5;2m"),
+            (ParcelStatus::CustomsHold, "\u{1b}[38;5;3m"),
+            (ParcelStatus::DeliveryFailed, "\u{1b}[38;5;1m"),
+            (ParcelStatus::Voided, "\u{1b}[2m"),
+            (ParcelStatus::InTransit, "In transit"),
+        ] {
+            let cell = Cell::status(&status, status.name(Language::En));
+            let table = Table::list([column("status", texts::STATUS)], [[cell]]);
+            let mut out = Vec::new();
+            write_table(&mut out, &table, Language::En, None).unwrap();
+            let row = String::from_utf8(out).unwrap().lines().last().unwrap().to_owned();
+            assert!(row.starts_with(start), "{row:?}");
+        }
+    }
 
     #[test]
     fn a_line_that_is_too_long_takes_several_rows() {

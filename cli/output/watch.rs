@@ -67,7 +67,7 @@ impl Screen {
 
     fn redraw(&mut self, out: &mut impl Write, records: Vec<TrackingRecord>) -> io::Result<()> {
         let mut text = Vec::new();
-        text::write(&mut text, &tracked(records), self.options.language)?;
+        text::write(&mut text, &tracked(records), self.options.language, super::table_width())?;
         let text = String::from_utf8_lossy(&text);
         let lines = text::terminal_rows(&text, super::columns());
         let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());

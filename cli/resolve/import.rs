@@ -1,18 +1,36 @@
 //! The arguments of `order import`.
 
-use super::Resolver;
+use std::path::PathBuf;
+
+use parcelo::LabelFormat;
+
+use super::{Resolver, format_of, merged_file};
 use crate::{
     args::Import,
     commands::Job,
     failure::Failure,
-    import::{ImportMode, ImportPlan, Origin, ResumeMode},
-    input::Source,
+    import::{
+        ColumnMap, ImportMode, ImportPlan, Origin, Preset, ResumeMode, RowSettings, read_sender,
+    },
+    input::{self, Source},
+    texts::{self as general, import as texts},
 };
 
 impl Resolver {
     pub(super) fn import(&self, import: Import) -> Result<Job, Failure> {
         let source = Source::from_argument(&import.rows);
-        self.stdin_once(usize::from(source.is_stdin()))?;
+        let [map, sender] =
+            [&import.map, &import.sender].map(|file| file.as_deref().map(Source::from_argument));
+        let others = [&map, &sender].into_iter().flatten().filter(|file| file.is_stdin()).count();
+        self.stdin_once(usize::from(source.is_stdin()) + others)?;
+        let Some(labels) = import.labels else {
+            let language = self.settings.output.language;
+            return Ok(Job::MapTemplate(source, import.encoding, import.preset, language));
+        };
+        let settings = RowSettings {
+            columns: column_map(map.as_ref(), import.preset)?,
+            sender: self.sender(sender)?,
+        };
         let mode = match (&self.dry_run, import.all_or_nothing) {
             (Some(_), _) => ImportMode::CheckOnly,
             (None, true) => ImportMode::AllOrNothing,
@@ -20,7 +38,10 @@ impl Resolver {
         };
         let plan = ImportPlan {
             source,
-            labels: import.labels,
+            encoding: import.encoding,
+            settings,
+            labels,
+            merge: import.merge.map(merge).transpose()?,
             format: import.format.into(),
             concurrency: import.concurrency.into(),
             mode,
@@ -41,4 +62,38 @@ impl Resolver {
         let origin = Origin::new(&client, &key);
         Ok(Job::Import(client, plan, origin, self.settings.output))
     }
+
+    /// The sender of orders that have none: the option's, else the profile's.
+    fn sender(&self, given: Option<Source>) -> Result<Option<serde_json::Value>, Failure> {
+        let file = match given {
+            Some(file) => Some(file),
+            None => self.settings.profile()?.sender.map(Source::File),
+        };
+        file.as_ref().map(read_sender).transpose()
+    }
+}
+
+fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap, Failure> {
+    let own = match file {
+        None => ColumnMap::default(),
+        Some(source) => {
+            let text = source.read()?;
+            let text = String::from_utf8_lossy(input::without_byte_order_mark(&text));
+            ColumnMap::parse(&text).map_err(|faults| {
+                let message = texts::INVALID_MAP.with(&[("file", &source.name())]);
+                Failure::usage(message, texts::FIX_MAP).with(|details| details.fields = faults)
+            })?
+        }
+    };
+    // A test reads every preset.
+    let preset = preset.map(|preset| ColumnMap::parse(preset.text()).unwrap_or_default());
+    Ok(own.or(preset.unwrap_or_default()))
+}
+
+/// The file of all labels; standard output has the results.
+fn merge(path: PathBuf) -> Result<(PathBuf, LabelFormat), Failure> {
+    let format = format_of(&path);
+    let file = merged_file(path, format)?;
+    let to_stdout = || Failure::usage(general::MERGE_TO_STDOUT, general::MERGE_TO_FILE);
+    Ok((file.path.ok_or_else(to_stdout)?, format))
 }

@@ -14,7 +14,7 @@ use crate::{
     output::{self, EventPrinter},
     profiles::{Profile, Profiles, Secret},
     results::{Check, CheckState},
-    sanitize::{mask_key, without_keys},
+    sanitize::{mask_key, without_credentials, without_keys},
     settings, texts,
 };
 
@@ -96,6 +96,8 @@ impl Resolver {
             let message = texts::PROFILE_EXISTS.with(&[("name", &name)]);
             return Err(Failure::usage(message, texts::ADD_FORCE));
         }
+        let old = self.settings.profiles()?.and_then(|all| all.all.get(&name));
+        let sender = old.and_then(|old| old.sender.clone());
         let base_url = self.address_or_prompt()?;
         let key = parse_key(&self.key_or_prompt()?)?;
         let profile = Profile {
@@ -103,6 +105,7 @@ impl Resolver {
             api_key: Some(Secret(key.secret().to_owned())),
             language: self.global.lang.map(Into::into),
             output: self.global.output,
+            sender,
         };
         let client = Client::builder(key).base_url(&base_url)?.build()?;
         let profiles = self.into_profiles()?;
@@ -160,7 +163,7 @@ impl Resolver {
             address => check(
                 "address",
                 texts::CHECK_ADDRESS_OF,
-                address.map(|url| without_credentials(&url)),
+                address.map(|url| as_is(&without_credentials(&url))),
             ),
         });
         checks.push(match key {
@@ -226,14 +229,6 @@ fn as_is(text: &str) -> texts::Message {
 /// The address, if a client accepts it.
 fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
-}
-
-/// An address without the user name and password that it may contain.
-fn without_credentials(address: &str) -> texts::Message {
-    let host = address.rsplit('@').next().unwrap_or_default();
-    let address =
-        if host.len() < address.len() { format!("***@{host}") } else { address.to_owned() };
-    as_is(&without_keys(&address))
 }
 
 /// A name that needs no quotes in a shell or in TOML, and is not an API key by mistake.

@@ -14,11 +14,22 @@ use super::{
 };
 use crate::texts;
 
-/// A label file that was written.
+/// A label or an invoice that was written.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedLabel {
     pub(crate) tracking_number: TrackingNumber,
+    pub(crate) format: LabelFormat,
+    #[serde(serialize_with = "path_text")]
+    pub(crate) file: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+/// A file of many labels that was written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SavedLabels {
+    pub(crate) labels: usize,
     pub(crate) format: LabelFormat,
     #[serde(serialize_with = "path_text")]
     pub(crate) file: PathBuf,
@@ -39,7 +50,7 @@ fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// `label get`.
+/// `label get`, `invoice get`.
 impl Report for Found<SavedLabel> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
@@ -58,6 +69,31 @@ impl Report for Found<SavedLabel> {
                 Cell::new(label.format.code()),
                 Cell::new(label.file.to_string_lossy()),
                 Cell::new(label.bytes),
+            ]
+        });
+        Table::list(columns, rows)
+    }
+}
+
+/// `label get --merge`.
+impl Report for Found<SavedLabels> {
+    fn items(&self) -> Option<Items<'_>> {
+        Some(items(&self.found))
+    }
+
+    fn table(&self, _: Language) -> Table {
+        let columns = [
+            column("labels", texts::LABELS),
+            column("format", texts::FORMAT),
+            column("file", texts::FILE),
+            column("bytes", texts::BYTES),
+        ];
+        let rows = self.found.iter().map(|saved| {
+            [
+                Cell::new(saved.labels),
+                Cell::new(saved.format.code()),
+                Cell::new(saved.file.to_string_lossy()),
+                Cell::new(saved.bytes),
             ]
         });
         Table::list(columns, rows)

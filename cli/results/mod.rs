@@ -6,11 +6,13 @@
 //! | `order template`, `import` | [`Results::Sample`], [`Results::Imported`] |
 //! | `manifest submit`, `show` | [`Written<Manifest>`](Written), `Manifest` |
 //! | `track`, `parcel list` | [`Found<TrackingRecord>`](Found), [`Listing`] |
+//! | `parcel show` | [`ShownParcel`] |
+//! | `invoice get` | [`Found<SavedLabel>`](Found) |
 //! | `label get`, `show`, `reprint` | [`Found<SavedLabel>`](Found), [`ShownLabel`], [`Written<LabelMetadata>`](Written) |
 //! | `health`, `sandbox reset` | `Health`, `SandboxReset` |
 //! | `config init`, `list`, `use`; `path` | [`Profiles`]; [`ConfigFile`] |
 //! | `doctor`, `man --dir` | [`Checks`], [`WrittenFiles`] |
-//! | `api`, `completions`, `man`, `label get --dir -`, `order template --csv` | [`Results::Raw`] |
+//! | `api`, `completions`, `man`, `label get --dir -`, `invoice get --dir -`, `order template --csv` | [`Results::Raw`] |
 //! | any with `--dry-run` | [`UnsentRequests`] |
 
 mod labels;
@@ -20,9 +22,9 @@ pub(crate) mod table;
 mod tools;
 mod written;
 
-pub(crate) use labels::{SavedLabel, ShownLabel};
+pub(crate) use labels::{SavedLabel, SavedLabels, ShownLabel};
 pub(crate) use orders::{Created, Verdict, Verdicts};
-pub(crate) use parcels::Listing;
+pub(crate) use parcels::{Listing, ShownParcel};
 pub(crate) use tools::{
     Check, CheckState, Checks, ConfigFile, ProfileSummary, Profiles, UnsentRequests, WrittenFile,
     WrittenFiles,
@@ -84,6 +86,10 @@ impl CommandOutcome {
 
     pub(crate) fn failing(self, failure: Option<Failure>) -> Self {
         Self { failure, ..self }
+    }
+
+    pub(crate) fn map_failure(self, change: impl FnOnce(Failure) -> Failure) -> Self {
+        Self { failure: self.failure.map(change), ..self }
     }
 }
 

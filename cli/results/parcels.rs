@@ -1,10 +1,10 @@
 //! Parcels that were tracked, listed or submitted in a manifest.
 
 use parcelo::{
-    Language,
+    Language, ParcelStatus,
     model::{
-        HistoryEntry, Manifest, PageMeta, ParcelSummary, Row, TrackingRecord, Unreadable, Warning,
-        time,
+        Arrival, ArrivalKind, HistoryEntry, Manifest, PageMeta, ParcelSummary, Row, TrackingRecord,
+        Unreadable, Warning, time,
     },
 };
 use serde::{Serialize, Serializer};
@@ -32,31 +32,31 @@ impl Report for Found<TrackingRecord> {
     }
 
     /// With history a row for each event, else one for each parcel.
-    fn table(&self, _: Language) -> Table {
+    fn table(&self, language: Language) -> Table {
         if self.found.iter().any(|record| record.history.is_some()) {
             history_table(&self.found)
         } else {
-            status_table(&self.found)
+            status_table(&self.found, language)
         }
     }
 
-    fn sections(&self, _: Language) -> Vec<Section<'_>> {
+    fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let with_history = self.found.iter().filter(|record| record.history.is_some());
         let histories = with_history.flat_map(|record| {
             let number = Section::Line(record.tracking_number.to_string());
             let table = Section::Table(history_table(std::slice::from_ref(record)));
             [Section::Line(String::new()), number, table]
         });
-        [Section::Table(status_table(&self.found))].into_iter().chain(histories).collect()
+        [Section::Table(status_table(&self.found, language))].into_iter().chain(histories).collect()
     }
 }
 
-fn status_table(records: &[TrackingRecord]) -> Table {
+fn status_table(records: &[TrackingRecord], language: Language) -> Table {
     let columns = [
         column("trackingNumber", texts::TRACKING_NUMBER),
         column("status", texts::STATUS),
         csv_only("statusName"),
-        column("estimatedDelivery", texts::ESTIMATED),
+        column("estimatedDelivery", texts::ARRIVAL),
     ];
     let rows = records.iter().map(|record| {
         let estimated = record.estimated_delivery;
@@ -64,10 +64,40 @@ fn status_table(records: &[TrackingRecord]) -> Table {
             Cell::new(&record.tracking_number),
             Cell::status(&record.status, &record.status_name),
             Cell::new(&record.status_name),
-            Cell::new(estimated.to_rfc3339()).shown_as(estimated.date_naive()),
+            Cell::new(estimated.to_rfc3339()).shown_as(arrival_of(record, language)),
         ]
     });
     Table::list(columns, rows)
+}
+
+/// What the service says of the arrival. One that says nothing has only the promised day, which holds while the parcel
+/// is on its way.
+fn arrival_of(record: &TrackingRecord, language: Language) -> String {
+    match (&record.arrival, &record.status) {
+        (Some(arrival), _) => arrival_text(arrival, language),
+        (
+            None,
+            ParcelStatus::CustomsHold
+            | ParcelStatus::DeliveryAttempted
+            | ParcelStatus::Delivered
+            | ParcelStatus::DeliveryFailed
+            | ParcelStatus::ReturnToSender
+            | ParcelStatus::Voided,
+        ) => String::new(),
+        (None, _) => record.estimated_delivery.date_naive().to_string(),
+    }
+}
+
+fn arrival_text(arrival: &Arrival, language: Language) -> String {
+    let date = arrival.date.to_string();
+    let text = match arrival.kind {
+        ArrivalKind::Today => texts::ARRIVES_TODAY,
+        ArrivalKind::Delayed => texts::ARRIVES_LATE,
+        ArrivalKind::Delivered => texts::HAS_ARRIVED,
+        // A kind that is newer than this program has a day all the same.
+        _ => return date,
+    };
+    text.with(&[("date", &date)]).pick(language).to_owned()
 }
 
 fn history_table(records: &[TrackingRecord]) -> Table {
@@ -134,22 +164,27 @@ impl Report for Listing {
         Some(items(rows(&self.parcels)))
     }
 
-    fn table(&self, _: Language) -> Table {
+    fn table(&self, language: Language) -> Table {
         let columns = [
             csv_only("id"),
             column("trackingNumber", texts::TRACKING_NUMBER),
             column("status", texts::STATUS),
             csv_only("statusName"),
             column("externalOrderId", texts::ORDER_ID),
-            csv_only("customerReference"),
+            column("customerReference", texts::REFERENCE),
             column("destinationCountry", texts::DESTINATION),
             csv_only("labelUrl"),
             csv_only("manifestId"),
             column("awbNumber", texts::AWB),
             column("createdAt", texts::CREATED),
             csv_only("updatedAt"),
+            column("arrival", texts::ARRIVAL),
+            csv_only("arrivalDate"),
         ];
         let rows = self.parcels.iter().flatten().map(|parcel| {
+            let arrival = parcel.arrival.as_ref();
+            let kind = Cell::optional(arrival.map(|known| &known.kind));
+            let shown = arrival.map(|known| arrival_text(known, language)).unwrap_or_default();
             [
                 Cell::new(&parcel.id),
                 Cell::new(&parcel.tracking_number),
@@ -163,9 +198,44 @@ impl Report for Listing {
                 Cell::optional(parcel.awb_number.as_ref()),
                 Cell::time(parcel.created_at),
                 Cell::time(parcel.updated_at),
+                kind.shown_as(shown),
+                Cell::optional(arrival.map(|known| known.date)),
             ]
         });
         Table::list(columns, rows)
+    }
+}
+
+/// `parcel show`: what a list has of a parcel, and its way.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownParcel {
+    pub(crate) parcel: ParcelSummary,
+    pub(crate) tracking: TrackingRecord,
+}
+
+impl Report for ShownParcel {
+    fn table(&self, _: Language) -> Table {
+        history_table(std::slice::from_ref(&self.tracking))
+    }
+
+    fn sections(&self, language: Language) -> Vec<Section<'_>> {
+        let Self { parcel, tracking } = self;
+        let facts = Table::facts(
+            [
+                (texts::TRACKING_NUMBER, Cell::new(&parcel.tracking_number)),
+                (texts::STATUS, Cell::status(&tracking.status, &tracking.status_name)),
+                (texts::ORDER_ID, Cell::optional(parcel.external_order_id.as_ref())),
+                (texts::REFERENCE, Cell::optional(parcel.customer_reference.as_ref())),
+                (texts::DESTINATION, Cell::new(parcel.destination_country.as_str())),
+                (texts::AWB, Cell::optional(parcel.awb_number.as_ref())),
+                (texts::MANIFEST, Cell::optional(parcel.manifest_id.as_ref())),
+                (texts::ARRIVAL, Cell::new(arrival_of(tracking, language))),
+                (texts::CREATED, Cell::time(parcel.created_at)),
+            ]
+            .map(|(heading, cell)| (text_only(heading), cell)),
+        );
+        let history = Section::Table(history_table(std::slice::from_ref(tracking)));
+        vec![Section::Table(facts), Section::Line(String::new()), history]
     }
 }
 
@@ -248,5 +318,44 @@ impl Report for Written<Manifest> {
 
     fn warnings(&self) -> &[Warning] {
         &self.value.warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(status: &str, arrival: Option<&str>) -> TrackingRecord {
+        let mut record = serde_json::json!({ "trackingNumber": "SB-NORMAL-0001", "status": status,
+            "statusName": status, "estimatedDelivery": "2026-01-13T23:59:59-05:00" });
+        if let Some(kind) = arrival {
+            record["arrival"] = serde_json::json!({ "kind": kind, "date": "2026-01-13" });
+        }
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn the_arrival_is_what_the_service_says_or_the_promised_day_while_it_holds() {
+        let table = [
+            ("IN_TRANSIT", Some("EXPECTED"), "2026-01-13", "2026-01-13"),
+            ("OUT_FOR_DELIVERY", Some("TODAY"), "today", "hoy"),
+            (
+                "IN_TRANSIT",
+                Some("DELAYED"),
+                "late, due 2026-01-13",
+                "con retraso, era para el 2026-01-13",
+            ),
+            ("DELIVERED", Some("DELIVERED"), "delivered 2026-01-13", "entregado el 2026-01-13"),
+            ("IN_TRANSIT", Some("TELEPORTED"), "2026-01-13", "2026-01-13"),
+            ("IN_TRANSIT", None, "2026-01-13", "2026-01-13"),
+            ("CUSTOMS_HOLD", None, "", ""),
+            ("DELIVERED", None, "", ""),
+            ("VOIDED", None, "", ""),
+        ];
+        for (status, arrival, en, es) in table {
+            let record = record(status, arrival);
+            assert_eq!(arrival_of(&record, Language::En), en, "{status} {arrival:?}");
+            assert_eq!(arrival_of(&record, Language::Es), es, "{status} {arrival:?}");
+        }
     }
 }

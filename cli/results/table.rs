@@ -108,6 +108,20 @@ pub(crate) struct Column {
 pub(crate) struct Cell {
     pub(crate) value: String,
     pub(crate) shown: Option<String>,
+    pub(crate) tone: Tone,
+}
+
+/// What a value means for the user; on a terminal it has a colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Good,
+    /// Someone should look at it.
+    Attention,
+    Bad,
+    /// Over and done with.
+    Muted,
 }
 
 /// A column for both.
@@ -143,7 +157,7 @@ impl Table {
 impl Cell {
     #[expect(clippy::needless_pass_by_value, reason = "callers pass references, numbers and texts")]
     pub(crate) fn new(value: impl ToString) -> Self {
-        Self { value: value.to_string(), shown: None }
+        Self { value: value.to_string(), ..Self::default() }
     }
 
     pub(crate) fn optional(value: Option<impl ToString>) -> Self {
@@ -167,7 +181,7 @@ impl Cell {
 
     /// A status: people see its name and, to search for it in the docs, its code.
     pub(crate) fn status(status: &ParcelStatus, name: &str) -> Self {
-        let cell = Self::new(status.code());
+        let cell = Self { tone: tone_of(status), ..Self::new(status.code()) };
         if status.code() == name { cell } else { cell.shown_as(status_text(status, name)) }
     }
 }
@@ -175,6 +189,17 @@ impl Cell {
 impl From<&str> for Cell {
     fn from(value: &str) -> Self {
         Self::new(value)
+    }
+}
+
+fn tone_of(status: &ParcelStatus) -> Tone {
+    match status {
+        ParcelStatus::Delivered => Tone::Good,
+        ParcelStatus::CustomsHold | ParcelStatus::DeliveryAttempted => Tone::Attention,
+        ParcelStatus::DeliveryFailed | ParcelStatus::ReturnToSender => Tone::Bad,
+        ParcelStatus::Voided => Tone::Muted,
+        // On its way, or a status that is newer than this program.
+        _ => Tone::Plain,
     }
 }
 

@@ -16,11 +16,14 @@ pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo manifest show", Text { en: "Show a manifest", es: "Mostrar un manifiesto" }),
     ("parcelo track", Text { en: "Show where parcels are", es: "Mostrar dónde están los paquetes" }),
     ("parcelo parcel", Text { en: "Find parcels", es: "Buscar paquetes" }),
+    ("parcelo parcel show", Text { en: "Show one parcel by its number, its reference or a part of them", es: "Mostrar un paquete por su número, su referencia o una parte de ellos" }),
     ("parcelo parcel list", Text { en: "List parcels, newest first", es: "Listar paquetes, los más recientes primero" }),
     ("parcelo label", Text { en: "Save, show and reprint labels", es: "Guardar, mostrar y reimprimir etiquetas" }),
     ("parcelo label get", Text { en: "Save label files", es: "Guardar archivos de etiquetas" }),
     ("parcelo label show", Text { en: "Show a label's text and details", es: "Mostrar el texto y los datos de una etiqueta" }),
     ("parcelo label reprint", Text { en: "Create a new version of a label, marked as a reprint", es: "Crear una versión nueva de una etiqueta, marcada como reimpresión" }),
+    ("parcelo invoice", Text { en: "Save commercial invoices", es: "Guardar facturas comerciales" }),
+    ("parcelo invoice get", Text { en: "Save commercial invoices as PDF, with every item of the order, for customs", es: "Guardar facturas comerciales en PDF, con todos los artículos del pedido, para la aduana" }),
     ("parcelo sandbox", Text { en: "Manage the sandbox", es: "Administrar el entorno de pruebas" }),
     ("parcelo sandbox reset", Text { en: "Delete all orders, labels, manifests and tracking data of the sandbox", es: "Borrar todos los pedidos, etiquetas, manifiestos y datos de rastreo del entorno de pruebas" }),
     ("parcelo health", Text { en: "Check the API key and show its permissions", es: "Comprobar la clave de API y mostrar sus permisos" }),
@@ -58,6 +61,9 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("from", Text { en: "Departure airport, for example MIA", es: "Aeropuerto de salida, por ejemplo MIA" }),
     ("to", Text { en: "Arrival airport, for example UIO", es: "Aeropuerto de llegada, por ejemplo UIO" }),
     ("reference", Text { en: "Your reference, at most 100 characters", es: "Su referencia, como máximo 100 caracteres" }),
+    ("search", Text { en: "Only parcels found by this: words of the receiver's name, or the beginning or the last 4 or more characters of a number, reference or air waybill", es: "Solo paquetes que coinciden con este texto: palabras del nombre del destinatario, o el comienzo o los últimos 4 o más caracteres de un número, una referencia o una guía aérea" }),
+    ("listed_reference", Text { en: "Only parcels whose reference or order ID begins with this, or ends with these 4 or more characters", es: "Solo paquetes cuya referencia o pedido comienza con esto, o termina con estos 4 o más caracteres" }),
+    ("wanted", Text { en: "Tracking number or reference, or a part of it as for parcel list --search", es: "Número de rastreo o referencia, o una parte como en parcel list --search" }),
     ("status", Text { en: "Only parcels with this status, for example IN_TRANSIT", es: "Solo paquetes con este estado, por ejemplo IN_TRANSIT" }),
     ("destination", Text { en: "Only parcels to this country (ISO code), for example EC", es: "Solo paquetes a este país (código ISO), por ejemplo EC" }),
     ("limit", Text { en: "Parcels per page, 1-100 [default: 20; with --all 100]", es: "Paquetes por página, 1-100 [por defecto: 20; con --all 100]" }),
@@ -66,8 +72,11 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("yes", Text { en: "Do not ask for confirmation", es: "No pedir confirmación" }),
     ("history", Text { en: "Show each parcel's history", es: "Mostrar el historial de cada paquete" }),
     ("dir", Text { en: "Directory for the files, or - for standard output [default: .]", es: "Directorio para los archivos, o - para la salida estándar [por defecto: .]" }),
+    ("manifest", Text { en: "All parcels of this manifest, by its id (man_…), in its order", es: "Todos los paquetes de este manifiesto, por su id (man_…), en su orden" }),
+    ("merge", Text { en: "Save all labels in this one file, in their order: .pdf with a page for each, or .zpl", es: "Guardar todas las etiquetas en este único archivo, en su orden: .pdf con una página para cada una, o .zpl" }),
     ("output", Text { en: "Output format: table, json, ndjson or csv; with json and ndjson errors are JSON too [env: PARCELO_OUTPUT; default: table]", es: "Formato de salida: table, json, ndjson o csv; con json y ndjson los errores también son JSON [entorno: PARCELO_OUTPUT; por defecto: table]" }),
     ("lang", Text { en: "Language: en or es [env: PARCELO_LANG; default: from LC_ALL, LC_MESSAGES, LANG]", es: "Idioma: en o es [entorno: PARCELO_LANG; por defecto: según LC_ALL, LC_MESSAGES, LANG]" }),
+    ("color", Text { en: "Colours: auto, always or never [default: auto: on a terminal, unless NO_COLOR is set]", es: "Colores: auto, always o never [por defecto: auto: en una terminal, salvo si NO_COLOR está definido]" }),
     ("base_url", Text { en: "Service address [env: PARCELO_BASE_URL]", es: "Dirección del servicio [entorno: PARCELO_BASE_URL]" }),
     ("api_key_stdin", Text { en: "Read the API key from standard input instead of PARCELO_API_KEY", es: "Leer la clave de API de la entrada estándar en lugar de PARCELO_API_KEY" }),
     ("verbose", Text { en: "Show attempts and waits", es: "Mostrar intentos y esperas" }),
@@ -75,7 +84,12 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("version", Text { en: "Print version", es: "Mostrar la versión" }),
     ("rows", Text { en: "CSV with a header row (separated by , ; | or tabs), or one JSON order per line; - reads standard input", es: "CSV con una fila de encabezados (separado por , ; | o tabuladores), o un pedido JSON por línea; - lee la entrada estándar" }),
     ("labels", Text { en: "Directory for labels, journal and results; created if necessary", es: "Directorio para las etiquetas, el diario y los resultados; se crea si hace falta" }),
+    ("preset", Text { en: "The file is a shop's export: shopify or woocommerce", es: "El archivo es la exportación de una tienda: shopify o woocommerce" }),
+    ("column_map", Text { en: "Column map (TOML): which column of the CSV file fills which field, and default values", es: "Mapa de columnas (TOML): qué columna del archivo CSV llena qué campo, y valores por defecto" }),
+    ("map_template", Text { en: "Print a column map to begin with, from the file's headings or the preset", es: "Imprimir un mapa de columnas para empezar, según los encabezados del archivo o la tienda" }),
+    ("sender", Text { en: "Sender (JSON or TOML) of the orders that have none [default: the profile's]", es: "Remitente (JSON o TOML) de los pedidos que no lo tienen [por defecto: el del perfil]" }),
     ("resume", Text { en: "Resume an interrupted import of this file", es: "Continuar una importación interrumpida de este archivo" }),
+    ("encoding", Text { en: "What the file is written in: utf-8, windows-1252 or utf-16; recognised if absent", es: "En qué está escrito el archivo: utf-8, windows-1252 o utf-16; se reconoce si falta" }),
     ("key_rotated", Text { en: "With --resume: the API key's secret was rotated after the import was started", es: "Con --resume: el secreto de la clave de API se rotó después de iniciar la importación" }),
     ("concurrency", Text { en: "Rows in progress at once, 1-64 [default: 16]", es: "Filas en curso a la vez, 1-64 [por defecto: 16]" }),
     ("all_or_nothing", Text { en: "Create nothing unless every row is valid", es: "No crear nada si alguna fila no es válida" }),
@@ -106,9 +120,13 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
 pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
     ("FILE", Text { en: "FILE", es: "ARCHIVO" }),
     ("FILE|-", Text { en: "FILE|-", es: "ARCHIVO|-" }),
+    ("WHEN", Text { en: "WHEN", es: "CUÁNDO" }),
+    ("SHOP", Text { en: "SHOP", es: "TIENDA" }),
     ("FORMAT", Text { en: "FORMAT", es: "FORMATO" }),
     ("CODE", Text { en: "CODE", es: "CÓDIGO" }),
     ("NUMBER", Text { en: "NUMBER", es: "NÚMERO" }),
+    ("NUMBER|REFERENCE", Text { en: "NUMBER|REFERENCE", es: "NÚMERO|REFERENCIA" }),
+    ("REFERENCE", Text { en: "REFERENCE", es: "REFERENCIA" }),
     ("NUMBER|-", Text { en: "NUMBER|-", es: "NÚMERO|-" }),
     ("MANIFEST", Text { en: "MANIFEST", es: "MANIFIESTO" }),
     ("AWB", Text { en: "AWB", es: "GUÍA" }),
@@ -149,6 +167,7 @@ Exit codes:
     8  request failed, nothing was executed: no connection, no response, or a service error
     9  outcome unknown; the hint says how to run it again safely
    10  partly failed
+   11  several parcels match: one of them is to be chosen
   130  interrupted",
     es: "\
 Códigos de salida:
@@ -163,5 +182,6 @@ Códigos de salida:
     8  la solicitud falló y no se ejecutó nada: sin conexión, sin respuesta o error del servicio
     9  resultado desconocido; la sugerencia indica cómo repetirlo sin riesgo
    10  falló en parte
+   11  coinciden varios paquetes: hay que elegir uno
   130  interrumpido",
 };

@@ -10,11 +10,43 @@ texts! {
     COLUMN_MISSING = "Missing column.", "Falta la columna.";
     INVALID_HEADINGS = "Invalid header row; nothing was sent.", "Fila de encabezados no válida; no se envió nada.";
     SEE_COLUMNS = "parcelo order template --csv prints a file with all columns.", "parcelo order template --csv imprime un archivo con todas las columnas.";
-    UTF16_FILE = "The file is UTF-16, not UTF-8.", "El archivo es UTF-16, no UTF-8.";
-    BINARY_FILE = "The file is not text, or is UTF-16, not UTF-8.", "El archivo no es texto, o es UTF-16, no UTF-8.";
+    WORKBOOK = "The file is a workbook (.xlsx, .xls or .ods), not CSV.", "El archivo es un libro (.xlsx, .xls u .ods), no CSV.";
+    OTHER_HEADINGS = "parcelo order template --csv prints a file with all columns. If the headings are your own, or the file lacks a value, --map-template prints a column map for --map; --preset reads a shop's export, and --sender gives the sender.", "parcelo order template --csv imprime un archivo con todas las columnas. Si los encabezados son propios o al archivo le falta un valor, --map-template imprime un mapa de columnas para --map; --preset lee la exportación de una tienda y --sender da el remitente.";
+    MAPPED_COLUMN_MISSING = "The file has no such column; the map takes {field} from it.", "El archivo no tiene esa columna; el mapa toma de ella {field}.";
+    INVALID_MAP = "{file} is not a valid column map; nothing was sent.", "{file} no es un mapa de columnas válido; no se envió nada.";
+    FIX_MAP = "Correct the map. parcelo order import FILE --map-template prints one to begin with.", "Corrija el mapa. parcelo order import ARCHIVO --map-template imprime uno para empezar.";
+    MAP_LINE = "line {line}", "línea {line}";
+    NOT_TOML = "Invalid TOML.", "TOML no válido.";
+    UNKNOWN_SETTING = "Unknown setting.", "Ajuste desconocido.";
+    UNKNOWN_FIELD = "Unknown field.", "Campo desconocido.";
+    FIELD_REPEATED = "This field is there already, under another name.", "Este campo ya está, con otro nombre.";
+    ONE_OF = "Expected one of {values}.", "Se espera uno de {values}.";
+    HEADINGS_EXPECTED = "Expected a heading in quotation marks, or a list of headings.", "Se espera un encabezado entre comillas o una lista de encabezados.";
+    TABLE_EXPECTED = "Expected a table of fields.", "Se espera una tabla de campos.";
+    VALUE_EXPECTED = "Expected a text or a number.", "Se espera un texto o un número.";
+    MAP_OF_LINES = "Column maps and presets are for CSV files: a line of NDJSON names its fields itself.", "Los mapas de columnas y --preset son para archivos CSV: una línea de NDJSON ya nombra sus campos.";
+    ONLY_SENDER_OF_LINES = "Use --sender only, or convert the file to CSV.", "Use solo --sender o convierta el archivo a CSV.";
+    SENDER_UNREADABLE = "{file}: line {line} is not valid JSON or TOML.", "{file}: la línea {line} no es JSON o TOML válido.";
+    INVALID_SENDER = "{file} is not a valid sender; nothing was sent.", "{file} no es un remitente válido; no se envió nada.";
+    SENDER_FORM = "A sender has fullName, phone and address (line1, city, country), named as in an order.", "Un remitente tiene fullName, phone y address (line1, city, country), con los nombres de un pedido.";
+    MUST_BE_EMPTY = "This column must be empty in an order that is sent.", "Esta columna debe estar vacía en un pedido que se envía.";
+    CANCELLED = "The order was cancelled, so it is not sent.", "El pedido fue cancelado, así que no se envía.";
+    ROWS_DIFFER = "Row {row} has the same reference and something else here: the rows of an order have its own cells alike or empty.", "La fila {row} tiene la misma referencia y otra cosa aquí: las filas de un pedido tienen sus celdas propias iguales o vacías.";
+    IN_ROW = "In row {row}: {message}", "En la fila {row}: {message}";
+    MAP_INTRO = "A column map: parcelo order import FILE --map THIS_FILE --labels DIR", "Un mapa de columnas: parcelo order import ARCHIVO --map ESTE_ARCHIVO --labels DIRECTORIO";
+    MAP_IGNORE = "Headings that are not imported; any other that is not below is an error.", "Encabezados que no se importan; cualquier otro que no esté abajo es un error.";
+    MAP_ROWS = "\"product\" if an order's products are on rows of their own, with the same reference.", "\"product\" si los productos de un pedido están en filas propias, con la misma referencia.";
+    MAP_COLUMNS = "field = \"heading\"; \"{A} {B}\" joins two, a list takes the first that is not empty. Lines with # are guesses: check them and take the # away.", "campo = \"encabezado\"; \"{A} {B}\" une dos, una lista toma el primero que no esté vacío. Las líneas con # son suposiciones: revíselas y quite el #.";
+    MAP_FIELD = "field", "campo";
+    MAP_DEFAULTS = "Values of fields that an order does not have; the sender can also be a file (--sender).", "Valores de los campos que un pedido no tiene; el remitente también puede ser un archivo (--sender).";
+    BINARY_FILE = "The file is not text, or is UTF-16 without a byte order mark.", "El archivo no es texto, o es UTF-16 sin marca de orden de bytes.";
+    READ_AS = "The file is read as {encoding}, because it is not UTF-8. If names have wrong letters, save it as CSV UTF-8, or name another --encoding.", "El archivo se lee como {encoding} porque no es UTF-8. Si los nombres tienen letras equivocadas, guárdelo como CSV UTF-8 o indique otra --encoding.";
+    READ_BY_MARK = "The file is read as {encoding}, as its byte order mark says.", "El archivo se lee como {encoding}, como dice su marca de orden de bytes.";
+    PLUS_ADDED = "The + was missing, as spreadsheets lose it; the number was read as {phone}. Format the column as text.", "Faltaba el +, que las hojas de cálculo pierden; el número se leyó como {phone}. Dé formato de texto a la columna.";
+    SHORTENED = "A spreadsheet shortened this number to {cell}. Format the column as text, and enter the number again.", "Una hoja de cálculo acortó este número a {cell}. Dé formato de texto a la columna e introduzca el número de nuevo.";
     ONE_DOCUMENT = "The file is a single JSON document; an import needs one order per line.", "El archivo es un único documento JSON; una importación necesita un pedido por línea.";
     LINE_BY_LINE = "Convert an order with jq -c . FILE, an array with jq -c '.[]' FILE; parcelo order create takes a single order as it is.", "Convierta un pedido con jq -c . ARCHIVO, una lista con jq -c '.[]' ARCHIVO; parcelo order create acepta un solo pedido tal como está.";
-    SAVE_UTF8 = "Save it as CSV UTF-8.", "Guárdelo como CSV UTF-8.";
+    SAVE_UTF8 = "Save it as CSV UTF-8: in Excel with File, Save as.", "Guárdelo como CSV UTF-8: en Excel con Archivo, Guardar como.";
     NOT_UTF8 = "The cell is not UTF-8 text. Save the file as CSV UTF-8.", "La celda no es texto UTF-8. Guarde el archivo como CSV UTF-8.";
     TOO_MANY_CELLS = "The row has more cells than there are headings. A cell that contains the separator must be in quotes.", "La fila tiene más celdas que encabezados. Una celda que contiene el separador debe ir entre comillas.";
     OPEN_QUOTE = "A quote in this row is never closed: the rest of the file would be in its cell.", "Una comilla de esta fila nunca se cierra: el resto del archivo quedaría en su celda.";
@@ -38,6 +70,8 @@ texts! {
     SAME_SERVICE = "Use the same address and a key of the same environment, or another directory.", "Use la misma dirección y una clave del mismo entorno, u otro directorio.";
     OTHER_API_KEY = "{file} belongs to an import that was started with another API key. Idempotency holds per API key: with this one, orders could be created a second time.", "{file} es de una importación iniciada con otra clave de API. La idempotencia vale por clave de API: con esta, los pedidos podrían crearse por segunda vez.";
     SAME_API_KEY = "Use the API key that started the import. If this is the same key with a new secret (rotated), add --key-rotated.", "Use la clave de API que inició la importación. Si es la misma clave con un secreto nuevo (rotada), añada --key-rotated.";
+    PARCELS_GONE = "{file} has parcels that do not exist any more, such as {number}: the sandbox was reset. Nothing was sent.", "{file} tiene paquetes que ya no existen, como {number}: se restableció el entorno de pruebas. No se envió nada.";
+    REMOVE_JOURNAL = "To create the orders again, remove {file} or use another directory, and run the command without --resume.", "Para crear los pedidos otra vez, elimine {file} o use otro directorio y ejecute el comando sin --resume.";
     RESUMED = "Resuming: {done} order(s) were created by earlier runs and are not sent again.", "Se continúa: las ejecuciones anteriores crearon {done} pedido(s), que no se envían otra vez.";
     ROWS_GONE = "{n} order(s) in the journal are no longer in the file.", "{n} pedido(s) del diario ya no están en el archivo.";
 
@@ -55,6 +89,8 @@ texts! {
 
     // Headings.
     ROWS = "Rows", "Filas";
+    MERGED_LABELS = "{labels} labels in the order of the file: {file}", "{labels} etiquetas en el orden del archivo: {file}";
+    NOT_MERGED = "The orders were created, but not all labels were merged.", "Los pedidos se crearon, pero no se combinaron todas las etiquetas.";
     RESULTS_FILE = "Results", "Resultados";
     CREATED_ROWS = "Created", "Creados";
     REPLAYED_ROWS = "Already existed", "Ya existían";
@@ -66,5 +102,7 @@ texts! {
     LABEL_MISSING_ROWS = "Without a label", "Sin etiqueta";
     UNKNOWN_ROWS = "Outcome unknown", "Resultado desconocido";
     NOT_SENT_ROWS = "Not sent", "Sin enviar";
+    WARNED_ROWS = "With warnings", "Con avisos";
+    WARNING = "warning: {message}", "aviso: {message}";
     ROW_NUMBER = "Row {row}", "Fila {row}";
 }

@@ -28,6 +28,7 @@ pub use model::{
     currency::CurrencyCode,
     environment::Environment,
     error_code::ErrorCode,
+    goods::{ContentsCategory, CustomsInfo, Incoterm, Product},
     idempotency_key::IdempotencyKey,
     invalid::InvalidValue,
     label::{LabelFormat, ReprintRequest},
@@ -35,8 +36,8 @@ pub use model::{
     manifest::ManifestRequest,
     operation::Operation,
     order::{
-        CustomsInfo, IdType, OrderRequest, Parcel, ParcelDetails, Product, Receiver,
-        ReceiverAddress, Sender, SenderAddress,
+        IdType, OrderRequest, Parcel, ParcelDetails, Receiver, ReceiverAddress, Sender,
+        SenderAddress,
     },
     status::ParcelStatus,
     tracking_number::TrackingNumber,
@@ -97,7 +98,7 @@ pub mod admin {
         rules::{
             admin::{
                 MAX_IP_ADDRESSES, check_account, check_account_name, check_carrier_key, check_key,
-                check_name, check_replay, check_webhook,
+                check_name, check_replay, check_webhook, is_email,
             },
             carrier::check_carrier_events,
         },

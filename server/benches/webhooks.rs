@@ -19,8 +19,8 @@ use std::{
 use axum::{Router, http::HeaderMap};
 use parcelo::{Environment, rules::Destinations, webhook};
 use parcelo_server::internals::{
-    Allowance, AllowedHosts, Dispatcher, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits,
-    Listener, Secrets, Service, Settings, Site, Stop, Store, SystemClock, Tenant,
+    Actor, Allowance, AllowedHosts, Dispatcher, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds,
+    Limits, Listener, Secrets, Service, Settings, Site, Stop, Store, SystemClock, Tenant,
 };
 use tokio::net::TcpListener;
 use ulid::Ulid;
@@ -150,7 +150,8 @@ async fn offer(
         let tell = |tenant: &Tenant| {
             let tenant = *tenant;
             async move {
-                let event = service.endpoints().test(tenant, service.now()).await.unwrap();
+                let event =
+                    service.endpoints(Actor::Server).test(tenant, service.now()).await.unwrap();
                 (event, Instant::now())
             }
         };
@@ -167,7 +168,7 @@ async fn subscriber(service: &Service, place: usize, url: &str) -> Tenant {
     let tenant = Tenant { account: account.unwrap(), environment: Environment::Sandbox };
     let (url, kinds, reach) = (url.to_owned(), Kinds::default(), AllowedHosts::Here);
     let request = EndpointRequest { tenant, url, kinds, reach };
-    service.endpoints().set(request, now).await.unwrap();
+    service.endpoints(Actor::Server).set(request, now).await.unwrap();
     tenant
 }
 

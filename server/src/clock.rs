@@ -198,9 +198,10 @@ impl Clock for TokioClock {
 }
 
 /// Monotonic real time, for the age of cached things and the duration of work; it is independent of the service's clock.
+/// In tests it is the runtime's, so that what happens does not depend on how fast the machine is.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
 pub(crate) fn stopwatch() -> Instant {
-    Instant::now()
+    if cfg!(test) { runtime_time().into_std() } else { Instant::now() }
 }
 
 /// The runtime's time, by which it sleeps: a test can pause and advance it.

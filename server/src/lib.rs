@@ -33,17 +33,22 @@ mod domain;
 mod http;
 mod ids;
 mod label;
+mod mail;
 pub mod mock;
 #[cfg(feature = "server")]
 pub mod process;
 mod service;
+#[cfg(test)]
+#[cfg(feature = "server")]
+mod simulation;
 mod store;
 mod webhook;
+mod wording;
 
 /// What this repository's own tests and benches reach into; it changes without notice.
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
-/// `tests/it/listening.rs`, `tests/crash`,
+/// `tests/it/listening.rs`, `tests/it/day/office.rs`, `tests/crash`,
 /// `server/benches` (`costs`, `load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
 /// repository in `tests/it/tidy`.
 #[doc(hidden)]
@@ -53,6 +58,7 @@ pub mod internals {
     pub use crate::{
         clock::{Clock, ManualClock, Millis, SystemClock},
         domain::{
+            audit::Actor,
             credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
             legacy::{Era, FIELDS as LEGACY_FIELDS},
             limit::{Admission, Quota, Windows},

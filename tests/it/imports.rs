@@ -4,6 +4,7 @@
 mod endurance;
 mod files;
 mod resumed;
+pub(crate) mod shops;
 
 use std::{collections::HashMap, fs};
 
@@ -99,6 +100,33 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
     let listed = shop.run("parcel list -o ndjson").lines();
     assert_eq!(listed.len(), 3);
     shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cell_that_a_spreadsheet_would_run_is_written_as_text_and_read_as_it_was() {
+    let shop = Shop::open().await;
+    let references = ["=1+1", "+1", "-1", "@A1", "'=1", "'t-1"];
+    shop.put("orders.csv", sheet(&references.map(row)));
+    assert_eq!(shop.import("").code, 0);
+    let written: Vec<_> = shop.results().into_iter().map(|row| row["reference"].clone()).collect();
+    // One apostrophe of the file itself marked its cell as text.
+    let expected = ["'=1+1", "'+1", "'-1", "'@A1", "'=1", "'t-1"];
+    assert_eq!(written, expected);
+    let listed = records(shop.run("parcel list -o csv").text().as_bytes());
+    let mut listed: Vec<_> = listed.into_iter().map(|row| row["externalOrderId"].clone()).collect();
+    // They were created side by side.
+    let mut sorted = expected;
+    listed.sort_unstable();
+    sorted.sort_unstable();
+    assert_eq!(listed, sorted);
+
+    // What was written leads to the same orders: nothing is created again.
+    let written: Vec<_> = written.iter().map(|reference| row(reference)).collect();
+    shop.put("orders.csv", sheet(&written));
+    let again = shop.run("order import orders.csv --labels again -o ndjson");
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(outcomes(&again), ["replayed"; 6]);
+    assert_eq!(shop.run("parcel list -o ndjson").lines().len(), 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,4 +239,55 @@ async fn a_label_that_cannot_be_had_is_told_and_fetched_later() {
     for line in ran.lines() {
         assert!(shop.dir.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_has_columns_for_the_flat_the_company_and_customs() {
+    let shop = Shop::open().await;
+    let more = "receiver_company,receiver_line2,contents_category,incoterm,product_description,\
+        product_quantity,product_value,product_hs_code,product_origin,product_net_weight_kg";
+    let cells = "Andina S.A.,Dpto. 402,SALE_OF_GOODS,DAP,Shirt,2,22.75,610910,CO,0.25";
+    let wrong = "Andina S.A.,Dpto. 402,SALE_OF_GOODS,DDU,Shirt,2,22.75,610910,Colombia,0.25";
+    let file = format!("{HEADINGS},{more}\n{},{cells}\n{},{wrong}\n", row("A-1"), row("A-2"));
+    shop.put("orders.csv", file);
+    assert_eq!(shop.import("-f zpl").code, 10);
+    let results = shop.results();
+    let label = shop.dir.read(&results[0]["labelFile"]);
+    let label = String::from_utf8(label).unwrap();
+    for text in ["Andina S.A.", ", Dpto. 402^FS", "^FDCO^FS"] {
+        assert!(label.contains(text), "{text}: {label}");
+    }
+    let faults: Vec<_> =
+        results[1..].iter().map(|row| (&*row["column"], &*row["suggestion"])).collect();
+    assert_eq!(faults, [("incoterm", "DAP"), ("product_origin", "CO")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merged_file_has_the_label_of_each_order_in_the_order_of_the_rows() {
+    let shop = Shop::open().await;
+    let mut some = rows(4);
+    some[1] = some[1].replace(",EC,", ",XX,");
+    shop.put("orders.csv", sheet(&some));
+    let first = shop.import("--merge day.zpl");
+    assert_eq!(first.code, 10, "{first:?}");
+    let numbers = |shop: &Shop| -> Vec<String> {
+        let numbers = shop.results().into_iter().map(|row| row["trackingNumber"].clone());
+        numbers.filter(|number| !number.is_empty()).collect()
+    };
+    let merged = |shop: &Shop| -> Vec<u8> {
+        let each = numbers(shop).into_iter();
+        each.flat_map(|number| shop.run(&format!("label get {number} -f zpl -d -")).stdout)
+            .collect()
+    };
+    assert_eq!(numbers(&shop).len(), 3);
+    assert!(first.stderr.contains("3 labels in the order of the file: day.zpl"), "{first:?}");
+    assert_eq!(shop.dir.read("day.zpl"), merged(&shop));
+    // A resumed run has the labels of the orders made before, too.
+    shop.put("orders.csv", sheet(&rows(4)));
+    let second = shop.import("--resume --merge day.zpl");
+    assert_eq!(second.code, 0, "{second:?}");
+    assert_eq!((numbers(&shop).len(), shop.creations()), (4, 4));
+    assert_eq!(shop.dir.read("day.zpl"), merged(&shop));
+    let refused = shop.import("--merge day.png");
+    assert_eq!(refused.code, 2, "{refused:?}");
 }

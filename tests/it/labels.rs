@@ -1,4 +1,4 @@
-//! `label`: real files, in a folder or on standard output; what is known of a label; reprints.
+//! `label`: real files, in a folder or on standard output; what is known of a label; reprints. And `invoice`.
 
 use serde_json::json;
 
@@ -78,6 +78,85 @@ async fn standard_output_takes_the_file_and_nothing_else() {
     let pdf = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dir -");
     assert_eq!((pdf.code, &*pdf.stdout), (2, &b""[..]));
     assert!(pdf.stderr.contains("hint: Add --format zpl"), "{pdf:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_labels_become_one_file_in_the_order_of_the_numbers() {
+    let shop = shop_with_two().await;
+    let both = "label get SB-SUCCESS-0002 SB-SUCCESS-0001";
+    let ran = shop.run(&format!("{both} --merge day.pdf -o json"));
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let bytes = shop.dir.read("day.pdf");
+    let expected =
+        json!([{"labels": 2, "format": "PDF", "file": "day.pdf", "bytes": bytes.len()}])[0].clone();
+    assert_eq!(ran.json(), expected);
+    let pdf = String::from_utf8_lossy(&bytes);
+    assert_eq!(pdf.matches("/Type/Page/").count(), 2);
+    assert_eq!(shop.run(&format!("{both} --merge day.zpl")).code, 0);
+    let zpl = shop.dir.read("day.zpl");
+    let separate = ["SB-SUCCESS-0002", "SB-SUCCESS-0001"]
+        .map(|number| shop.run(&format!("label get {number} -f zpl -d -")).stdout);
+    assert_eq!(zpl, separate.concat());
+    assert_eq!(shop.run(&format!("{both} -f zpl --merge -")).stdout, zpl);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_names_its_labels() {
+    let shop = shop_with_two().await;
+    let both = "SB-SUCCESS-0002 SB-SUCCESS-0001";
+    let submitted = shop.run(&format!("manifest submit --awb 176-12345675 {both} -o json")).json();
+    let id = submitted["manifestId"].as_str().unwrap();
+    let merged = shop.run(&format!("label get --manifest {id} --merge flight.zpl"));
+    assert_eq!((merged.code, &*merged.stderr), (0, ""));
+    let of_numbers = shop.run(&format!("label get {both} -f zpl --merge -")).stdout;
+    assert_eq!(shop.dir.read("flight.zpl"), of_numbers);
+    assert_eq!(shop.run(&format!("label get --manifest {id} --dir files")).code, 0);
+    assert!(shop.dir.path("files/label-SB-SUCCESS-0001.pdf").exists());
+    for (line, code, words) in [
+        (
+            "label get --manifest man_01JGXW5T3M0000000000000000 --merge a.pdf".to_owned(),
+            5,
+            "manifest",
+        ),
+        ("label get --manifest 176-12345675 --merge a.pdf".to_owned(), 3, "man_"),
+        (format!("label get SB-SUCCESS-0001 --manifest {id}"), 2, "cannot be used with"),
+        (format!("label get --manifest {id} --dir -"), 2, "ZPL"),
+        ("label get".to_owned(), 2, "NUMBER"),
+    ] {
+        let ran = shop.run(&line);
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_that_lacks_a_label_saves_nothing_and_names_it() {
+    let shop = shop_with_two().await;
+    let ran = shop.run("label get SB-SUCCESS-0001 SB-ABSENT-0001 --merge day.pdf");
+    assert_eq!((ran.code, &*ran.stdout), (6, &b""[..]), "{ran:?}");
+    assert!(ran.stderr.contains("SB-ABSENT-0001"), "{ran:?}");
+    assert!(ran.stderr.contains("Remove these numbers"), "{ran:?}");
+    assert!(!shop.dir.path("day.pdf").exists());
+    for line in ["label get A -f png --merge a", "label get A --merge a.png"] {
+        let ran = shop.run(&line.replace(" A ", " SB-SUCCESS-0001 "));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("a .pdf or .zpl file"), "{ran:?}");
+    }
+    let dry = shop.run("label get SB-SUCCESS-0001 --merge day.zpl --dry-run");
+    assert!(dry.text().contains("/api/v1/labels/batch"), "{dry:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_a_hundred_labels_become_numbered_files() {
+    let shop = Shop::open().await;
+    let numbers = shop.server.seed_parcels(101).await;
+    let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+    let ran = shop.run(&format!("label get {} --merge day.zpl", numbers.join(" ")));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("at most 100 labels"), "{ran:?}");
+    let count = |file: &str| String::from_utf8(shop.dir.read(file)).unwrap().matches("^XA").count();
+    assert_eq!((count("day-1.zpl"), count("day-2.zpl")), (100, 1));
+    assert!(!shop.dir.path("day.zpl").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,4 +347,32 @@ async fn the_label_of_an_order_that_is_void_is_not_promised_for_later() {
     assert_eq!(ran.code, 10, "{ran:?}");
     assert!(ran.stderr.contains("create a new order"), "{ran:?}");
     assert!(!ran.stderr.contains("parcelo label get"), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invoices_are_saved_as_labels_are() {
+    let shop = shop_with_two().await;
+    let ran = shop.run("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002 -d out/papers -o json");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let file = "out/papers/invoice-SB-SUCCESS-0002.pdf";
+    let bytes = shop.dir.read(file);
+    let expected = json!({"trackingNumber": "SB-SUCCESS-0002", "format": "PDF", "file": file,
+        "bytes": bytes.len()});
+    assert_eq!(ran.json()[1], expected);
+    assert!(bytes.starts_with(b"%PDF-") && bytes.trim_ascii_end().ends_with(b"%%EOF"));
+    let raw = shop.run("invoice get SB-SUCCESS-0002 -d -");
+    assert_eq!((raw.code, &raw.stdout), (0, &bytes));
+    let two = shop.run("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002 -d -");
+    assert_eq!((two.code, two.stdout.len()), (2, 0));
+    assert!(two.stderr.contains("--dir"), "{two:?}");
+    assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
+    for (line, code) in [
+        ("invoice get SB-UNKNOWN-01", 5),
+        ("invoice get SB-SUCCESS-0002", 6),
+        ("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002", 10),
+        ("invoice get short", 3),
+        ("invoice get", 2),
+    ] {
+        assert_eq!(shop.run(line).code, code, "{line}");
+    }
 }

@@ -11,9 +11,11 @@
 mod checkups;
 #[path = "../../server/tests/cluster/mod.rs"]
 mod cluster;
+mod day;
 mod dry_runs;
 mod embedded;
 mod exits;
+mod guides;
 mod imports;
 mod journey;
 mod labels;

@@ -45,6 +45,37 @@ fn bash_loads_its_completions_and_completes() {
     assert_eq!(read_by("bash", &["--norc", "-c", &ask]), (true, "label\n".to_owned()));
 }
 
+#[cfg(unix)]
+#[test]
+fn bash_completes_statuses_countries_and_the_profiles_of_the_user() {
+    let (dir, script) = completions("bash");
+    let folder = dir.path(".config/parcelo");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "[profiles.live]\n[profiles.test]\n").unwrap();
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_parcelo")).parent().unwrap();
+    for (words, expected) in [
+        ("parcelo parcel list --status CUSTOMS_H", "CUSTOMS_HOLD"),
+        ("parcelo parcel list --country EC", "EC"),
+        ("parcelo order template --country EC", "EC"),
+        ("parcelo health --profile l", "live"),
+        ("parcelo --profile te", "test"),
+    ] {
+        let (current, at) = (words.rsplit(' ').next().unwrap(), words.split(' ').count() - 1);
+        let previous = words.split(' ').nth(at - 1).unwrap();
+        let ask = format!(
+            "export PATH={}:$PATH HOME={}; unset XDG_CONFIG_HOME; source {script}; COMP_WORDS=({words}); \
+             COMP_CWORD={at}; _parcelo parcelo {current} {previous}; echo \"${{COMPREPLY[@]}}\"",
+            binary.display(),
+            dir.path(".").display(),
+        );
+        let answer = read_by("bash", &["--norc", "-c", &ask]);
+        assert_eq!(answer, (true, format!("{expected}\n")), "{words}");
+    }
+    for (shell, names) in [("zsh", "compadd $(parcelo config list"), ("fish", "-l profile -x")] {
+        assert!(dir.run(&format!("completions {shell}")).text().contains(names), "{shell}");
+    }
+}
+
 #[test]
 #[ignore = "needs zsh: `.ci/prove browser` installs it and runs this"]
 fn zsh_loads_its_completions() {

@@ -1,4 +1,4 @@
-//! `parcel list`: pages, all of them, filters; and `sandbox reset`, after which there are none.
+//! `parcel list`: pages, all of them, filters; `parcel show`; and `sandbox reset`, after which there are none.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ async fn all_walks_the_pages_in_every_format() {
 
     let csv = shop.run("parcel list --all -o csv");
     let rows: Vec<_> = csv.text().lines().collect();
-    let heading = "id,trackingNumber,status,statusName,externalOrderId,customerReference,destinationCountry,labelUrl,manifestId,awbNumber,createdAt,updatedAt";
+    let heading = "id,trackingNumber,status,statusName,externalOrderId,customerReference,destinationCountry,labelUrl,manifestId,awbNumber,createdAt,updatedAt,arrival,arrivalDate";
     assert_eq!((rows.len(), rows[0]), (6, heading));
     let newest = ",SB-NUMBER-0005,LABEL_GENERATED,Label generated,shop-5,,EC,http";
     assert!(rows[1].contains(newest), "{csv:?}");
@@ -97,8 +97,94 @@ async fn a_list_is_narrowed_down_by_status_and_country() {
         let ran = shop.run(&format!("parcel list {filter} -o json"));
         assert_eq!((ran.code, numbers(&ran.json())), (0, to_strings(&expected)), "{filter}");
     }
+    for (filter, expected) in [
+        ("--search shop-5", vec!["SB-NUMBER-0005"]),
+        ("--search 0003 --all", vec!["SB-NUMBER-0003"]),
+        ("--search sbnumber --status VOIDED", vec!["SB-NUMBER-0002"]),
+        ("--reference shop", vec!["SB-NUMBER-0005"]),
+        ("--reference 0003", vec![]),
+    ] {
+        let ran = shop.run(&format!("parcel list {filter} -o json"));
+        assert_eq!((ran.code, numbers(&ran.json())), (0, to_strings(&expected)), "{filter}");
+    }
+    let nothing = shop.run("parcel list --search %_");
+    assert_eq!(nothing.code, 3, "{nothing:?}");
     let wrong = shop.run("parcel list --status LOST");
     assert!(wrong.stderr.contains("OUT_FOR_DELIVERY"), "names the statuses: {wrong:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parcel_is_shown_by_whatever_finds_only_it() {
+    let shop = shop_with_five().await;
+    for text in ["SB-NUMBER-0005", "sb.number.0005", "shop-5", "0005"] {
+        let ran = shop.run(&format!("parcel show {text} -o json"));
+        assert_eq!(ran.code, 0, "{text}: {ran:?}");
+        let shown = ran.json();
+        assert_eq!(shown["parcel"]["trackingNumber"], "SB-NUMBER-0005", "{text}");
+        assert!(shown["tracking"]["history"].is_array(), "{text}");
+    }
+    insta::assert_snapshot!("parcel_show", shop.run("parcel show shop-5").text());
+    // A whole number goes before the numbers that begin with it.
+    shop.create("SB-NUMBER-00051");
+    let exact = shop.run("parcel show SB-NUMBER-0005 -o json").json();
+    assert_eq!(exact["parcel"]["trackingNumber"], "SB-NUMBER-0005");
+    let several = shop.run("parcel show SB-NUMBER");
+    assert_eq!(several.code, 11, "{several:?}");
+    assert!(several.text().contains("SB-NUMBER-0004"), "{several:?}");
+    insta::assert_snapshot!("parcel_show_several", several.stderr);
+    // It goes before another that is written alike.
+    shop.create("SB-NUMBER-00-51");
+    for number in ["SB-NUMBER-00051", "sb-number-00-51"] {
+        let shown = shop.run(&format!("parcel show {number} -o json")).json();
+        assert_eq!(shown["parcel"]["trackingNumber"], number.to_uppercase());
+    }
+    let quoted = format!("\"{}\"", "Q".repeat(100));
+    assert_eq!(shop.run(&format!("parcel show {quoted}")).code, 5, "100 characters, and marks");
+    let none = shop.run("parcel show SB-UNKNOWN-001 -o json");
+    assert_eq!((none.code, &none.error()["code"]), (5, &json!("PARCEL_NOT_FOUND")), "{none:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_reference_goes_before_any_number_of_longer_ones() {
+    let shop = Shop::open().await;
+    let client = shop.server.client(&shop.key);
+    let create = async |number: &str, reference: &str| {
+        let mut order = order(number);
+        order["customerReference"] = json!(reference);
+        let order: parcelo::OrderRequest = serde_json::from_value(order).unwrap();
+        client.orders().create(&order).await.unwrap();
+    };
+    create("SB-WHOLE-0001", "PO-1").await;
+    for n in 0..101 {
+        create(&format!("SB-LONGER-{n:04}"), &format!("PO-1{n}")).await;
+    }
+    let ran = shop.run("parcel show po1 -o json");
+    assert_eq!(ran.json()["parcel"]["trackingNumber"], "SB-WHOLE-0001", "{ran:?}");
+    let several = shop.run("parcel show SB-LONGER -o json");
+    assert_eq!((several.code, &several.json()["meta"]["total"]), (11, &json!(101)), "{several:?}");
+    assert!(several.stderr.contains("101 parcels match"), "{several:?}");
+    assert!(several.stderr.contains("Only the newest are listed"), "{several:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parcel_is_not_taken_for_the_only_one_while_there_may_be_others() {
+    let none = r#"{"success":true,"data":[],
+        "meta":{"page":1,"limit":100,"total":0,"totalPages":0,"isPartial":true,"requestId":"req_1"}}"#;
+    let one = r#"{"success":true,"data":[{"id":"par_1","trackingNumber":"SB-NUMBER-0001",
+        "status":"LABEL_GENERATED","statusName":"Label generated","externalOrderId":null,
+        "customerReference":null,"destinationCountry":"EC","labelUrl":null,"manifestId":null,
+        "awbNumber":null,"arrival":null,"createdAt":"2026-01-10T15:00:00.000Z",
+        "updatedAt":"2026-01-10T15:00:00.000Z"}],
+        "meta":{"page":1,"limit":100,"total":1,"totalPages":1,"isPartial":true,"requestId":"req_1"}}"#;
+    for (body, says) in [(none, "No parcel found so far"), (one, "At least 1 parcel(s) match")] {
+        let url = peer::saying("200 OK\r\ncontent-type: application/json", body).await;
+        let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+        let ran = dir.run("parcel show ana");
+        assert_eq!(ran.code, 11, "{ran:?}");
+        assert!(ran.stderr.contains(says), "{ran:?}");
+        assert!(ran.stderr.contains("Not all parcels were searched"), "{ran:?}");
+        assert_eq!(ran.text().contains("SB-NUMBER-0001"), body == one, "{ran:?}");
+    }
 }
 
 fn to_strings(texts: &[&str]) -> Vec<String> {

@@ -71,7 +71,7 @@ fn picture(text: &str) -> String {
          height=\"{high}\">\n<style>text {{ font: {size}px ui-monospace, 'DejaVu Sans Mono', \
          monospace; fill: #e6e6e6; white-space: pre }} .bold {{ font-weight: bold }} \
          .red {{ fill: #ff6b6b; font-weight: bold }} .yellow {{ fill: #ffd166; font-weight: bold }} \
-         .cyan {{ fill: #5ad1e6 }}</style>\n\
+         .cyan {{ fill: #5ad1e6 }} .green {{ fill: #7bd88f }}</style>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#16181d\"/>\n",
         size = height * 0.74,
     );
@@ -103,10 +103,11 @@ fn runs(line: &str) -> Vec<Run> {
     for part in parts {
         let (code, text) = part.split_once('m').unwrap();
         class = match code {
-            "0" => "",
+            "0" | "39" => "",
             "31" => "red",
             "33" => "yellow",
             "36" => "cyan",
+            "38;5;2" => "green",
             _ if class.is_empty() => "bold",
             _ => class,
         };

@@ -9,7 +9,7 @@ use crate::{
 
 type Variables = &'static [(&'static str, &'static str)];
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 33] = [
     "",
     "order",
     "order create",
@@ -27,6 +27,8 @@ const COMMANDS: [&str; 31] = [
     "label get",
     "label show",
     "label reprint",
+    "invoice",
+    "invoice get",
     "sandbox",
     "sandbox reset",
     "health",
@@ -108,11 +110,23 @@ fn what_is_out_of_range_or_excluded_says_what_would_do() {
              --forward-to foo",
             "--forward-to http://127.0.0.1:3000/hooks",
         ),
+        ("manifest list", "parcelo manifest submit, parcelo manifest show"),
+        ("manifest submt", "Did you mean submit?"),
     ];
     for (line, expected) in table {
         let ran = dir.run(line);
         assert_eq!(ran.code, 2, "{line}");
         assert!(ran.stderr.contains(expected), "{line}: {}", ran.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_without_its_scheme_is_told_how_to_begin() {
+    let shop = Shop::open().await;
+    for (language, expected) in [("en", "begin it with http://"), ("es", "comience con http://")] {
+        let line = format!("track SB-SUCCESS-0001 --base-url 127.0.0.1:8081 --lang {language}");
+        let ran = shop.run(&line);
+        assert!(ran.code == 2 && ran.stderr.contains(expected), "{ran:?}");
     }
 }
 
@@ -156,6 +170,82 @@ async fn colours_are_for_those_who_want_them() {
             let ran = shop.dir.run_with(line, variables, "");
             let printed = format!("{}{}", ran.text(), ran.stderr);
             assert_eq!(printed.contains('\u{1b}'), coloured, "{line} {variables:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_option_for_colours_overrides_the_environment() {
+    let shop = Shop::open().await;
+    shop.create("SB-SUCCESS-0001");
+    assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
+    for (option, variables, coloured) in [
+        ("--color always", &[("NO_COLOR", "1")] as Variables, true),
+        ("--color=never", &[("CLICOLOR_FORCE", "1")], false),
+        ("--color auto", &[], false),
+    ] {
+        for line in ["track SB-SUCCESS-0001", "track short", "trak"] {
+            let ran = shop.dir.run_with(&format!("{line} {option}"), variables, "");
+            let printed = format!("{}{}", ran.text(), ran.stderr);
+            assert_eq!(printed.contains('\u{1b}'), coloured, "{line} {option}");
+        }
+        let json =
+            shop.dir.run_with(&format!("track SB-SUCCESS-0001 -o json {option}"), variables, "");
+        assert_eq!(json.json()["status"], "VOIDED");
+    }
+    assert_eq!(shop.run("health --color blue").code, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_fails_names_address_and_cause() {
+    let url = peer::unused_address();
+    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    for (language, address) in [("en", "Address:"), ("es", "Dirección:")] {
+        let ran = dir.run(&format!("health --lang {language}"));
+        assert!(ran.stderr.contains(&format!("{address} {url}")), "{ran:?}");
+        assert!(ran.stderr.contains("refused"), "{ran:?}");
+    }
+    let hidden = url.replace("http://", "http://ana:secret@");
+    let ran = dir.run(&format!("health -o json --base-url {hidden}"));
+    assert!(!ran.stderr.contains("secret"), "{ran:?}");
+}
+
+/// Every line of a table that a terminal of this width shows.
+#[cfg(target_os = "linux")]
+fn lines_on_terminal(shop: &Shop, line: &str, columns: u16) -> Vec<String> {
+    let script = format!(
+        "#!/bin/sh\nstty rows 24 cols {columns}\nexec {} {line}\n",
+        env!("CARGO_BIN_EXE_parcelo")
+    );
+    std::fs::write(shop.dir.path("run.sh"), script).unwrap();
+    let mut command = std::process::Command::new("script");
+    command.args(["--quiet", "--return", "--command", "sh run.sh", "/dev/null"]);
+    command.current_dir(shop.dir.path(".")).env("TERM", "xterm").env("NO_COLOR", "1");
+    command.env("PARCELO_API_KEY", shop.key.secret()).env("PARCELO_BASE_URL", shop.server.url());
+    let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let ran = shop.dir.ended(ran, line);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.text().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
+async fn a_table_fits_its_terminal_with_whole_numbers() {
+    let shop = Shop::open().await;
+    let number = "SB-SUCCESS-0001-ABCDEFGHIJKLMN";
+    shop.create(number);
+    let lists = [
+        "parcel list --lang en",
+        "parcel list --lang es",
+        "track SB-SUCCESS-0001-ABCDEFGHIJKLMN --history",
+    ];
+    for line in lists {
+        for columns in [60, 80, 120] {
+            let lines = lines_on_terminal(&shop, line, columns);
+            let widest = lines.iter().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= usize::from(columns), "{line} {columns}: {lines:#?}");
+            assert!(lines.iter().any(|line| line.contains(number)), "{line} {columns}: {lines:#?}");
         }
     }
 }

@@ -158,3 +158,26 @@ fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
     let found = ["idempotencyKey: ", "trackingNumbers[0]: short", "trackingNumbers[2]: "];
     assert!(found.iter().all(|field| all.stderr.contains(field)), "all at once: {all:?}");
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
+async fn on_a_terminal_a_void_asks_first_and_a_script_is_not_asked() {
+    let shop = shop_with_two().await;
+    let status =
+        |number: &str| shop.run(&format!("track {number} -o json")).json()["status"].clone();
+    for (lang, words) in [("en", "Nothing was voided."), ("es", "No se anuló nada.")] {
+        let line = format!("order void SB-SUCCESS-0001 --lang {lang}");
+        let ran = shop.dir.on_terminal(&line, "no\n");
+        assert!(ran.code == 130 && ran.text().contains(words), "{ran:?}");
+    }
+    assert_ne!(status("SB-SUCCESS-0001"), "VOIDED");
+    let ran = shop.dir.on_terminal("order void SB-SUCCESS-0001", "yes\n");
+    assert!(ran.code == 0 && ran.text().contains("1 order(s)"), "{ran:?}");
+    assert_eq!(status("SB-SUCCESS-0001"), "VOIDED");
+    let ran = shop.dir.on_terminal("order void SB-SUCCESS-0002 --yes", "");
+    assert!(ran.code == 0 && !ran.text().contains("Type yes"), "{ran:?}");
+    // Without a terminal it is a script, which has said what it wants.
+    shop.create("SB-SUCCESS-0003");
+    assert_eq!(shop.run("order void SB-SUCCESS-0003").code, 0);
+}

@@ -2,8 +2,8 @@
 
     python labels.py FOLDER
 
-FOLDER holds corpus.json and, for each case in it, a PNG, a PDF and a ZPL file, as the test
-`write_corpus` of the server writes them. Needs zxing-cpp, Pillow and numpy; zbarimg, pdftoppm,
+FOLDER holds corpus.json, for each case in it a PNG, a PDF and a ZPL file, and all of them as
+merged.pdf and merged.zpl, as the test `write_corpus` of the server writes them. Needs zxing-cpp, Pillow and numpy; zbarimg, pdftoppm,
 pdftotext, pdffonts, pdfinfo, qpdf, gs and mutool; node with zpl-renderer-js.
 
 Every check is a function that returns what is wrong, so that mutants, which must be rejected, go
@@ -31,7 +31,7 @@ BAR_QUIET, QR_QUIET = 10, 4
 BAND = (slice(130, 180), slice(784, 792))
 # Columns between the frame and any text, and rows where these hold nothing but it.
 GUTTERS = (slice(20, 30), slice(786, 792))
-BARE_ROWS = (slice(19, 124), slice(190, 374), slice(390, 476), slice(490, 660), slice(663, 728), slice(985, 1154))
+BARE_ROWS = (slice(19, 124), slice(190, 374), slice(390, 476), slice(490, 660), slice(663, 728), slice(985, 1098))
 NEAR = 3  # Dots by which two drawings of one letter may differ.
 SHRUNK = 0.93  # "Fit to page".
 
@@ -259,6 +259,40 @@ def faults_of(folder, case):
     return png_faults(case, png) + pdf_faults(case, pdf, png) + zpl_faults(case, zpl, rendered, png)
 
 
+# --- Many labels in one file ---------------------------------------------------------------------
+
+
+def merged_faults(folder, cases):
+    """Each page is the label of its case; the ZPL file is the labels one after another."""
+    folder = Path(folder)
+    yield from merged_pdf_faults(folder, cases, folder / "merged.pdf")
+    single = b"".join((folder / case["name"]).with_suffix(".zpl").read_bytes() for case in cases)
+    if (folder / "merged.zpl").read_bytes() != single:
+        yield "merged ZPL: not the labels in their order"
+
+
+def merged_pdf_faults(folder, cases, file):
+    if (checked := run("qpdf", "--check", file)).returncode != 0:
+        yield f"merged PDF: qpdf says {checked.stdout.decode()}"
+    info = run("pdfinfo", "-l", -1, file).stdout.decode()
+    sizes = re.findall(r"Page +\d+ size: +288 x 432 pts", info)
+    if len(sizes) != len(cases):
+        yield f"merged PDF: {len(sizes)} pages of 4 by 6 inches for {len(cases)} labels"
+        return
+    fonts = run("pdffonts", file).stdout.decode().splitlines()[2:]
+    if len(fonts) > 3:
+        yield f"merged PDF: fonts {fonts}"
+    for page, case in enumerate(cases, 1):
+        one = ["-f", page, "-l", page]
+        text = joined(run("pdftotext", *one, "-layout", file, "-").stdout.decode())
+        where = f"merged PDF, page {page}"
+        yield from (f"{where}: without {line!r}" for line in case["lines"] if joined(line) not in text)
+        image = picture(run("pdftoppm", *one, "-r", 203, "-mono", file).stdout)
+        png = (folder / case["name"]).with_suffix(".png").read_bytes()
+        yield from symbol_faults(case, image, where)
+        yield from twin_faults(case, black(image), png, where)
+
+
 # --- Mutants: the checks can fail ----------------------------------------------------------------
 
 
@@ -323,6 +357,13 @@ def mutants(folder, case):
     yield "ZPL with other bars", zpl_faults(case, zpl, rendered, pictures["a dot too fat"])
 
 
+def merged_mutants(folder, cases):
+    """The first fault is enough: each page takes a while."""
+    swapped = [cases[1], cases[0], *cases[2:]]
+    yield "merged with two labels exchanged", next(merged_faults(folder, swapped), None)
+    yield "merged with a label left out", next(merged_faults(folder, cases[1:]), None)
+
+
 def main(folder):
     cases = json.loads((Path(folder) / "corpus.json").read_text())
     script = Path(__file__).with_name("render_zpl.cjs")
@@ -334,14 +375,18 @@ def main(folder):
         failed += bool(faults)
         for fault in faults:
             print(f"{case['name']}: {fault}")
+    together = list(merged_faults(folder, cases))
+    failed += bool(together)
+    for fault in together:
+        print(fault)
     survivors = rejected = 0
-    for name, faults in mutants(folder, cases[0]):
+    for name, faults in [*mutants(folder, cases[0]), *merged_mutants(folder, cases)]:
         survivors += not faults
         rejected += bool(faults)
         if not faults:
             print(f"mutant not rejected: {name}")
     print(f"{rejected} mutants rejected, {survivors} not")
-    print(f"{len(cases) - failed} passed, {failed + survivors} failed")
+    print(f"{len(cases) + 1 - failed} passed, {failed + survivors} failed")
     return 1 if failed or survivors else 0
 
 

@@ -51,6 +51,46 @@ impl<'a> Labels<'a> {
         LabelDownload { file: client.labels().download(number, format), driver }
     }
 
+    /// The labels of 1-100 parcels as one file: [`Labels::batch`](crate::client::Labels::batch).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # use parcelo::LabelFormat;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let numbers = runtime.block_on(server.seed_parcels(2));
+    /// # let folder = tempfile::tempdir()?;
+    /// let file = client.labels().batch(&numbers, LabelFormat::Pdf).save_in(&folder)?;
+    /// assert!(file.ends_with("labels.pdf"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn batch<'n>(
+        self,
+        numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+        format: LabelFormat,
+    ) -> LabelDownload<'a> {
+        let Client { inner: client, driver } = self.client;
+        LabelDownload { file: client.labels().batch(numbers, format), driver }
+    }
+
+    /// The commercial invoice of a parcel: [`Labels::invoice`](crate::client::Labels::invoice).
+    ///
+    /// ```
+    /// # use parcelo_server::mock::MockServer;
+    /// # let runtime = tokio::runtime::Runtime::new()?;
+    /// # let server = runtime.block_on(MockServer::start());
+    /// # let client = server.in_memory_builder(&server.key().issue()).build_blocking()?;
+    /// # let order = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    /// # let number = client.orders().create(&order)?.into_inner().parcel.tracking_number;
+    /// assert!(client.labels().invoice(&number).bytes()?.starts_with(b"%PDF"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn invoice(self, number: &'a TrackingNumber) -> LabelDownload<'a> {
+        let Client { inner: client, driver } = self.client;
+        LabelDownload { file: client.labels().invoice(number), driver }
+    }
+
     /// A label file by its link:
     /// [`Labels::download_link`](crate::client::Labels::download_link).
     ///
@@ -102,7 +142,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// A label to download: into memory, to a file, or as a reader.
+/// A label or an invoice to download: into memory, to a file, or as a reader.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is downloaded before `bytes`, `save_to`, `save_in` or `reader` is called"]
 pub struct LabelDownload<'a> {

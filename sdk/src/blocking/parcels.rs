@@ -85,6 +85,16 @@ impl<'a> Request<'a, ListParcels> {
         self.map(|list| list.external_order_id(id))
     }
 
+    /// Only parcels that people would find by this text: [`ListParcels::search`].
+    pub fn search(self, text: impl Into<String>) -> Self {
+        self.map(|list| list.search(text))
+    }
+
+    /// Only parcels with this reference: [`ListParcels::reference`].
+    pub fn reference(self, reference: impl Into<String>) -> Self {
+        self.map(|list| list.reference(reference))
+    }
+
     /// Only parcels created at this time or later.
     pub fn created_from(self, from: DateTime<Utc>) -> Self {
         self.map(|list| list.created_from(from))

@@ -108,6 +108,8 @@ impl ErrorResponse {
                 | ErrorCode::LabelVoided
                 | ErrorCode::LabelNotReprintable,
             ) => WriteOutcome::RejectedAfterLookup,
+            // Its code, which was lost or cut off, may have said that an earlier request with the key is still in progress.
+            None if self.status == StatusCode::CONFLICT => WriteOutcome::Unknown,
             _ if is_rejection(self.status) => WriteOutcome::Rejected,
             _ => WriteOutcome::Unknown,
         }
@@ -286,14 +288,14 @@ mod tests {
         let table: [(WriteOutcome, &[u16]); 2] = [
             (
                 WriteOutcome::Rejected,
-                &[
-                    301, 302, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429,
-                    451,
-                ],
+                &[301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 413, 415, 418, 422, 429, 451],
             ),
             (
                 WriteOutcome::Unknown,
-                &[101, 300, 303, 304, 399, 408, 419, 460, 499, 500, 501, 503, 520, 599, 600, 999],
+                &[
+                    101, 300, 303, 304, 399, 408, 409, 419, 460, 499, 500, 501, 503, 520, 599, 600,
+                    999,
+                ],
             ),
         ];
         for (outcome, statuses) in table {

@@ -144,7 +144,12 @@ impl<'a> Call<'a> {
             template: self.path_template(),
             uri,
             recipient: self.recipient(base),
-            downloads_label: self.operation == Some(Operation::DownloadLabel),
+            downloads_file: matches!(
+                self.operation,
+                Some(
+                    Operation::DownloadLabel | Operation::BatchLabels | Operation::DownloadInvoice
+                )
+            ),
             is_repeatable: self.is_repeatable(),
             body: self.body.clone(),
         })
@@ -206,7 +211,7 @@ pub(super) struct PreparedRequest {
     pub(super) template: &'static str,
     uri: Uri,
     recipient: Recipient,
-    downloads_label: bool,
+    downloads_file: bool,
     /// Sending it twice has the effect of sending it once.
     pub(super) is_repeatable: bool,
     body: Option<Bytes>,
@@ -256,13 +261,13 @@ impl PreparedRequest {
 
     /// How many bytes its answer may have; a label is not empty.
     pub(super) fn body_size(&self) -> RangeInclusive<u64> {
-        if self.downloads_label { 1..=MAX_LABEL_BYTES } else { 0..=MAX_JSON_BYTES }
+        if self.downloads_file { 1..=MAX_LABEL_BYTES } else { 0..=MAX_JSON_BYTES }
     }
 
     /// How long reading the answer's body may take: a label as long as it keeps coming, JSON until the
     /// attempt's deadline.
     pub(super) fn read_timeout(&self, deadline: Deadline, idle: Duration) -> ReadTimeout {
-        if self.downloads_label {
+        if self.downloads_file {
             ReadTimeout::BetweenChunks(idle)
         } else {
             ReadTimeout::WholeBody(deadline)

@@ -1,4 +1,4 @@
-//! Downloading a label: into memory, as a stream, or to disk. A download that breaks off is started again,
+//! Downloading a label, a file of many, or an invoice: into memory, as a stream, or to disk. A download that breaks off is started again,
 //! and the bytes that were delivered already are skipped. No `Range` is asked for: the service draws a label for each
 //! request and answers no ranges, and a file has tens of KB at most.
 
@@ -27,9 +27,9 @@ use super::{
     response::ServiceResponse,
     temp_file::{TempFile, safe_file_name},
 };
-use crate::model::{LabelFormat, Operation, TrackingNumber};
+use crate::model::{LabelBatchRequest, LabelFormat, Operation, TrackingNumber};
 
-/// A label to download: into memory, to a file, or as a stream.
+/// A label, a file of many, or an invoice to download: into memory, to a file, or as a stream.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is downloaded before `bytes`, `save_to`, `save_in` or `stream` is called"]
 pub struct LabelDownload<'a> {
@@ -40,12 +40,22 @@ pub struct LabelDownload<'a> {
 #[derive(Debug, Clone)]
 enum Source<'a> {
     Parcel(&'a TrackingNumber, [(&'static str, &'static str); 1], LabelFormat),
+    Many(LabelBatchRequest),
+    Invoice(&'a TrackingNumber),
     Link(Url),
 }
 
 impl<'a> LabelDownload<'a> {
     pub(super) fn new(client: &'a Client, number: &'a TrackingNumber, format: LabelFormat) -> Self {
         Self { client, source: Source::Parcel(number, [("format", format.code())], format) }
+    }
+
+    pub(super) fn many(client: &'a Client, request: LabelBatchRequest) -> Self {
+        Self { client, source: Source::Many(request) }
+    }
+
+    pub(super) fn invoice(client: &'a Client, number: &'a TrackingNumber) -> Self {
+        Self { client, source: Source::Invoice(number) }
     }
 
     pub(super) fn from_link(client: &'a Client, link: Url) -> Self {
@@ -70,7 +80,8 @@ impl<'a> LabelDownload<'a> {
     /// # }
     /// ```
     pub async fn bytes(self) -> Result<Bytes, Error> {
-        let (response, execution) = self.client.execute(&self.call(), BodyReader::read_all).await?;
+        let (response, execution) =
+            self.client.execute(&self.call()?, BodyReader::read_all).await?;
         label_body(response, &execution.state)
     }
 
@@ -113,8 +124,8 @@ impl<'a> LabelDownload<'a> {
 
     /// Saves the file in a directory, as [`LabelDownload::save_to`] does, and returns its path.
     ///
-    /// It is named after its tracking number, or after the end of its link, which cannot lead out of
-    /// the directory. Errors: as [`LabelDownload::save_to`].
+    /// It is named after its tracking number (an invoice `invoice-{number}.pdf`, many labels `labels.pdf`), or after the end of its link, which
+    /// cannot lead out of the directory. Errors: as [`LabelDownload::save_to`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -133,6 +144,8 @@ impl<'a> LabelDownload<'a> {
     pub async fn save_in(self, directory: impl AsRef<Path>) -> Result<PathBuf, Error> {
         let name = match &self.source {
             Source::Parcel(number, _, format) => format!("{number}.{}", format.extension()),
+            Source::Many(labels) => format!("labels.{}", labels.format.extension()),
+            Source::Invoice(number) => format!("invoice-{number}.pdf"),
             Source::Link(link) => link.path().rsplit('/').next().unwrap_or_default().to_owned(),
         };
         let path = directory.as_ref().join(safe_file_name(&name));
@@ -166,20 +179,24 @@ impl<'a> LabelDownload<'a> {
     /// ```
     pub async fn stream(self) -> Result<LabelStream, Error> {
         let read = |reader| std::future::ready(Ok(reader));
-        let (response, execution) = self.client.execute(&self.call(), read).await?;
+        let (response, execution) = self.client.execute(&self.call()?, read).await?;
         Ok(LabelStream::new(label_body(response, &execution.state)?, execution))
     }
 
-    fn call(&self) -> Call<'_> {
-        let call = Call::new(Operation::DownloadLabel);
-        match &self.source {
-            Source::Parcel(number, query, _) => call.path_parameter(number.as_str()).query(query),
-            Source::Link(link) => call.link(link),
-        }
+    fn call(&self) -> Result<Call<'_>, Error> {
+        let label = Call::new(Operation::DownloadLabel);
+        Ok(match &self.source {
+            Source::Parcel(number, query, _) => label.path_parameter(number.as_str()).query(query),
+            Source::Many(labels) => Call::new(Operation::BatchLabels).json_body(labels)?,
+            Source::Invoice(number) => {
+                Call::new(Operation::DownloadInvoice).path_parameter(number.as_str())
+            }
+            Source::Link(link) => label.link(link),
+        })
     }
 }
 
-/// A label file that is being downloaded, as a stream of chunks.
+/// A file that is being downloaded, as a stream of chunks.
 ///
 /// Its last item is an error when the file did not arrive whole.
 pub struct LabelStream {
@@ -298,15 +315,15 @@ impl Download {
     }
 }
 
-/// Media types that no label has. An answer that declares one of them comes from something in between, such as
+/// Media types that no label and no invoice has. An answer that declares one of them comes from something in between, such as
 /// the login page of a proxy.
 const NON_LABEL_TYPES: [&str; 2] = ["text/html", "application/json"];
 
-/// The body of an answer, if it is a label.
+/// The body of an answer, if it is a label or an invoice.
 fn label_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T, Error> {
-    const NOT_A_LABEL: Texts = (
-        "The answer is not a label: check what answers at this address.",
-        "La respuesta no es una etiqueta: revise qué responde en esa dirección.",
+    const NOT_THE_FILE: Texts = (
+        "The answer is not the file that was requested: check what answers at this address.",
+        "La respuesta no es el archivo solicitado: revise qué responde en esa dirección.",
     );
     let declared = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = declared.unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -317,7 +334,7 @@ fn label_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T, E
     {
         return Ok(response.body);
     }
-    Err(state.error(ErrorKind::Decode, NOT_A_LABEL).with(|inner| {
+    Err(state.error(ErrorKind::Decode, NOT_THE_FILE).with(|inner| {
         inner.status = Some(response.status.as_u16());
         inner.request_id = response.summary().request_id();
         inner.stop_reason = Some(StopReason::Permanent);
@@ -330,8 +347,7 @@ fn is_encoded(headers: &HeaderMap) -> bool {
 }
 
 const NO_FILE_NAME: Texts = ("The path does not name a file.", "La ruta no nombra un archivo.");
-const NOT_WRITTEN: Texts =
-    ("The label file could not be written.", "No se pudo escribir el archivo de la etiqueta.");
+const NOT_WRITTEN: Texts = ("The file could not be written.", "No se pudo escribir el archivo.");
 
 /// Does disk work on a blocking thread. It runs to its end even when this future is dropped.
 async fn spawn_blocking<T: Send + 'static>(

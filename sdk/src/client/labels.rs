@@ -1,4 +1,4 @@
-//! Labels: links and metadata. [`download`](super::download) downloads the file.
+//! Labels: links and metadata, and invoices. [`download`](super::download) downloads the file.
 
 use url::Url;
 
@@ -8,16 +8,18 @@ use super::{
     call::Call,
     error::Texts,
 };
-use crate::model::{LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber};
+use crate::model::{
+    LabelBatchRequest, LabelFormat, LabelMetadata, Operation, ReprintRequest, TrackingNumber,
+};
 
-/// Label files, metadata and reprints; from [`Client::labels`].
+/// Label files, metadata, reprints and invoices; from [`Client::labels`].
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
     client: &'a Client,
 }
 
 impl Client {
-    /// Labels: download, metadata, reprint.
+    /// Labels: download, metadata, reprint; invoices.
     pub fn labels(&self) -> Labels<'_> {
         Labels { client: self }
     }
@@ -50,6 +52,62 @@ impl<'a> Labels<'a> {
     /// ```
     pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a> {
         LabelDownload::new(self.client, number, format)
+    }
+
+    /// The labels of 1-100 parcels as one file, in the order of their numbers: a PDF with one label on each page, or ZPL
+    /// with one label after another. The methods of [`LabelDownload`] say where to.
+    ///
+    /// Either every label is in the file, or none: [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels)
+    /// lists each one that is missing. The request counts as many times against the rate limit as it has numbers, and
+    /// can be repeated: it changes nothing.
+    ///
+    /// Errors: `Validation` (more than 100 numbers, one of them twice, or PNG, of which a file has one label),
+    /// `Conflict` (a parcel was not found, was voided, or has no label yet), and those of [`Labels::download`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let numbers = server.seed_parcels(3).await;
+    /// # let folder = tempfile::tempdir()?;
+    /// use parcelo::LabelFormat;
+    ///
+    /// let labels = client.labels().batch(&numbers, LabelFormat::Pdf);
+    /// labels.save_to(folder.path().join("monday.pdf")).await?;
+    /// let zpl = client.labels().batch(&numbers, LabelFormat::Zpl).bytes().await?;
+    /// assert_eq!(String::from_utf8(zpl.to_vec())?.matches("^XA").count(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn batch<'n>(
+        self,
+        numbers: impl IntoIterator<Item = &'n TrackingNumber>,
+        format: LabelFormat,
+    ) -> LabelDownload<'a> {
+        let numbers = numbers.into_iter().map(ToString::to_string).collect();
+        LabelDownload::many(self.client, LabelBatchRequest::new(numbers).with_format(format))
+    }
+
+    /// The commercial invoice of a parcel, a PDF of A4 pages with every item of the order, in English and Spanish. The
+    /// methods of [`LabelDownload`] say where to.
+    ///
+    /// Errors: those of [`Labels::download`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let number = server.seed_parcels(1).await.remove(0);
+    /// # let folder = tempfile::tempdir()?;
+    /// let file = client.labels().invoice(&number).save_in(&folder).await?;
+    /// assert!(file.ends_with(format!("invoice-{number}.pdf")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn invoice(self, number: &'a TrackingNumber) -> LabelDownload<'a> {
+        LabelDownload::invoice(self.client, number)
     }
 
     /// A label file by its link (`labelUrl` or one of `downloads`). A link opens without the API key, so the key is

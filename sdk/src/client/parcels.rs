@@ -184,6 +184,36 @@ impl ListParcels {
         self.with("externalOrderId", id.into())
     }
 
+    /// Only parcels that people would find by this text: each of its words is the beginning, or the last four or more
+    /// characters, of the tracking number, a reference or the air waybill, or the beginning of a word of the
+    /// receiver's name. Case, accents and punctuation do not count. A text in quotation marks, `"PO 1001"`, is looked for
+    /// as a whole.
+    ///
+    /// [`PageMeta::is_partial`] says when there may be more than were found. The text is a part of the URL: proxies may
+    /// log it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    /// # client.orders().create(&order).await?; // SB-SUCCESS-0001 to Luis Paredes
+    /// let found = client.parcels().list().search("paredes 0001").await?;
+    /// assert_eq!(found.parcels.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn search(self, text: impl Into<String>) -> Self {
+        self.with("search", text.into())
+    }
+
+    /// Only parcels with this customer's reference or order id in your system: its beginning, or its last four or more
+    /// characters; all of it when it stands in quotation marks.
+    pub fn reference(self, reference: impl Into<String>) -> Self {
+        self.with("reference", reference.into())
+    }
+
     /// Only parcels created at this time or later.
     ///
     /// ```

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, Environment, LabelLink, Language, ManifestId, MaybeKnown, ParcelId, ParcelStatus,
-    TrackingNumber, lenient, macros::setters, time,
+    Arrival, CountryCode, Environment, LabelLink, Language, ManifestId, MaybeKnown, ParcelId,
+    ParcelStatus, TrackingNumber, lenient, macros::setters, time,
 };
 
 /// The answer to a health check: which key this is and what it may do.
@@ -99,6 +99,13 @@ pub struct ParcelSummary {
     /// The manifest's air waybill.
     #[serde(default)]
     pub awb_number: Option<String>,
+    /// What can be said of the arrival now; absent while no day can be promised.
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub arrival: Option<Arrival>,
     /// When it was created.
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
@@ -138,6 +145,7 @@ impl ParcelSummary {
             label_url: None,
             manifest_id: None,
             awb_number: None,
+            arrival: None,
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
         }
@@ -157,6 +165,8 @@ setters! { ParcelSummary {
     with_manifest_id(manifest_id: some ManifestId);
     /// Sets the air waybill.
     with_awb_number(awb_number: text);
+    /// Sets what can be said of the arrival.
+    with_arrival(arrival: some Arrival);
     /// Sets the time of creation.
     with_created_at(created_at: DateTime<Utc>);
     /// Sets the time of the last change of status.
@@ -177,6 +187,15 @@ pub struct PageMeta {
     pub total: u64,
     /// Pages in the whole list; 0 when it is empty.
     pub total_pages: u64,
+    /// True when there may be more items than `total` says: a search that matches very many, or that is made while
+    /// older parcels are still being added to its index.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_partial: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl PageMeta {
@@ -187,7 +206,8 @@ impl PageMeta {
     /// assert_eq!(PageMeta::new(1, 100, 250).total_pages, 3);
     /// ```
     pub fn new(page: u32, limit: u32, total: u64) -> Self {
-        Self { page, limit, total, total_pages: total.div_ceil(u64::from(limit.max(1))) }
+        let total_pages = total.div_ceil(u64::from(limit.max(1)));
+        Self { page, limit, total, total_pages, is_partial: false }
     }
 }
 

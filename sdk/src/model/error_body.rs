@@ -146,6 +146,8 @@ wire_enum! {
         CustomsDescriptionMissing = "CUSTOMS_DESCRIPTION_MISSING",
         /// The declared value exceeds the sum of the products.
         DeclaredValueAboveProducts = "DECLARED_VALUE_ABOVE_PRODUCTS",
+        /// The products weigh more, without packaging, than the parcel.
+        NetWeightAboveWeight = "NET_WEIGHT_ABOVE_WEIGHT",
         /// The telephone number's country code differs from the address.
         PhoneCountryMismatch = "PHONE_COUNTRY_MISMATCH",
         /// The postal code is missing where the country uses one.
@@ -254,8 +256,8 @@ impl ErrorBody {
         self.list("results")
     }
 
-    /// The parcels that kept a manifest from being submitted; empty for every other error (docs/api.md,
-    /// Submit and read manifests).
+    /// The parcels that kept a manifest from being submitted, or a file of many labels from being made; empty for every
+    /// other error (docs/api.md, Submit and read manifests, Download many labels).
     pub fn rejected_parcels(&self) -> Vec<Row<RejectedParcel>> {
         self.list("errors")
     }
@@ -269,7 +271,7 @@ impl ErrorBody {
     }
 }
 
-/// A parcel that cannot be part of a manifest: an element of `error.details.errors`.
+/// A parcel that cannot be part of a manifest, or whose label cannot be downloaded: an element of `error.details.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -288,7 +290,7 @@ pub struct RejectedParcel {
 }
 
 impl RejectedParcel {
-    /// A parcel at a place of the request, and why it cannot be part of the manifest.
+    /// A parcel at a place of the request, and why it cannot be part of what was requested.
     pub fn new(
         field: impl Into<String>,
         tracking_number: impl Into<String>,

@@ -91,6 +91,8 @@ catalogue! {
     LabelNotFound = "LABEL_NOT_FOUND", 404, "No label has been generated for this parcel yet.", "Aún no se ha generado la etiqueta de este paquete.";
     /// The order was voided, and its label with it.
     LabelVoided = "LABEL_VOIDED", 409, "The parcel was voided; its label can no longer be used.", "El paquete fue anulado; su etiqueta ya no se puede usar.";
+    /// Some of the labels cannot be downloaded, so none was.
+    LabelsRejected = "LABELS_REJECTED", 409, "No file was made: some of the labels cannot be downloaded.", "No se generó el archivo: algunas de las etiquetas no se pueden descargar.";
     /// The file is not the one that `If-Match` names.
     PreconditionFailed = "PRECONDITION_FAILED", 412, "The file is not the version named in If-Match.", "El archivo no es la versión indicada en If-Match.";
     /// The parcel's status does not allow a reprint: its journey is over.

@@ -26,7 +26,7 @@ pub fn fingerprint<'a>(body: impl Into<Body<'a>>, subject: &str) -> Fingerprint 
     text.push_str(subject);
     text.push('\n');
     match &*body.into() {
-        Json::Object(members) => write_members(&mut text, members, "idempotencyKey"),
+        Json::Object(members) => write_members(&mut text, members, Some("idempotencyKey")),
         other => write(&mut text, other),
     }
     Sha256::digest(text).into()
@@ -47,12 +47,12 @@ fn write(out: &mut String, value: &Json<'_>) {
             }
             out.push(']');
         }
-        Json::Object(members) => write_members(out, members, ""),
+        Json::Object(members) => write_members(out, members, None),
     }
 }
 
-fn write_members(out: &mut String, members: &Members<'_>, left_out: &str) {
-    let is_kept = |name: &str, value| !matches!(value, &Json::Null) && name != left_out;
+fn write_members(out: &mut String, members: &Members<'_>, left_out: Option<&str>) {
+    let is_kept = |name: &str, value| !matches!(value, &Json::Null) && Some(name) != left_out;
     let kept = members.iter().filter(|(name, value)| is_kept(name, value));
     out.push('{');
     for (i, (name, value)) in kept.enumerate() {
@@ -138,6 +138,7 @@ mod tests {
             (r#"{"a":"\\"}"#, r#"{"a":"\\\\"}"#),
             (r#"{"a":19.99}"#, r#"{"a":19.98}"#),
             (r#"{"a":18446744073709551615}"#, r#"{"a":18446744073709551614}"#),
+            (r#"{"a":{"":1}}"#, r#"{"a":{"":2}}"#),
             (r#"{"a":{"idempotencyKey":"x"}}"#, r#"{"a":{"idempotencyKey":"y"}}"#),
         ];
         for (one, other) in table {

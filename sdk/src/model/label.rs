@@ -349,3 +349,29 @@ setters! { ReprintRequest {
     /// Sets the reason, at most 255 characters.
     with_reason(reason: text);
 } }
+
+/// A request for the labels of up to 100 parcels as one file (docs/api.md, Download many labels).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LabelBatchRequest {
+    /// The numbers, each once, in the order of the file.
+    pub tracking_numbers: Vec<String>,
+    /// PDF, one label on a page, or ZPL, one label after another; PDF when absent.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<LabelFormat>))]
+    pub format: LabelFormat,
+}
+
+impl LabelBatchRequest {
+    /// A request for these labels as a PDF.
+    pub fn new(tracking_numbers: Vec<String>) -> Self {
+        Self { tracking_numbers, format: LabelFormat::Pdf }
+    }
+}
+
+setters! { LabelBatchRequest {
+    /// Sets the format.
+    with_format(format: LabelFormat);
+} }

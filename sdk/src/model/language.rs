@@ -77,7 +77,9 @@ fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     if language.is_none() && tag != "*" {
         return None;
     }
-    let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Some(1000), thousandths)?;
+    let weight = parts
+        .find_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('='))
+        .map_or(Some(1000), thousandths)?;
     Some((language, weight))
 }
 
@@ -103,6 +105,8 @@ mod tests {
             ("en;q=0.1, es;q=0.2", Language::Es),
             ("es;q=0", Language::En),
             ("es;q=zzz", Language::En),
+            ("es;Q=0", Language::En),
+            ("es;Q=0.5, en", Language::En),
             ("*", Language::En),
             ("*;q=0.5, es;q=0.4", Language::En),
             ("fr;q=1, *;q=0.5, es;q=0.4", Language::En),

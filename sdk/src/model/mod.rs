@@ -23,6 +23,7 @@ pub(crate) mod admin;
 #[cfg(feature = "server")]
 pub(crate) mod admin_token;
 pub(crate) mod api_key;
+mod arrival;
 pub(crate) mod awb;
 #[cfg(feature = "server")]
 #[expect(clippy::exhaustive_structs, reason = "the server's own: it writes them as literals")]
@@ -39,6 +40,7 @@ mod error_body;
 pub(crate) mod error_code;
 mod event;
 mod fingerprint;
+pub(crate) mod goods;
 pub mod header;
 mod hex;
 pub(crate) mod idempotency_key;
@@ -68,6 +70,7 @@ pub(crate) mod tracking_number;
 pub(crate) mod void;
 
 pub use account::{Deleted, Health, PageMeta, ParcelSummary, SandboxReset};
+pub use arrival::{Arrival, ArrivalKind};
 pub use envelope::{Envelope, Meta};
 pub use error_body::{
     ErrorBody, ErrorEnvelope, FaultCode, FieldFault, RejectedParcel, Warning, WarningCode,
@@ -79,7 +82,9 @@ pub use fingerprint::{Fingerprint, fingerprint};
 pub use ids::{EventId, ManifestId, ParcelId, RequestId};
 pub use item_error::ItemError;
 pub use key_state::KeyState;
-pub use label::{Barcode, Downloads, LabelMetadata, LabelSize, LabelStatus, QrCode};
+pub use label::{
+    Barcode, Downloads, LabelBatchRequest, LabelMetadata, LabelSize, LabelStatus, QrCode,
+};
 pub use label_link::LabelLink;
 pub use lenient::{Row, Unreadable};
 pub use manifest::{DeclaredValue, Manifest, ManifestStatus};
@@ -97,14 +102,14 @@ pub(crate) use country::CountryCode;
 pub(crate) use currency::CurrencyCode;
 pub(crate) use environment::Environment;
 pub(crate) use error_code::ErrorCode;
+pub(crate) use goods::{ContentsCategory, CustomsInfo, Incoterm, Product};
 pub(crate) use idempotency_key::IdempotencyKey;
 pub(crate) use invalid::InvalidValue;
-pub(crate) use label::ReprintRequest;
+pub(crate) use label::{LabelFormat, ReprintRequest};
 pub(crate) use language::Language;
 pub(crate) use manifest::ManifestRequest;
 pub(crate) use order::{
-    CustomsInfo, IdType, OrderRequest, ParcelDetails, Product, Receiver, ReceiverAddress, Sender,
-    SenderAddress,
+    IdType, OrderRequest, ParcelDetails, Receiver, ReceiverAddress, Sender, SenderAddress,
 };
 pub(crate) use status::ParcelStatus;
 pub(crate) use tracking_number::TrackingNumber;
@@ -120,7 +125,7 @@ pub(crate) use {
     carrier::{CarrierEvent, CarrierEvents},
 };
 #[cfg(feature = "client")]
-pub(crate) use {api_key::ApiKey, label::LabelFormat, operation::Operation};
+pub(crate) use {api_key::ApiKey, operation::Operation};
 #[cfg(feature = "client")]
 pub(crate) use {
     hex::hex,

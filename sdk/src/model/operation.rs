@@ -108,6 +108,10 @@ operations! {
     GetLabel: Get "/api/v1/labels/{trackingNumber}", ApiKey, Reads;
     /// Download a label file.
     DownloadLabel: Get "/api/v1/labels/{trackingNumber}/download", ApiKey, Reads;
+    /// Download up to 100 labels as one file.
+    BatchLabels: Post "/api/v1/labels/batch", ApiKey, Reads;
+    /// Download a commercial invoice.
+    DownloadInvoice: Get "/api/v1/parcels/{trackingNumber}/invoice", ApiKey, Reads;
     /// Reprint a label.
     ReprintLabel: Post "/api/v1/labels/{trackingNumber}/reprint", ApiKey, Required;
     /// Track one parcel without an API key.

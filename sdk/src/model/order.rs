@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountryCode, CurrencyCode, IdempotencyKey, LabelLink, ParcelId, ParcelStatus, TrackingNumber,
-    Warning, decimal, lenient, macros::setters, macros::wire_enum, time,
+    CountryCode, CurrencyCode, CustomsInfo, IdempotencyKey, LabelLink, ParcelId, ParcelStatus,
+    Product, TrackingNumber, Warning, decimal, lenient, macros::setters, macros::wire_enum, time,
 };
 
 /// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
@@ -126,6 +126,9 @@ wire_enum! {
 pub struct Receiver {
     /// Full name, at most 255 characters.
     pub full_name: String,
+    /// Company, at most 255 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company_name: Option<String>,
     /// Telephone with country code, 7-15 digits after the `+`: `+593 99 123 4567`.
     pub phone: String,
     /// For tracking notifications.
@@ -149,6 +152,9 @@ pub struct Receiver {
 pub struct ReceiverAddress {
     /// Street and number.
     pub line1: String,
+    /// Flat, floor, building.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line2: Option<String>,
     /// City.
     pub city: String,
     /// Province, state or department; Ecuador and Mexico require it.
@@ -216,42 +222,6 @@ impl ParcelDetails {
         };
         Some(kg.round_dp(3))
     }
-}
-
-/// The customs declaration of the parcel as a whole.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CustomsInfo {
-    /// What the goods are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Harmonized System code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hs_code: Option<String>,
-}
-
-/// A line item: so many of one thing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Product {
-    /// What it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// How many; at least 1.
-    pub quantity: u32,
-    /// Free-on-board value of one, in the order's currency.
-    #[serde(with = "decimal")]
-    pub unit_fob_value: Decimal,
-    /// Harmonized System code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hs_code: Option<String>,
-    /// Stock-keeping unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sku: Option<String>,
 }
 
 /// The parcel that an order became.

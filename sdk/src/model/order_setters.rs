@@ -4,8 +4,9 @@
 use rust_decimal::Decimal;
 
 use super::{
-    CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, ParcelDetails,
-    Product, Receiver, ReceiverAddress, Sender, SenderAddress, TrackingNumber, macros::setters,
+    ContentsCategory, CountryCode, CurrencyCode, CustomsInfo, IdType, IdempotencyKey, Incoterm,
+    OrderRequest, ParcelDetails, Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+    TrackingNumber, macros::setters,
 };
 
 impl OrderRequest {
@@ -159,7 +160,8 @@ impl Receiver {
         address: ReceiverAddress,
     ) -> Self {
         let (full_name, phone) = (full_name.into(), phone.into());
-        Self { full_name, phone, email: None, national_id: None, id_type: None, address }
+        let (company_name, email, national_id, id_type) = (None, None, None, None);
+        Self { full_name, company_name, phone, email, national_id, id_type, address }
     }
 
     /// Sets the national id; Ecuador and Colombia need one.
@@ -178,6 +180,8 @@ impl Receiver {
 setters! { Receiver {
     /// Sets the name, at most 255 characters.
     with_full_name(full_name: string);
+    /// Sets the company, at most 255 characters.
+    with_company_name(company_name: text);
     /// Sets the telephone.
     with_phone(phone: string);
     /// Sets the e-mail address for tracking notifications.
@@ -190,13 +194,16 @@ impl ReceiverAddress {
     /// An address by street and city.
     pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
         let (line1, city) = (line1.into(), city.into());
-        Self { line1, city, province: None, zip_code: None, country, delivery_instructions: None }
+        let (line2, province, zip_code, delivery_instructions) = (None, None, None, None);
+        Self { line1, line2, city, province, zip_code, country, delivery_instructions }
     }
 }
 
 setters! { ReceiverAddress {
     /// Sets the street and number.
     with_line1(line1: string);
+    /// Sets the second line, such as a flat.
+    with_line2(line2: text);
     /// Sets the city.
     with_city(city: string);
     /// Sets the province, state or department.
@@ -212,7 +219,7 @@ setters! { ReceiverAddress {
 impl CustomsInfo {
     /// What the goods are.
     pub fn new(description: impl Into<String>) -> Self {
-        Self { description: Some(description.into()), hs_code: None }
+        Self { description: Some(description.into()), ..Self::default() }
     }
 }
 
@@ -221,13 +228,26 @@ setters! { CustomsInfo {
     with_description(description: text);
     /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);
+    /// Sets why the goods are sent.
+    with_contents_category(contents_category: some ContentsCategory);
+    /// Sets who pays for carriage and duties.
+    with_incoterm(incoterm: some Incoterm);
 } }
 
 impl Product {
     /// So many of a thing, at the free-on-board value of one.
     pub fn new(description: impl Into<String>, quantity: u32, unit_fob_value: Decimal) -> Self {
         let description = Some(description.into());
-        Self { description, quantity, unit_fob_value, hs_code: None, sku: None }
+        let (unit_net_weight_kg, country_of_origin, hs_code, sku) = (None, None, None, None);
+        Self {
+            description,
+            quantity,
+            unit_fob_value,
+            unit_net_weight_kg,
+            country_of_origin,
+            hs_code,
+            sku,
+        }
     }
 }
 
@@ -238,6 +258,10 @@ setters! { Product {
     with_quantity(quantity: u32);
     /// Sets the free-on-board value of one item.
     with_unit_fob_value(unit_fob_value: Decimal);
+    /// Sets the kilograms that one item weighs without its packaging.
+    with_unit_net_weight_kg(unit_net_weight_kg: some Decimal);
+    /// Sets the country in which it was made.
+    with_country_of_origin(country_of_origin: some CountryCode);
     /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);
     /// Sets the stock-keeping unit.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    ItemError, Language, ParcelStatus, Row, TrackingNumber, Unreadable, lenient, lenient::rows,
-    macros::setters, time,
+    Arrival, ItemError, Language, ParcelStatus, Row, TrackingNumber, Unreadable, lenient,
+    lenient::rows, macros::setters, time,
 };
 
 /// A parcel's status, and its history on request (docs/api.md, Track a parcel).
@@ -23,6 +23,13 @@ pub struct TrackingRecord {
     pub status_name: String,
     /// The end of the promised day at the destination, with the destination's own offset.
     pub estimated_delivery: DateTime<FixedOffset>,
+    /// What can be said of the arrival now; absent while no day can be promised.
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub arrival: Option<Arrival>,
     /// Oldest first; there only when it was asked for.
     #[serde(default, with = "rows::option", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<HistoryEntry>>))]
@@ -49,13 +56,22 @@ impl TrackingRecord {
         estimated_delivery: DateTime<FixedOffset>,
     ) -> Self {
         let status_name = status.name(Language::En).to_owned();
-        Self { tracking_number, status, status_name, estimated_delivery, history: None }
+        Self {
+            tracking_number,
+            status,
+            status_name,
+            estimated_delivery,
+            arrival: None,
+            history: None,
+        }
     }
 }
 
 setters! { TrackingRecord {
     /// Sets the status's name.
     with_status_name(status_name: string);
+    /// Sets what can be said of the arrival.
+    with_arrival(arrival: some Arrival);
     /// Sets the history, oldest event first.
     with_history(history: some Vec<Row<HistoryEntry>>);
 } }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    Rejected,
+    Rejected, contact,
     destinations::Destinations,
     field_types::{Text, is_blank},
     fields::{Fields, Kind::Leaf},
@@ -27,6 +27,11 @@ const EVENTS: &str = "events";
 pub const MAX_IP_ADDRESSES: usize = 50;
 /// The most elements of a list of codes: more than there are countries, or kinds of events.
 pub(crate) const MAX_LIST_WORDS: usize = 300;
+
+/// True for an e-mail address as orders have them (docs/api.md, Fields and their rules).
+pub fn is_email(address: &str) -> bool {
+    contact::email(address).is_ok()
+}
 
 const KEY: Fields = Fields(&[
     ("name", Leaf),

@@ -4,9 +4,10 @@ use email_address::{EmailAddress, Options};
 
 use super::{
     field_types::Text,
+    normalize::fold,
     texts::{FaultText, faults},
 };
-use crate::model::CountryCode;
+use crate::model::{CountryCode, Language};
 
 /// 254 characters: the longest address that mail servers accept (RFC 5321).
 pub(crate) const EMAIL: Text = Text::DATA.with_max(254);
@@ -25,14 +26,60 @@ pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
 /// Accepts an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
 pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
     CountryCode::parse(code).map_err(|_| {
-        let meant = CountryCode::parse(&code.trim().to_uppercase());
-        faults::country().suggest(meant.ok().map(|country| country.as_str()))
+        let meant = CountryCode::parse(&code.trim().to_uppercase()).ok().or_else(|| named(code));
+        faults::country().suggest(meant.map(|country| country.as_str()))
     })
+}
+
+/// Usual names besides those of the table; `CountryCode::name` has the others.
+const USUAL_NAMES: [(&str, &str); 7] = [
+    ("usa", "US"),
+    ("u s a", "US"),
+    ("united states of america", "US"),
+    ("estados unidos de america", "US"),
+    ("ee uu", "US"),
+    ("great britain", "GB"),
+    ("holland", "NL"),
+];
+
+/// The country that has this name, in English or Spanish, with or without its accents.
+fn named(name: &str) -> Option<CountryCode> {
+    let name = fold(name);
+    let is_named = |country: &CountryCode| {
+        [Language::En, Language::Es].iter().any(|language| fold(country.name(*language)) == name)
+    };
+    let usual = || USUAL_NAMES.iter().find(|(usual, _)| *usual == name);
+    CountryCode::all()
+        .find(is_named)
+        .or_else(|| usual().and_then(|(_, code)| CountryCode::parse(code).ok()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_country_s_name_is_refused_with_its_code_as_the_suggestion() {
+        let table = [
+            ("ec", Some("EC")),
+            ("Ecuador", Some("EC")),
+            ("Estados Unidos", Some("US")),
+            ("United States", Some("US")),
+            ("EE. UU.", Some("US")),
+            ("MEXICO", Some("MX")),
+            ("República  Dominicana", Some("DO")),
+            ("Republica Dominicana", Some("DO")),
+            ("Atlantis", None),
+            ("", None),
+        ];
+        for (written, code) in table {
+            let fault = country(written).unwrap_err().at("receiver.address.country");
+            assert_eq!(fault.suggestion.as_deref(), code, "{written}");
+        }
+        for (_, code) in USUAL_NAMES {
+            assert!(CountryCode::parse(code).is_ok(), "{code}");
+        }
+    }
 
     #[test]
     fn an_email_is_an_address_and_nothing_else() {

@@ -5,13 +5,14 @@
 use rust_decimal::Decimal;
 
 use super::{
+    contact,
     field_types::{Bounds, Text},
     fields::{Fields, Kind::Leaf},
     normalize::{is_digits, strip_separators},
     reader::{FieldValue, List, Object},
     texts::{FaultText, faults, warnings},
 };
-use crate::model::{CurrencyCode, CustomsInfo, ParcelDetails, Product};
+use crate::model::{ContentsCategory, CurrencyCode, CustomsInfo, Incoterm, ParcelDetails, Product};
 
 pub(crate) const DETAILS: Fields = Fields(&[
     ("weightLbs", Leaf),
@@ -23,12 +24,19 @@ pub(crate) const DETAILS: Fields = Fields(&[
     ("currency", Leaf),
 ]);
 
-pub(crate) const CUSTOMS: Fields = Fields(&[("description", Leaf), ("hsCode", Leaf)]);
+pub(crate) const CUSTOMS: Fields = Fields(&[
+    ("description", Leaf),
+    ("hsCode", Leaf),
+    ("contentsCategory", Leaf),
+    ("incoterm", Leaf),
+]);
 
 pub(crate) const PRODUCT: Fields = Fields(&[
     ("description", Leaf),
     ("quantity", Leaf),
     ("unitFobValue", Leaf),
+    ("unitNetWeightKg", Leaf),
+    ("countryOfOrigin", Leaf),
     ("hsCode", Leaf),
     ("sku", Leaf),
 ]);
@@ -100,10 +108,40 @@ fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
 /// Reads the customs declaration of the parcel as a whole; `None` if there is a fault.
 pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
     let (description, hs_code) = (customs.text("description", Text::NOTE), hs_code(customs));
+    let category = customs.text("contentsCategory", Text::CODE).and_then(contents_category);
+    let incoterm = customs.text("incoterm", Text::CODE).and_then(incoterm);
     Some(CustomsInfo {
         description: description.into_result().ok()?.map(str::to_owned),
         hs_code: hs_code.into_result().ok()?.map(str::to_owned),
+        contents_category: category.into_result().ok()?,
+        incoterm: incoterm.into_result().ok()?,
     })
+}
+
+fn contents_category(word: &str) -> Result<ContentsCategory, FaultText> {
+    match ContentsCategory::from(word) {
+        ContentsCategory::Unknown(word) => {
+            let word = word.trim().to_uppercase().replace([' ', '-'], "_");
+            let meant = ContentsCategory::KNOWN.iter().find(|known| known.code() == word);
+            Err(faults::contents_category().suggest(meant.map(ContentsCategory::code)))
+        }
+        known => Ok(known),
+    }
+}
+
+/// Rules of Incoterms that were withdrawn, and the ones that took their place.
+const FORMER_INCOTERMS: [(&str, &str); 2] = [("DDU", "DAP"), ("DAT", "DPU")];
+
+fn incoterm(word: &str) -> Result<Incoterm, FaultText> {
+    match Incoterm::from(word) {
+        Incoterm::Unknown(word) => {
+            let word = word.trim().to_uppercase();
+            let known = Incoterm::KNOWN.iter().map(Incoterm::code).find(|code| *code == word);
+            let former = FORMER_INCOTERMS.iter().find(|(former, _)| *former == word);
+            Err(faults::incoterm().suggest(known.or(former.map(|(_, now)| *now))))
+        }
+        known => Ok(known),
+    }
 }
 
 /// Reads the line items; `None` if there is a fault.
@@ -116,12 +154,16 @@ fn product(product: &Object<'_>) -> Option<Product> {
     let description = product.text("description", Text::NOTE);
     let quantity = product.whole_number("quantity", MAX_QUANTITY).required();
     let unit_fob_value = product.number("unitFobValue", MONEY_BOUNDS).required();
+    let net_weight = product.number("unitNetWeightKg", WEIGHT_KG_BOUNDS);
+    let origin = product.text("countryOfOrigin", Text::CODE).and_then(contact::country);
     let hs_code = hs_code(product);
     let sku = product.text("sku", Text::DATA).optional();
     Some(Product {
         description: description.into_result().ok()?.map(str::to_owned),
         quantity: quantity?,
         unit_fob_value: unit_fob_value?,
+        unit_net_weight_kg: net_weight.into_result().ok()?,
+        country_of_origin: origin.into_result().ok()?,
         hs_code: hs_code.into_result().ok()?.map(str::to_owned),
         sku: sku.map(str::to_owned),
     })
@@ -177,6 +219,20 @@ pub(crate) fn check_sum(order: &Object<'_>, declared: Decimal, products: &[Produ
             order.warn_at(path, warnings::over_declared());
         }
         _ => {}
+    }
+}
+
+/// Warns if the products weigh more without their packaging than the parcel with it. The weights of a parcel are often
+/// rounded, so this is no fault.
+pub(crate) fn check_net_weight(order: &Object<'_>, details: &ParcelDetails, products: &[Product]) {
+    let net = |product: &Product| {
+        product.unit_net_weight_kg?.checked_mul(Decimal::from(product.quantity))
+    };
+    let sum = products.iter().filter_map(net).try_fold(Decimal::ZERO, Decimal::checked_add);
+    let Some((sum, gross)) = sum.zip(details.kilograms()) else { return };
+    if sum > gross {
+        let path = if details.weight_kg.is_some() { "weightKg" } else { "weightLbs" };
+        order.warn_at(&format!("parcelDetails.{path}"), warnings::net_weight_above(sum));
     }
 }
 

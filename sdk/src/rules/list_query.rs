@@ -27,6 +27,12 @@ pub struct ListQuery {
     pub country: Option<CountryCode>,
     /// Only parcels with this id in the caller's system.
     pub external_order_id: Option<String>,
+    /// Only parcels that are found by this: words, each the beginning, or the last four or more characters, of the
+    /// tracking number, a reference or the air waybill, or the beginning of a word of the receiver's name.
+    pub search: Option<String>,
+    /// Only parcels with this customer's reference or id in the caller's system: its beginning, or its last four or
+    /// more characters.
+    pub reference: Option<String>,
     /// Only parcels created at this time or later.
     pub created_from: Option<DateTime<Utc>>,
     /// Only parcels created before this time.
@@ -42,6 +48,8 @@ impl Default for ListQuery {
             status: None,
             country: None,
             external_order_id: None,
+            search: None,
+            reference: None,
             created_from: None,
             created_to: None,
         }
@@ -55,6 +63,20 @@ impl ListQuery {
     pub const DEFAULT_LIMIT: u32 = 20;
     /// The longest `externalOrderId`, in characters.
     pub const MAX_ORDER_ID: usize = MAX_REFERENCE_CHARS;
+    /// The longest `search` or `reference`, in characters, without the quotation marks around it.
+    pub const MAX_SEARCH: usize = MAX_REFERENCE_CHARS;
+
+    /// The text between the quotation marks of a `search` or `reference`: what stands in them is looked for as a
+    /// whole, not as a beginning or an ending.
+    ///
+    /// ```
+    /// use parcelo::rules::ListQuery;
+    /// assert_eq!(ListQuery::quoted("\"1001\""), Some("1001"));
+    /// assert_eq!(ListQuery::quoted("1001"), None);
+    /// ```
+    pub fn quoted(search: &str) -> Option<&str> {
+        search.trim().strip_prefix('"')?.strip_suffix('"')
+    }
 }
 
 /// Checks the decoded pairs of a query; all faults at once, in the order of the documentation.
@@ -79,6 +101,8 @@ pub fn check_list<'q>(
         status: params.read("status", status),
         country: params.read("country", country),
         external_order_id: params.read("externalOrderId", external_order_id),
+        search: params.read("search", search),
+        reference: params.read("reference", search),
         created_from: params.read("createdFrom", date_or_time),
         created_to: params.read("createdTo", date_or_time),
     };
@@ -140,6 +164,17 @@ fn external_order_id(text: &str) -> Result<String, FaultText> {
     }
 }
 
+/// What is looked for. Only letters and digits are compared, so there must be one.
+fn search(text: &str) -> Result<String, FaultText> {
+    let marks = if ListQuery::quoted(text).is_some() { 2 } else { 0 };
+    let text = Text::DATA.with_max(ListQuery::MAX_SEARCH + marks).read(text)?;
+    if text.chars().any(char::is_alphanumeric) {
+        Ok(text.to_owned())
+    } else {
+        Err(faults::nothing_to_search())
+    }
+}
+
 /// A time with its offset from UTC, or a date, which means midnight UTC.
 fn date_or_time(text: &str) -> Result<DateTime<Utc>, FaultText> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
@@ -176,6 +211,8 @@ mod tests {
             ("status", "DELIVERED"),
             ("country", "EC"),
             ("externalOrderId", "SHOP-1"),
+            ("search", " Núñez 4711 "),
+            ("reference", "PO-1"),
             ("createdFrom", "2026-01-10"),
             ("createdTo", "2026-01-10T15:05:00.000-05:00"),
         ])
@@ -186,6 +223,10 @@ mod tests {
             (Some(ParcelStatus::Delivered), Some(CountryCode::EC))
         );
         assert_eq!(query.external_order_id.as_deref(), Some("SHOP-1"));
+        assert_eq!(query.search.as_deref().map(str::trim), Some("Núñez 4711"));
+        assert_eq!(query.reference.as_deref(), Some("PO-1"));
+        let longest = format!("\"{}\"", "x".repeat(100));
+        assert_eq!(check(&[("search", &longest)]).unwrap().search, Some(longest));
         let times = [query.created_from, query.created_to].map(|time| time.unwrap().timestamp());
         assert_eq!(times, [1_768_003_200, 1_768_075_500]);
     }
@@ -193,6 +234,7 @@ mod tests {
     #[test]
     fn every_fault_has_its_name_and_code() {
         let long = "x".repeat(101);
+        let quoted = format!("\"{long}\"");
         let table = [
             ("page", "0", "OUT_OF_RANGE"),
             ("page", "-1", "OUT_OF_RANGE"),
@@ -207,6 +249,15 @@ mod tests {
             ("country", "XX", "UNKNOWN_VALUE"),
             ("externalOrderId", &long, "TOO_LONG"),
             ("externalOrderId", "", "TOO_SHORT"),
+            ("search", &long, "TOO_LONG"),
+            ("search", &quoted, "TOO_LONG"),
+            ("search", "\"\"", "TOO_SHORT"),
+            ("search", "", "TOO_SHORT"),
+            ("search", "   ", "TOO_SHORT"),
+            ("search", "%_\\", "TOO_SHORT"),
+            ("search", "a\0b", "INVALID_FORMAT"),
+            ("search", "a\nb", "INVALID_FORMAT"),
+            ("reference", "--", "TOO_SHORT"),
             ("createdFrom", "yesterday", "INVALID_FORMAT"),
             ("createdFrom", "2026-01-10T15:05:00", "INVALID_FORMAT"),
             ("createdTo", "2026-1-1", "INVALID_FORMAT"),

@@ -43,6 +43,8 @@ mod receiver;
 mod regions;
 mod requests;
 mod sender;
+#[doc(hidden)]
+pub mod spreadsheet;
 mod text;
 mod texts;
 mod validation;
@@ -59,6 +61,6 @@ pub use idempotency_key::{KeyReading, read_key};
 pub use list_query::{ListQuery, check_list};
 pub use order::{OrderContext, check_order};
 pub use receiver::destination;
-pub use requests::{check_batch, check_manifest, check_reprint, check_void};
+pub use requests::{check_batch, check_label_batch, check_manifest, check_reprint, check_void};
 pub use text::{PRINTABLE, is_invisible, is_printable};
 pub use validation::{Accepted, Rejected};

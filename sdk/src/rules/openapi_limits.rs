@@ -59,12 +59,14 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
     ]),
     ("Receiver", &[
         ("fullName", Characters(Text::LINE)),
+        ("companyName", Characters(Text::LINE)),
         ("phone", Phone),
         ("email", Characters(contact::EMAIL)),
         ("nationalId", Characters(Text::DATA)),
     ]),
     ("ReceiverAddress", &[
         ("line1", Characters(Text::LINE)),
+        ("line2", Characters(Text::LINE)),
         ("city", Characters(Text::LINE)),
         ("province", Characters(Text::LINE)),
         ("zipCode", Characters(Text::LINE)),
@@ -86,6 +88,7 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
         ("description", Characters(Text::NOTE)),
         ("quantity", Within(QUANTITY_BOUNDS)),
         ("unitFobValue", Within(goods::MONEY_BOUNDS)),
+        ("unitNetWeightKg", Within(goods::WEIGHT_KG_BOUNDS)),
         ("hsCode", Characters(Text::DATA)),
         ("sku", Characters(Text::DATA)),
     ]),
@@ -95,6 +98,10 @@ const LIMITS: &[(&str, &[(&str, Limit)])] = &[
         ("reason", Characters(Text::NOTE)),
     ]),
     ("ReprintRequest", &[("reason", Characters(Text::NOTE))]),
+    ("LabelBatchRequest", &[
+        ("trackingNumbers", ItemsOneTo(requests::MAX_TRACKING_NUMBERS)),
+        ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),
+    ]),
     ("BatchTrackingRequest", &[
         ("trackingNumbers", ItemsOneTo(requests::MAX_TRACKING_NUMBERS)),
         ("trackingNumbers", Characters(Text::LOOKUP_NUMBER)),

@@ -95,6 +95,7 @@ fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> 
     let (customs_info, products) = read_goods(order);
     if let (Some(details), Some(products)) = (&details, &products) {
         goods::check_sum(order, details.declared_value, products);
+        goods::check_net_weight(order, details, products);
     }
     Some(OrderRequest {
         idempotency_key: idempotency_key?,

@@ -19,6 +19,7 @@ use crate::model::{
 
 pub(crate) const FIELDS: Fields = Fields(&[
     ("fullName", Leaf),
+    ("companyName", Leaf),
     ("phone", Leaf),
     ("email", Leaf),
     ("nationalId", Leaf),
@@ -28,6 +29,7 @@ pub(crate) const FIELDS: Fields = Fields(&[
 
 const ADDRESS: Fields = Fields(&[
     ("line1", Leaf),
+    ("line2", Leaf),
     ("city", Leaf),
     ("province", Leaf),
     // Mexico's second name for `province`; for any other country it is an unknown field.
@@ -59,6 +61,7 @@ pub fn destination<'a>(body: impl Into<Body<'a>>) -> Option<CountryCode> {
 /// fields, such as those of `countries`, are only in the report.
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
+    let company_name = receiver.text("companyName", Text::PERSON).optional();
     // Where a rule below looks at a field, it is checked to be there and kept as a field, to which a fault can be added.
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
     let email = receiver.text("email", contact::EMAIL).and_then(contact::email).optional();
@@ -78,18 +81,21 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
         zip: address.text("zipCode", Text::LINE),
     };
     let line1 = address.text("line1", Text::LINE).required();
+    let line2 = address.text("line2", Text::LINE).optional();
     let instructions = address.text("deliveryInstructions", INSTRUCTIONS).optional();
     let country = country?;
     phone::check_country(&phone, country);
     countries::check(&to, country);
     Some(Receiver {
         full_name: full_name?.to_owned(),
+        company_name: company_name.map(str::to_owned),
         phone: phone.optional()?.to_owned(),
         email: email.map(str::to_owned),
         national_id: to.national_id.optional().map(str::to_owned),
         id_type: to.id_type.optional(),
         address: ReceiverAddress {
             line1: line1?.to_owned(),
+            line2: line2.map(str::to_owned),
             city: to.city.optional()?.to_owned(),
             province: to.province.optional().or(to.state.optional()).map(str::to_owned),
             zip_code: to.zip.optional().map(str::to_owned),

@@ -16,11 +16,12 @@ use super::{
     texts::{FaultText, faults},
 };
 use crate::model::{
-    Awb, BatchTrackingRequest, ManifestRequest, ReprintRequest, VoidRequest, json::Body,
+    Awb, BatchTrackingRequest, LabelBatchRequest, LabelFormat, ManifestRequest, ReprintRequest,
+    VoidRequest, json::Body,
 };
 
 const NUMBERS: &str = "trackingNumbers";
-/// The most numbers of a void and of a tracking batch (docs/api.md; the spec has no limit).
+/// The most numbers of a void, of a tracking batch and of a batch of labels (docs/api.md; the spec has no limit).
 pub(crate) const MAX_TRACKING_NUMBERS: usize = 100;
 /// The most parcels of a manifest (docs/api.md; the spec has no limit). It is all or nothing, so one transaction.
 pub(crate) const MAX_MANIFEST_PARCELS: usize = 500;
@@ -30,6 +31,8 @@ const VOID: Fields = Fields(&[(idempotency_key::FIELD, Leaf), (NUMBERS, Leaf), (
 const REPRINT: Fields = Fields(&[(idempotency_key::FIELD, Leaf), ("reason", Leaf)]);
 
 const BATCH: Fields = Fields(&[(NUMBERS, Leaf), ("includeHistory", Leaf)]);
+
+const LABELS: Fields = Fields(&[(NUMBERS, Leaf), ("format", Leaf)]);
 
 const MANIFEST: Fields = Fields(&[
     (idempotency_key::FIELD, Leaf),
@@ -141,6 +144,32 @@ pub fn check_batch<'a>(body: impl Into<Body<'a>>) -> Result<BatchTrackingRequest
         Some(BatchTrackingRequest { tracking_numbers: tracking_numbers?, include_history })
     });
     checked.map(|accepted| accepted.value)
+}
+
+/// Checks a request for the labels of 1-100 parcels as one file, each number once (docs/api.md, Download many labels).
+///
+/// ```
+/// use parcelo::rules::check_label_batch;
+/// let body = serde_json::json!({"trackingNumbers": ["SB-SUCCESS-0001"], "format": "PNG"});
+/// let rejected = check_label_batch(&body).unwrap_err();
+/// assert_eq!(rejected.faults[0].field, "format"); // a PNG has one label
+/// ```
+pub fn check_label_batch<'a>(body: impl Into<Body<'a>>) -> Result<LabelBatchRequest, Rejected> {
+    let checked = validate(body, &LABELS, |labels| {
+        let tracking_numbers = unique_numbers(labels, MAX_TRACKING_NUMBERS);
+        let format = labels.text("format", Text::CODE).and_then(many_labels).optional();
+        Some(LabelBatchRequest {
+            tracking_numbers: tracking_numbers?,
+            format: format.unwrap_or_default(),
+        })
+    });
+    checked.map(|accepted| accepted.value)
+}
+
+/// A format in which one file holds many labels.
+fn many_labels(name: &str) -> Result<LabelFormat, FaultText> {
+    let format = LabelFormat::parse(name).ok().filter(|format| *format != LabelFormat::Png);
+    format.ok_or_else(faults::many_labels)
 }
 
 /// The tracking numbers without repetition; tracking numbers are compared without case.
@@ -265,6 +294,34 @@ mod tests {
             let body = manifest(|body| body[field] = value.clone());
             let expected = vec![(path.to_owned(), code.to_owned())];
             assert_eq!(faults_of(check_manifest(&body, None)), expected, "{field} {value}");
+        }
+    }
+
+    #[test]
+    fn labels_come_as_one_pdf_or_one_zpl_file_and_each_number_once() {
+        let asked = |format: Value| json!({"trackingNumbers": ["ab", "c"], "format": format});
+        for (format, read) in [
+            (json!(null), LabelFormat::Pdf),
+            (json!("PDF"), LabelFormat::Pdf),
+            (json!("zpl"), LabelFormat::Zpl),
+        ] {
+            assert_eq!(check_label_batch(&asked(format)).unwrap().format, read);
+        }
+        let hundred_one: Vec<String> = (0..101).map(|i| format!("number-{i}")).collect();
+        let table = [
+            (asked(json!("PNG")), "format UNKNOWN_VALUE"),
+            (asked(json!("GIF")), "format UNKNOWN_VALUE"),
+            (asked(json!(1)), "format INVALID_FORMAT"),
+            (json!({}), "trackingNumbers REQUIRED"),
+            (json!({"trackingNumbers": []}), "trackingNumbers TOO_SHORT"),
+            (json!({"trackingNumbers": hundred_one}), "trackingNumbers TOO_LONG"),
+            (json!({"trackingNumbers": ["ab", "AB"]}), "trackingNumbers[1] DUPLICATE"),
+            (json!({"trackingNumbers": ["ab", " "]}), "trackingNumbers[1] REQUIRED"),
+        ];
+        for (body, fault) in table {
+            let found = faults_of(check_label_batch(&body));
+            let found: Vec<_> = found.iter().map(|(path, code)| format!("{path} {code}")).collect();
+            assert_eq!(found, [fault], "{body}");
         }
     }
 

@@ -90,7 +90,9 @@ fn ends() -> Vec<(End, Proof)> {
         (Answer(404, Code("NOT_FOUND")), Refused),
         (Answer(429, Code("RATE_LIMIT_EXCEEDED")), Refused),
     ];
-    ends.extend([302, 307, 400, 404, 409, 422].map(|status| (Answer(status, Body("")), Refused)));
+    ends.extend([302, 307, 400, 404, 422].map(|status| (Answer(status, Body("")), Refused)));
+    // It may have been IDEMPOTENCY_IN_PROGRESS.
+    ends.push((Answer(409, Body("")), None));
     ends.extend(
         [303, 399, 408, 419, 499, 500, 501, 503, 599, 799]
             .map(|status| (Answer(status, Body("")), None)),

@@ -22,9 +22,9 @@ use futures_util::future::join_all;
 use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Allowance, AllowedHosts, Api, Countries, Dispatcher, EndpointRequest, Era, IN_FLIGHT, Ids,
-    Kinds, Limits, Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site,
-    Stop, Store, Tenant, router,
+    Actor, Allowance, AllowedHosts, Api, Countries, Dispatcher, EndpointRequest, Era, IN_FLIGHT,
+    Ids, Kinds, Limits, Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
+    Site, Stop, Store, Tenant, router,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -177,7 +177,7 @@ impl Subject {
             let kinds = Kinds::default();
             let request =
                 EndpointRequest { tenant: self.tenant, url, kinds, reach: AllowedHosts::Here };
-            self.service.endpoints().set(request, self.service.now()).await.unwrap();
+            self.service.endpoints(Actor::Server).set(request, self.service.now()).await.unwrap();
         });
         for _ in 0..orders {
             self.create();
@@ -248,7 +248,8 @@ async fn issue_key(service: &Service) -> String {
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let (key, _) = service.issuer().issue_api_key(request, service.now()).await.unwrap();
+    let (key, _) =
+        service.issuer(Actor::Server).issue_api_key(request, service.now()).await.unwrap();
     key.secret().to_owned()
 }
 

@@ -38,7 +38,7 @@ LINES = [
     (720, 32, 34, True, "1.25 kg"), (684, 212, 18, True, "PCS / PZAS"), (720, 212, 34, True, "1 / 1"),
     (684, 332, 18, True, "DATE / FECHA"), (720, 332, 32, True, "2026-11-21"),
     (684, 512, 18, True, "REF / REFERENCIA"), (720, 512, 34, True, "ORD-2026-000123"),
-    (966, 203, 42, True, NUMBER), (1004, 32, 20, True, "CUSTOMS / ADUANA (CN23)"),
+    (966, 203, 42, True, NUMBER), (1004, 32, 20, True, "CUSTOMS / ADUANA"),
     (1004, 388, 16, True, "QTY / CANT"), (1004, 480, 18, True, "HS / SA"), (1004, 600, 18, True, "ORIG."),
     (1004, 671, 18, True, "VALUE / VALOR"), (1032, 32, 24, False, "Teléfono móvil, funda de silicona"),
     (1032, 452, 24, False, "2"), (1032, 480, 24, False, "392690"), (1032, 600, 24, False, "CN"),

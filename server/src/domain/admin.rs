@@ -6,7 +6,7 @@ use serde::Serialize;
 use ulid::Ulid;
 
 use super::{
-    AccountRecord, CarrierReport,
+    AccountRecord, CarrierReport, Shop,
     carrier::LoggedException,
     webhooks::{DisabledBy, Endpoint, LoggedAttempt, LoggedDelivery},
 };
@@ -30,6 +30,22 @@ impl From<&AccountRecord> for AccountView {
     fn from(record: &AccountRecord) -> Self {
         let (account_id, name) = (record.id.clone(), record.name.clone());
         Self { account_id, name, created_at: wire(record.created_at) }
+    }
+}
+
+/// What receivers see of an account.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShopView {
+    pub(crate) account: String,
+    pub(crate) shop_name: String,
+    pub(crate) contact: String,
+}
+
+impl ShopView {
+    pub(crate) fn new(account: &str, shop: &Shop) -> Self {
+        let (shop_name, contact) = shop.to_stored();
+        Self { account: account.to_owned(), shop_name, contact }
     }
 }
 

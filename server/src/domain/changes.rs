@@ -6,6 +6,7 @@ use ulid::Ulid;
 use super::{
     IdempotencyRecord, Tenant,
     carrier_event::{AcceptedCarrierEvent, CarrierException},
+    mail::{NewMail, mails_of},
     parcel::{Event, ParcelRowId, Step, Version},
 };
 use crate::clock::Millis;
@@ -21,6 +22,19 @@ pub struct Changes {
     pub expect: Vec<(ParcelRowId, Version)>,
     /// What to do, in this order.
     pub ops: Vec<Op>,
+}
+
+impl Changes {
+    /// Adds the e-mails that they bring.
+    pub(crate) fn add_mails(&mut self) {
+        let at = self.now;
+        let moves = self.ops.iter().filter_map(|op| match op {
+            Op::Move { parcel, event } => Some((*parcel, event)),
+            _ => None,
+        });
+        let mails: Vec<_> = moves.flat_map(|(parcel, event)| mails_of(parcel, event, at)).collect();
+        self.ops.extend(mails.into_iter().map(Op::InsertMail));
+    }
 }
 
 /// One change of the store.
@@ -62,6 +76,8 @@ pub enum Op {
         /// When.
         at: Millis,
     },
+    /// An e-mail about a change of the parcel, unless it has had it.
+    InsertMail(NewMail),
     /// The parcel has no further simulated steps.
     CancelSteps {
         /// The parcel.

@@ -6,7 +6,8 @@ use parcelo::{
     model::{BatchResult, HistoryEntry, TrackingRecord},
 };
 
-use super::{Event, ParcelRow, Refusal, State, delivery};
+use super::{Event, ParcelRow, Refusal, State, arrival::arrival, delivery};
+use crate::clock::Millis;
 
 /// The two events that every parcel begins with; its row implies them.
 pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
@@ -19,17 +20,19 @@ pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
     })
 }
 
-/// The record of a parcel, with its history when there is one to show.
+/// The record of a parcel at this moment, with its history when there is one to show.
 pub(crate) fn record(
     parcel: &ParcelRow,
     events: Option<&[Event]>,
     language: Language,
+    now: Millis,
 ) -> TrackingRecord {
     let status = ParcelStatus::from(parcel.state);
     let name = status.name(language).to_owned();
     let estimated = delivery::estimated_delivery(parcel.country, parcel.promised_day);
     let mut record = TrackingRecord::new(parcel.tracking_number.clone(), status, estimated)
         .with_status_name(name);
+    record.arrival = arrival(parcel, now);
     record.history =
         events.map(|events| events.iter().map(|event| Ok(entry(event, language))).collect());
     record
@@ -40,8 +43,9 @@ pub(crate) fn public_record(
     parcel: &ParcelRow,
     events: &[Event],
     language: Language,
+    now: Millis,
 ) -> TrackingRecord {
-    let mut record = record(parcel, Some(events), language);
+    let mut record = record(parcel, Some(events), language, now);
     for entry in record.history.iter_mut().flatten().flatten() {
         entry.description = None;
         entry.sequence = None;

@@ -24,6 +24,11 @@ impl Quota {
     pub const fn whole(limit: u32, now: Millis) -> Self {
         Self { limit, remaining: limit, reset: now.second() + 1 }
     }
+
+    /// Whole seconds until the window ends; at least one.
+    pub fn wait(self, now: Millis) -> u32 {
+        u32::try_from(self.reset - now.second()).unwrap_or(1).max(1)
+    }
 }
 
 /// Whether a request may go on.

@@ -3,8 +3,11 @@
 use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
 
-use super::{ParcelRow, State};
-use crate::ids::{manifest_id, parcel_id};
+use super::{ParcelRow, State, arrival::arrival};
+use crate::{
+    clock::Millis,
+    ids::{manifest_id, parcel_id},
+};
 
 /// A parcel as the store hands it to a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,11 +22,12 @@ pub struct ParcelListRow {
     pub manifest: Option<(Ulid, Awb)>,
 }
 
-/// The parcel in a list; `label_url` is where its label lies, if it has one that lives.
+/// The parcel in a list at this moment; `label_url` is where its label lies, if it has one that lives.
 pub(crate) fn summary(
     listed: ParcelListRow,
     label_url: impl FnOnce(&ParcelRow) -> String,
     language: Language,
+    now: Millis,
 ) -> ParcelSummary {
     let ParcelListRow { parcel, external_order_id, customer_reference, manifest } = listed;
     let status = ParcelStatus::from(parcel.state);
@@ -32,10 +36,12 @@ pub(crate) fn summary(
     let name = status.name(language).to_owned();
     let label_url = label_lives.then(|| label_url(&parcel));
     let id = parcel_id(parcel.id);
+    let arrival = arrival(&parcel, now);
     let mut summary = ParcelSummary::new(id, parcel.tracking_number, status, parcel.country)
         .with_status_name(name)
         .with_created_at(parcel.created_at.to_utc())
         .with_updated_at(parcel.updated_at.to_utc());
+    summary.arrival = arrival;
     summary.external_order_id = external_order_id;
     summary.customer_reference = customer_reference;
     summary.label_url = label_url.map(Into::into);

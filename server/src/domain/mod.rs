@@ -7,9 +7,12 @@ pub(crate) mod access;
 pub(crate) mod activity;
 #[cfg(feature = "server")]
 pub(crate) mod admin;
+pub(crate) mod arrival;
+pub(crate) mod audit;
 pub(crate) mod carrier;
 mod carrier_event;
 pub(crate) mod changes;
+mod country_language;
 pub(crate) mod create;
 #[cfg(feature = "server")]
 pub(crate) mod credential_views;
@@ -18,12 +21,14 @@ pub(crate) mod delivery;
 mod ff1;
 pub(crate) mod history;
 pub(crate) mod idempotency;
+pub(crate) mod key_uses;
 pub(crate) mod labels;
 pub(crate) mod legacy;
 pub(crate) mod limit;
 pub(crate) mod list;
 #[cfg(feature = "server")]
 pub(crate) mod login_throttle;
+pub(crate) mod mail;
 pub(crate) mod manifest;
 mod parcel;
 pub(crate) mod refusal;
@@ -31,13 +36,16 @@ pub mod sample;
 pub(crate) mod scenario;
 #[cfg(feature = "server")]
 pub(crate) mod sealed;
+pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;
 pub(crate) mod shared_limit;
+pub(crate) mod shop;
 pub(crate) mod site;
 pub(crate) mod state;
 pub(crate) mod tenant;
 pub(crate) mod tracking_numbers;
+pub(crate) mod unsubscribe;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
@@ -45,6 +53,7 @@ pub(crate) use carrier_event::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan,
 };
 pub(crate) use changes::{Changes, NewManifest, NewParcel, Op};
+pub(crate) use country_language::country_language;
 pub(crate) use credentials::{
     AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
 };
@@ -54,6 +63,7 @@ pub(crate) use parcel::{Event, ParcelRow, ParcelRowId, Step, Version};
 pub(crate) use refusal::Refusal;
 pub(crate) use scenario::Scenario;
 pub(crate) use secrets::Secrets;
+pub(crate) use shop::Shop;
 pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};

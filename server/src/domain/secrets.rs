@@ -11,6 +11,8 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;
 
+use super::tenant::AccountRowId;
+
 /// HMAC-SHA256 that has taken its key: taking it is half the cost of a signature, and a page of parcels
 /// has one for each.
 type Keyed = Hmac<Sha256>;
@@ -24,6 +26,9 @@ pub struct Secrets {
     label_links: Keyed,
     sessions: Keyed,
     forms: Keyed,
+    mail_addresses: Keyed,
+    message_ids: Keyed,
+    unsubscribe_links: Keyed,
     #[cfg(feature = "server")]
     flashes: Keyed,
 }
@@ -46,6 +51,9 @@ impl Secrets {
             label_links: derived(b"label links"),
             sessions: derived(b"dashboard sessions"),
             forms: derived(b"dashboard forms"),
+            mail_addresses: derived(b"mail addresses"),
+            message_ids: derived(b"message ids"),
+            unsubscribe_links: derived(b"unsubscribe links"),
             #[cfg(feature = "server")]
             flashes: derived(b"dashboard flashes"),
         }
@@ -85,6 +93,31 @@ impl Secrets {
         let whole =
             mac(&self.label_links, &[environment.code().as_bytes(), number.as_bytes(), &id]);
         URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
+    }
+
+    /// Under what the database keeps who wants no e-mails of an account: no address stands in it. Domains are the same
+    /// in capitals, and so are mailboxes in practice.
+    pub(crate) fn hash_of_mail_address(&self, account: AccountRowId, address: &str) -> [u8; 32] {
+        let address = address.trim().to_lowercase();
+        mac(&self.mail_addresses, &[b"address", &account.0.to_be_bytes(), address.as_bytes()])
+    }
+
+    /// Under what an account's own e-mails are counted.
+    pub(crate) fn hash_of_mailing_account(&self, account: AccountRowId) -> [u8; 32] {
+        mac(&self.mail_addresses, &[b"account", &account.0.to_be_bytes()])
+    }
+
+    /// The part of a Message-ID before the `@`: the same at every attempt, and nothing is read from it.
+    pub(crate) fn message_id(&self, parcel: Ulid, sequence: u32, recipient: u8) -> String {
+        let parts = [&parcel.to_bytes()[..], &sequence.to_be_bytes(), &[recipient]];
+        let whole = mac(&self.message_ids, &parts);
+        URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
+    }
+
+    /// The signature of the link that unsubscribes an address from an account, both known by their keyed hash.
+    pub(crate) fn unsubscribe_signature(&self, hash: &[u8; 32]) -> [u8; 16] {
+        let whole = mac(&self.unsubscribe_links, &[hash]);
+        *whole.first_chunk::<16>().unwrap_or(&[0; 16])
     }
 
     /// Whether a signature is the one expected, in the same time for any wrong one.

@@ -231,6 +231,29 @@ impl<T> SharedWindows<T> {
         is_admitted.map(|is_admitted| admission(is_admitted, usage.quota(limit, self.second)))
     }
 
+    /// Counts `more` for a request that was admitted and stands for several. It may go beyond the limit, so that a limit
+    /// below its size does not keep it out for ever, but not when the limit is exceeded already: those that are on
+    /// their way at the same time go beyond it once, not each of them.
+    pub(crate) fn take_more(
+        &mut self,
+        key: SharedKey,
+        (limit, more): (u32, u32),
+        now: Millis,
+    ) -> Admission {
+        self.turn_to(now.plus(self.ahead).second());
+        let usage = self.usage.entry(key).or_default();
+        let is_admitted = usage.others.saturating_add(usage.admitted) <= limit;
+        if is_admitted {
+            usage.admitted = usage.admitted.saturating_add(more);
+            // The other servers are to count it too, now rather than with the next request, which may not come.
+            if self.servers > 1 && !usage.is_asked {
+                usage.is_asked = true;
+                self.low.push((key, limit));
+            }
+        }
+        admission(is_admitted, usage.quota(limit, self.second))
+    }
+
     /// What is left, without counting anything.
     pub(crate) fn quota(&self, key: SharedKey, limit: u32, now: Millis) -> Quota {
         let second = now.plus(self.ahead).second();

@@ -43,7 +43,17 @@ pub(crate) fn void(
     Ok(Voiding { body, expect, ops })
 }
 
-fn can_be_voided(state: State) -> bool {
+/// What voids one parcel for its account's owner; nothing when it is void.
+pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refusal> {
+    match parcel.state {
+        State::Voided => Ok(Vec::new()),
+        state if can_be_voided(state) => Ok(moves(parcel, None, now)),
+        state => Err(Refusal::status(ErrorCode::ParcelNotVoidable, state)),
+    }
+}
+
+/// Whether a parcel in this state can be voided.
+pub(crate) fn can_be_voided(state: State) -> bool {
     state.can_become_by(Cause::Void, State::Voided)
 }
 

@@ -80,6 +80,16 @@ impl Policy {
     pub(super) const fn json(principal: Principal) -> Self {
         Self { principal, style: ResponseStyle::Json, metrics_name: "Other" }
     }
+
+    /// Whether it is for people who follow a parcel.
+    pub(super) const fn is_public_page(&self) -> bool {
+        matches!(self.principal, Principal::Anyone(AddressLimit::PublicPages))
+    }
+
+    /// Whether machines call it all the time: probes and scrapes, which are not limited.
+    pub(super) const fn is_probed(&self) -> bool {
+        matches!(self.principal, Principal::Anyone(AddressLimit::Unlimited))
+    }
 }
 
 /// Routes with their policy.

@@ -1,8 +1,9 @@
 //! Which address a request came from, behind proxies too.
 
-use std::net::IpAddr;
+use std::{fmt, net::IpAddr};
 
 use axum::extract::Request;
+use ipnet::IpNet;
 
 use super::Api;
 use crate::domain::access;
@@ -11,6 +12,22 @@ use crate::domain::access;
 /// over no socket: an embedded mock server was called in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub IpAddr);
+
+/// A client in the log: its address; of those who only look at a public page, which are people, the network.
+pub(super) struct LoggedClient {
+    pub(super) address: IpAddr,
+    pub(super) is_person: bool,
+}
+
+impl fmt::Display for LoggedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = if self.address.is_ipv4() { 24 } else { 48 };
+        match IpNet::new(self.address, prefix) {
+            Ok(network) if self.is_person => write!(f, "{}", network.trunc()),
+            _ => write!(f, "{}", self.address),
+        }
+    }
+}
 
 /// The client's address: the connection's, or what a trusted proxy says in `X-Forwarded-For`.
 pub(super) fn client_address(api: &Api, request: &Request) -> IpAddr {

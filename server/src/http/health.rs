@@ -39,11 +39,11 @@ pub(super) async fn live() -> Response {
     answer::json_ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it is not stopping, its store can be written and read, and its clock is that of the database's
-/// other servers.
+/// The process can serve: it is not stopping, its store can be written and read, its clock is that of the database's
+/// other servers, and its program one that works beside theirs.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
-    if let Some(reason) = api.service.clock_fault() {
+    if let Some(reason) = api.service.clock_fault().or_else(|| store.fault()) {
         let why = json!({ "status": "unavailable", "reason": reason });
         let status = answer::status_of(ErrorCode::ServiceUnavailable);
         return Ok((status, answer::json_ok(&why)).into_response());

@@ -1,4 +1,5 @@
-//! Labels: metadata, reprint; files: GET /api/v1/labels/{trackingNumber}/download, and the capability link.
+//! Labels: metadata, reprint; files: GET /api/v1/labels/{trackingNumber}/download, the capability link, and many as one:
+//! POST /api/v1/labels/batch. And invoices: GET /api/v1/parcels/{trackingNumber}/invoice.
 
 use axum::{
     Extension,
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     domain::Refusal,
-    service::{Answer, Caller, Keyed, LabelFile},
+    service::{Answer, Caller, Keyed, LabelBatch, LabelFile},
 };
 
 pub(super) async fn metadata(
@@ -56,6 +57,27 @@ pub(super) async fn download(
     response(api.service.label(&caller, &body::parameter(path), format).await?, &headers)
 }
 
+pub(super) async fn batch(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let body = body::json_object(request).await?;
+    let (labels, quota) = api.service.label_batch(&caller, &body).await?;
+    Ok((Extension(quota), batch_response(labels)).into_response())
+}
+
+/// Many labels as a file to save.
+pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch) -> Response {
+    let name = format!("attachment; filename=\"labels.{}\"", format.extension());
+    let headers = [
+        (header::CONTENT_TYPE, format.content_type().to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+        (header::CACHE_CONTROL, "private, no-store".to_owned()),
+    ];
+    (headers, bytes).into_response()
+}
+
 pub(super) async fn linked(
     State(api): State<Api>,
     path: Result<Path<String>, PathRejection>,
@@ -66,6 +88,16 @@ pub(super) async fn linked(
     let file =
         api.service.linked_label(api.environment, &body::parameter(path), &signature).await?;
     response(file, &headers)
+}
+
+pub(super) async fn invoice(
+    State(api): State<Api>,
+    Extension(caller): Extension<Caller>,
+    path: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let invoice = api.service.invoice(&caller, &body::parameter(path)).await?;
+    file_response("invoice", invoice, &headers)
 }
 
 fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
@@ -81,6 +113,11 @@ fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
 
 /// A label's file, unless the caller has it already, or wants another version of it.
 pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, Refused> {
+    file_response("label", file, asked)
+}
+
+/// A file whose name begins with what it is.
+fn file_response(kind: &str, file: LabelFile, asked: &HeaderMap) -> Result<Response, Refused> {
     let LabelFile { number, format, bytes } = file;
     let etag = precondition::etag(&bytes);
     let about = [
@@ -90,7 +127,7 @@ pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, R
     ];
     let file = [
         (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, disposition(number.as_str(), format)),
+        (header::CONTENT_DISPOSITION, disposition(kind, number.as_str(), format)),
     ];
     match Precondition::for_tag(asked, &etag) {
         Precondition::Met => Ok((about, file, bytes).into_response()),
@@ -99,8 +136,8 @@ pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, R
     }
 }
 
-fn disposition(number: &str, format: LabelFormat) -> String {
-    format!("attachment; filename=\"label-{number}.{}\"", format.extension())
+fn disposition(kind: &str, number: &str, format: LabelFormat) -> String {
+    format!("attachment; filename=\"{kind}-{number}.{}\"", format.extension())
 }
 
 /// For the OpenAPI document.
@@ -109,10 +146,10 @@ pub(super) mod description {
     use parcelo::{
         ErrorCode::{
             IdempotencyConflict, IdempotencyInProgress, LabelNotFound, LabelNotReprintable,
-            LabelVoided, ParcelNotFound, PreconditionFailed, ValidationFailed,
+            LabelVoided, LabelsRejected, ParcelNotFound, PreconditionFailed, ValidationFailed,
         },
         LabelFormat, Operation, ReprintRequest,
-        model::LabelMetadata,
+        model::{LabelBatchRequest, LabelMetadata},
     };
     use serde_json::json;
 
@@ -142,6 +179,16 @@ pub(super) mod description {
                     LabelVoided,
                     PreconditionFailed,
                 ]),
+            Call::new(Operation::BatchLabels, "Download up to 100 labels as one file")
+                .takes::<LabelBatchRequest>(
+                    json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "format": "PDF" }),
+                )
+                .answers(Answer::labels("200", "The labels, in the order of their numbers."))
+                .refuses(&[LabelsRejected]),
+            Call::new(Operation::DownloadInvoice, "Download a commercial invoice")
+                .answers(Answer::pdf("200", "The invoice: every item of the order."))
+                .answers(Answer::unchanged())
+                .refuses(&[ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed]),
             Call::new(Operation::ReprintLabel, "Reprint a label")
                 .takes::<ReprintRequest>(
                     json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),

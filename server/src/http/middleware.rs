@@ -19,7 +19,7 @@ use super::{
     answer::{self, RequestId},
     area::{AddressLimit, CallerCheck, Policy, Principal, ResponseStyle},
     body::header_text,
-    client_address::client_address,
+    client_address::{LoggedClient, client_address},
     host,
     request_body::{self, SharedBody},
 };
@@ -81,7 +81,8 @@ impl AreaMiddleware {
             ResponseStyle::Json => None,
             ResponseStyle::Custom(styling) => Some(styling(&self.api, &mut request)),
         };
-        let (quota, admitted) = self.admit(&mut request, now).await;
+        let client = client_address(&self.api, &request);
+        let (quota, admitted) = self.admit(&mut request, client).await;
         let response = match admitted {
             Ok(()) => {
                 request.extensions_mut().insert(RequestId(request_id.clone()));
@@ -91,6 +92,11 @@ impl AreaMiddleware {
         };
         // Before the area's own form, which may be a page that no longer knows its code.
         let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
+        let quota = match code {
+            // A request that counts for several may be refused only after it was admitted.
+            Some(ErrorCode::RateLimitExceeded) => Quota { remaining: 0, ..quota },
+            _ => response.extensions().get().copied().unwrap_or(quota),
+        };
         let response = match restyle {
             Some(restyle) => restyle(response),
             None => response,
@@ -105,7 +111,21 @@ impl AreaMiddleware {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let code = code.map_or("", ErrorCode::code);
         let path = path.as_deref().unwrap_or("(no route)");
-        tracing::info!(%request_id, listener, %method, path, status, code, micros, "answered");
+        let client = LoggedClient { address: client, is_person: self.policy.is_public_page() };
+        /// The log line, at a level.
+        macro_rules! log {
+            ($level:ident) => {
+                tracing::$level!(
+                    %request_id, listener, %client, %method, path, status, code, micros, "answered"
+                )
+            };
+        }
+        // Those that come every few seconds would hide the rest, unless one says that something is wrong.
+        if self.policy.is_probed() && status < 400 {
+            log!(debug);
+        } else {
+            log!(info);
+        }
         self.api
             .service
             .metrics()
@@ -125,36 +145,39 @@ impl AreaMiddleware {
 
     /// Whether the request may go on, by the area's policy; handlers find its caller among its
     /// extensions.
-    async fn admit(&self, request: &mut Request, now: Millis) -> Admitted {
-        let client = client_address(&self.api, request);
+    async fn admit(&self, request: &mut Request, client: IpAddr) -> Admitted {
         if let Err(refusal) = host::check(request) {
-            return self.turn_away(refusal, client, now);
+            return self.turn_away(refusal, client);
         }
         match self.policy.principal {
-            Principal::ApiKey(check) => self.admit_caller(request, (client, check), now).await,
-            Principal::CarrierKey => self.admit_carrier(request, client, now).await,
-            Principal::Anyone(limit) => self.admit_anyone(limit, client, now),
+            Principal::ApiKey(check) => self.admit_caller(request, client, check).await,
+            Principal::CarrierKey => self.admit_carrier(request, client).await,
+            Principal::Anyone(limit) => self.admit_anyone(limit, client),
         }
     }
 
     async fn admit_caller(
         &self,
         request: &mut Request,
-        (client, check): (IpAddr, Option<CallerCheck>),
-        now: Millis,
+        client: IpAddr,
+        check: Option<CallerCheck>,
     ) -> Admitted {
         let (service, environment) = (&self.api.service, self.api.environment);
         let key = header_text(request.headers(), names::API_KEY);
         let caller = match service.authenticate(environment, key.as_deref()).await {
             Ok(caller) => caller,
-            Err(refusal) => return self.turn_away(refusal, client, now),
+            Err(refusal) => return self.turn_away(refusal, client),
         };
+        // The time after the key was looked up, which may take seconds: a request that counted in the second of its
+        // arrival would take the limiter, which knows one second, back there, and all keys' counts with it.
+        let now = service.now();
         // From an address that the key is not for, a request costs the key's owner nothing. Nor does it count against
         // that address, whose limit keeps keys from being guessed: this one is known.
         if let Err(refusal) = service.check_address(&caller, client) {
             return (service.quota_of(&caller, now), Err(refusal));
         }
         let (quota, admitted) = admitted_from(service.admit_caller(&caller, now).await, now);
+        service.note_key_use(&caller, now);
         let admitted = admitted.and_then(|()| match check {
             Some(check) => check(&self.api, &caller, now),
             None => Ok(()),
@@ -163,20 +186,22 @@ impl AreaMiddleware {
         (quota, admitted)
     }
 
-    async fn admit_carrier(&self, request: &mut Request, client: IpAddr, now: Millis) -> Admitted {
+    async fn admit_carrier(&self, request: &mut Request, client: IpAddr) -> Admitted {
         let key = header_text(request.headers(), names::CARRIER_KEY);
         let service = &self.api.service;
         match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
             Ok(carrier) => {
+                let now = service.now();
                 let admitted = admitted_from(service.admit_carrier(&carrier, now).await, now);
                 request.extensions_mut().insert(carrier);
                 admitted
             }
-            Err(refusal) => self.turn_away(refusal, client, now),
+            Err(refusal) => self.turn_away(refusal, client),
         }
     }
 
-    fn admit_anyone(&self, limit: AddressLimit, client: IpAddr, now: Millis) -> Admitted {
+    fn admit_anyone(&self, limit: AddressLimit, client: IpAddr) -> Admitted {
+        let now = self.api.service.now();
         let limited = match limit {
             AddressLimit::Unlimited => {
                 let limit = self.api.service.settings().limits.unauthenticated;
@@ -192,18 +217,18 @@ impl AreaMiddleware {
     /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
     /// guessed at speed. A key that the server could not look up has not been judged: its owner, who may be
     /// entitled to every request, is to hear that the service is down, not that there were too many.
-    fn turn_away(&self, refusal: Refusal, client: IpAddr, now: Millis) -> Admitted {
+    fn turn_away(&self, refusal: Refusal, client: IpAddr) -> Admitted {
         // That keys cannot be looked up at the moment says nothing about a key, nor is it its client's fault.
         if refusal.code == ErrorCode::ServiceUnavailable {
             let limit = self.api.service.settings().limits.unauthenticated;
-            return (Quota::whole(limit, now), Err(refusal));
+            return (Quota::whole(limit, self.api.service.now()), Err(refusal));
         }
         let limit = match self.policy.principal {
             _ if refusal.is_the_servers_fault() => AddressLimit::Unlimited,
             Principal::Anyone(limit) => limit,
             Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,
         };
-        let (quota, admitted) = self.admit_anyone(limit, client, now);
+        let (quota, admitted) = self.admit_anyone(limit, client);
         (quota, admitted.and(Err(refusal)))
     }
 }
@@ -216,13 +241,8 @@ fn route_of(request: &Request) -> Option<String> {
 fn admitted_from(admission: Admission, now: Millis) -> Admitted {
     match admission {
         Admission::Granted(quota) => (quota, Ok(())),
-        Admission::Refused(quota) => (quota, Err(wait_for(quota, now))),
+        Admission::Refused(quota) => (quota, Err(Refusal::rate_limited(quota.wait(now)))),
     }
-}
-
-fn wait_for(quota: Quota, now: Millis) -> Refusal {
-    let seconds = u32::try_from(quota.reset - now.second()).unwrap_or(1);
-    Refusal::rate_limited(seconds.max(1))
 }
 
 /// The handler's response; a panic or a handler that takes too long is answered in its place.

@@ -14,6 +14,8 @@ mod connections;
 #[cfg(feature = "server")]
 mod dashboard;
 mod docs;
+#[cfg(feature = "server")]
+mod guide;
 mod health;
 mod host;
 mod labels;

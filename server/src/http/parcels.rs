@@ -99,10 +99,21 @@ pub(super) mod description {
         Query {
             name: "externalOrderId",
             about: "Only parcels with exactly this id in the caller's system.",
-            schema: || {
-                let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
-                text.min_length(Some(1)).max_length(Some(ListQuery::MAX_ORDER_ID)).into()
-            },
+            schema: text,
+        },
+        Query {
+            name: "search",
+            about: "Only parcels that each of these words finds: the beginning, or the last four or more \
+                    characters, of the tracking number, `customerReference`, `externalOrderId` or the air waybill, \
+                    or the beginning of a word of the receiver's name. Case, accents and punctuation do not count. \
+                    A text in quotation marks is found as a whole only.",
+            schema: text,
+        },
+        Query {
+            name: "reference",
+            about: "Only parcels whose `customerReference` or `externalOrderId` begins with this, or ends with these \
+                    four or more characters; in quotation marks only an exact match, case, accents and punctuation aside.",
+            schema: text,
         },
         Query {
             name: "createdFrom",
@@ -115,6 +126,12 @@ pub(super) mod description {
             schema: moment,
         },
     ];
+
+    fn text() -> RefOr<Schema> {
+        const { assert!(ListQuery::MAX_ORDER_ID == ListQuery::MAX_SEARCH) };
+        let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
+        text.min_length(Some(1)).max_length(Some(ListQuery::MAX_SEARCH)).into()
+    }
 
     fn whole(most: u32) -> RefOr<Schema> {
         let number = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));

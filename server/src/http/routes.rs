@@ -55,6 +55,8 @@ fn v1() -> Area {
         .operation(Operation::BatchTracking, tracking::batch)
         .operation(Operation::GetLabel, labels::metadata)
         .operation(Operation::DownloadLabel, labels::download)
+        .operation(Operation::BatchLabels, labels::batch)
+        .operation(Operation::DownloadInvoice, labels::invoice)
         .operation(Operation::ReprintLabel, labels::reprint)
         .operation(Operation::Health, health::check_key)
         .operation(Operation::ListParcels, parcels::list)
@@ -173,7 +175,7 @@ mod tests {
         let server = MockServer::start().await;
         let (service, operators) = (router(server.api()), admin_router(server.api()));
         let table = [
-            (&service, "/", 404, "json"),
+            (&service, "/", 200, "page"),
             (&service, "/nowhere", 404, "json"),
             (&service, "/apix", 404, "json"),
             (&service, "/api", 401, "json"),
@@ -191,8 +193,8 @@ mod tests {
             (&service, "/carrier", 401, "json"),
             (&service, "/carrier/", 401, "json"),
             (&service, "/carrier/v1/nowhere", 401, "json"),
-            (&service, "/track", 404, "page"),
-            (&service, "/track/", 404, "page"),
+            (&service, "/track", 200, "page"),
+            (&service, "/track/", 200, "page"),
             (&service, "/track/X/nowhere", 404, "page"),
             (&service, "/tracks", 404, "json"),
             (&service, "/dashboard", 404, "json"),

@@ -1,6 +1,15 @@
 //! Every refusal there is, as it leaves the service: each code of the catalogue, both languages.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -8,9 +17,12 @@ use axum::{
     http::{Request, header},
     routing::get,
 };
-use futures_util::stream;
+use futures_util::{poll, stream};
 use http_body_util::BodyExt;
-use parcelo::{Environment, ErrorCode, Operation, TrackingNumber, rules::Destinations};
+use parcelo::{
+    Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
+    rules::Destinations,
+};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -18,7 +30,9 @@ use super::{Api, admin_router, router, routes::open_routes};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Changes, Countries, Event, Op, Secrets, Site, State, Tenant, access,
+        Changes, Countries, Event, IdempotencyRecord, Op, RecordKey, Secrets, Site, State, Tenant,
+        access,
+        audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope},
         legacy::Era,
         sample,
@@ -26,7 +40,11 @@ use crate::{
     },
     ids::Ids,
     service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
-    store::{Damage, Store, damage, held},
+    store::{
+        Damage, Store, damage,
+        disturbed::{Disturb, Disturbance, disturb_by},
+        held,
+    },
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);
@@ -108,7 +126,7 @@ impl House {
 
     fn issuer(&self) -> CredentialIssuer<'_> {
         let secrets = &self.service.settings().secrets;
-        CredentialIssuer { store: self.service.store(), secrets, ids: &self.ids }
+        CredentialIssuer { store: self.service.store(), secrets, ids: &self.ids, by: BY.clone() }
     }
 
     async fn ask(&self, asked: Asked<'_>) -> (u16, Value) {
@@ -268,6 +286,9 @@ async fn parcels_and_labels(house: &mut House) {
     house.refused(ErrorCode::PreconditionFailed, Asked::get(&label, &other)).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0003");
     house.refused(ErrorCode::LabelVoided, Asked::get(&label, &headers)).await;
+    let both = json!({ "trackingNumbers": ["SB-NORMAL-0002", "SB-NORMAL-0003"] });
+    let labels = Asked::post(Operation::BatchLabels.path(), &headers, &both);
+    house.refused(ErrorCode::LabelsRejected, labels).await;
     house.create(&key, "SB-NORMAL-0009").await;
     house.force("SB-NORMAL-0009", State::Ordered).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0009");
@@ -339,7 +360,7 @@ async fn operators(house: &mut House) {
     let unreadable = call(routes(), Asked::get(webhook, &headers)).await;
     house.key(|request| request.name = "Revoked".to_owned()).await;
     let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap().pop().unwrap().id;
-    house.service.revoke_key(&key).await.unwrap();
+    house.service.revoke_key(&key, Actor::Server).await.unwrap();
     let rotate = format!("/admin/v1/keys/{key}/rotate");
     let revoked = call(routes(), Asked::post(&rotate, &headers, &json!({}))).await;
     let forged = [forged_form(routes(), "en").await, forged_form(routes(), "es").await];
@@ -440,4 +461,80 @@ async fn a_key_that_cannot_be_judged_counts_against_no_address() {
         let (status, body) = house.ask(Asked::get(Operation::ListParcels.path(), &headers)).await;
         assert_eq!(status, 500, "it is the server's fault, however often it is asked: {body}");
     }
+}
+
+/// A store whose first look for keys takes three seconds.
+#[derive(Default)]
+struct SlowLook(AtomicBool);
+
+impl Disturb for SlowLook {
+    fn disturb(&self, method: &'static str) -> Disturbance {
+        let is_first = method == "credentials_since" && !self.0.swap(true, Ordering::Relaxed);
+        let before = if is_first { Duration::from_secs(3) } else { Duration::ZERO };
+        Disturbance { before, ..Disturbance::default() }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waited_for_its_key_takes_no_count_away() {
+    let store = Store::memory([1; 32]).unwrap();
+    let house = House::with(store, Era::default(), Limits::default());
+    let key = house.key(|key| key.rate_limit = Some(1)).await;
+    let (issuer, name) = (house.issuer(), "Andes".to_owned());
+    let carrier = issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap().0;
+    let by_key = [(parcelo::model::header::API_KEY, key.as_str())];
+    let by_carrier = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
+    let list = || Asked::get(Operation::ListParcels.path(), &by_key);
+    let (push, nothing) = (Operation::PushCarrierEvents.path(), json!({}));
+    assert_eq!(house.ask(list()).await.0, 200);
+
+    disturb_by(Some(Arc::new(SlowLook::default())));
+    let mut waiting = pin!(house.ask(Asked::post(push, &by_carrier, &nothing)));
+    assert!(poll!(&mut waiting).is_pending(), "its key is being looked for");
+    house.clock.set(NOW.plus(3_000));
+    assert_eq!(house.ask(list()).await.0, 200);
+    assert_eq!(waiting.await.0, 400, "it was let in");
+    assert_eq!(house.ask(list()).await.0, 429, "one of this second was admitted before");
+    disturb_by(None);
+}
+
+/// What was a warning of an unknown field before an upgrade may be a fault after it. A retry of what was accepted
+/// gets the first answer all the same.
+#[tokio::test]
+async fn an_order_that_was_accepted_before_a_rule_came_is_replayed_after_it() {
+    let house = House::in_memory();
+    let key = house.key(|_| {}).await;
+    house.create(&key, NUMBER).await;
+    let store = house.service.store();
+    let number = TrackingNumber::parse(NUMBER).unwrap();
+    let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
+    let mut order = sample::order();
+    order["idempotencyKey"] = json!("order-before-1");
+    order["customsInfo"] = json!({ "incoterm": "DDU", "contentsCategory": "gift" });
+    order["receiver"]["address"]["line2"] = json!(402);
+    let written = IdempotencyRecord {
+        key: RecordKey::new(
+            1,
+            Operation::CreateOrder,
+            &IdempotencyKey::parse("order-before-1").unwrap(),
+        ),
+        tenant: parcel.tenant,
+        fingerprint: fingerprint(&order, ""),
+        first_seen: NOW,
+        body: br#"{"success":true,"warnings":[{"code":"UNKNOWN_FIELD"}]}"#.to_vec(),
+    };
+    let changes = Changes {
+        now: NOW,
+        idempotency_record: Some(written),
+        expect: Vec::new(),
+        ops: Vec::new(),
+    };
+    assert_eq!(store.commit(changes).await, crate::store::CommitOutcome::Committed);
+    let headers = [(parcelo::model::header::API_KEY, &*key), JSON];
+    let create = |order: &Value| Asked::post(Operation::CreateOrder.path(), &headers, order);
+    let (status, body) = house.ask(create(&order)).await;
+    assert_eq!((status, &body["warnings"][0]["code"]), (200, &json!("UNKNOWN_FIELD")), "{body}");
+    order["idempotencyKey"] = json!("order-after-01");
+    let (status, body) = house.ask(create(&order)).await;
+    assert_eq!((status, body["error"]["details"]["errors"].as_array().unwrap().len()), (400, 3));
 }

@@ -3,7 +3,6 @@
 use parcelo::{CountryCode, Language, OrderRequest};
 
 use super::{
-    element::Span,
     label_text,
     page::{Page, TextSlot, bold, fits_into, regular, span},
     text::{clean, join},
@@ -18,18 +17,22 @@ const GAP: &str = "   ";
 const FROM_SIZES: &[u32] = &[26, 24, 22, 20];
 /// Tried before an ellipsis.
 const FINE_SIZES: &[u32] = &[18, 16];
+const FROM_NAME: Style = bold(&[26, 24, 22, 20, 18, 16]);
 const TO_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
-const NAME_SIZES: &[u32] = &[44, 40, 36, 32, 28];
-const LONG_NAME_SIZES: &[u32] = &[34, 32, 30, 28];
+/// For the lines that are closer together.
+const DENSE_SIZES: &[u32] = &[24, 22, 20];
+
+/// Five lines, 30 dots apart, and six closer ones for an address that they cannot hold.
+const FROM_LINES: [u32; 5] = [242, 272, 302, 332, 362];
+const DENSE_FROM_LINES: [u32; 6] = [238, 263, 288, 313, 338, 363];
 
 /// FROM / REMITENTE.
 pub(super) fn from(page: &mut Page, order: &OrderRequest) {
     let across = span(32, 492);
     page.line(label_text::FROM, TextSlot::new(212, across, bold(&[20])));
     let sender = &order.sender;
-    let company = sender.company_name.as_deref().unwrap_or_default();
-    let name = join([company, &sender.full_name], " — ");
-    page.line(&name, TextSlot::new(242, across, bold(FROM_SIZES)));
+    let names = [sender.company_name.as_deref().unwrap_or_default(), &sender.full_name].map(clean);
+    let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
 
     let at = &sender.address;
     let region = join([or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())], " ");
@@ -40,35 +43,78 @@ pub(super) fn from(page: &mut Page, order: &OrderRequest) {
         phone: clean(&sender.phone),
         id: String::new(),
     };
-    block.draw(page, &[272, 302, 332, 362].map(|y| TextSlot::new(y, across, regular(FROM_SIZES))));
-}
-
-/// TO / DESTINATARIO.
-pub(super) fn to(page: &mut Page, order: &OrderRequest) {
-    let beside = span(32, BESIDE_QR);
-    page.line(label_text::TO, TextSlot::new(410, beside, bold(&[20])));
-    let lines = [
-        (490, beside),
-        (528, span(32, 780)),
-        (566, span(32, 780)),
-        (604, span(32, 780)),
-        (642, span(32, 780)),
-    ];
-    let lines = lines.map(|(y, across)| TextSlot::new(y, across, regular(TO_SIZES)));
-    let used = receiver_name(page, &clean(&order.receiver.full_name), beside);
-    receiver(order).draw(page, lines.get(used..).unwrap_or_default());
-}
-
-/// Returns how many lines of the address a long name has taken: one, or none.
-fn receiver_name(page: &mut Page, name: &str, beside: Span) -> usize {
-    let first = TextSlot::new(452, beside, bold(NAME_SIZES));
-    if fits_into(name, first.style, &[first]) {
-        page.line(name, first);
-        return 0;
+    let usual = FROM_LINES.map(|y| TextSlot::new(y, across, regular(FROM_SIZES)));
+    let dense = DENSE_FROM_LINES.map(|y| TextSlot::new(y, across, regular(DENSE_SIZES)));
+    let fits = block.fits(usual.get(names.len()..).unwrap_or_default());
+    let slots = if fits { &usual[..] } else { &dense };
+    let (own, rest) = slots.split_at(names.len());
+    for (name, slot) in names.iter().zip(own) {
+        page.line(name, TextSlot { style: FROM_NAME, ..*slot });
     }
-    let second = TextSlot { baseline: 490, ..first };
-    page.lines(name, bold(LONG_NAME_SIZES), &[first, second]);
-    1
+    block.draw(page, rest);
+}
+
+/// How the lines of the receiver are arranged: the first ones are beside the QR box.
+struct Arrangement {
+    beside_qr: [u32; 2],
+    below_qr: &'static [u32],
+    name: Style,
+    long_name: Style,
+    company: Style,
+    address: Style,
+}
+
+const USUAL: Arrangement = Arrangement {
+    beside_qr: [452, 490],
+    below_qr: &[528, 566, 604, 642],
+    name: bold(&[44, 40, 36, 32, 28]),
+    long_name: bold(&[34, 32, 30, 28]),
+    company: bold(&[32, 30, 28, 26, 24, 22, 20, 18, 16]),
+    address: regular(TO_SIZES),
+};
+
+/// For an address that the usual lines cannot hold: two lines more, in smaller type.
+const DENSE: Arrangement = Arrangement {
+    beside_qr: [446, 476],
+    below_qr: &[514, 540, 566, 592, 618, 644],
+    name: bold(&[36, 32, 28]),
+    long_name: bold(&[28, 26, 24]),
+    company: bold(&[24, 22, 20, 18, 16]),
+    address: regular(DENSE_SIZES),
+};
+
+impl Arrangement {
+    /// The lines, and how many of them the name takes: one, or two for a long one.
+    fn lines(&self, name: &str) -> (Vec<TextSlot>, usize) {
+        let beside = self.beside_qr.map(|y| TextSlot::new(y, span(32, BESIDE_QR), self.address));
+        let below = self.below_qr.iter().map(|y| TextSlot::new(*y, span(32, 780), self.address));
+        let (first, _) = beside.split_at(1);
+        let names = if fits_into(name, self.name, first) { 1 } else { beside.len() };
+        (beside.into_iter().chain(below).collect(), names)
+    }
+}
+
+/// TO / DESTINATARIO: the person in the largest type, the company below.
+pub(super) fn to(page: &mut Page, order: &OrderRequest) {
+    page.line(label_text::TO, TextSlot::new(410, span(32, BESIDE_QR), bold(&[20])));
+    let name = clean(&order.receiver.full_name);
+    let company = clean(order.receiver.company_name.as_deref().unwrap_or_default());
+    let block = receiver(order);
+    let companies = usize::from(!company.is_empty());
+    let (lines, names) = USUAL.lines(&name);
+    let fits = block.fits(lines.get(names + companies..).unwrap_or_default());
+    let arrangement = if fits { USUAL } else { DENSE };
+    let (lines, names) = arrangement.lines(&name);
+    let (own, rest) = lines.split_at(names);
+    let style = if names == 1 { arrangement.name } else { arrangement.long_name };
+    page.lines(&name, style, &styled(own, style));
+    let (own, rest) = rest.split_at(companies);
+    page.lines(&company, arrangement.company, &styled(own, arrangement.company));
+    block.draw(page, rest);
+}
+
+fn styled(slots: &[TextSlot], style: Style) -> Vec<TextSlot> {
+    slots.iter().map(|slot| TextSlot { style, ..*slot }).collect()
 }
 
 fn receiver(order: &OrderRequest) -> Block {
@@ -79,7 +125,7 @@ fn receiver(order: &OrderRequest) -> Block {
     let kind = label_text::id_type(receiver.id_type.as_ref());
     let id = if id.is_empty() { id } else { format!("{kind} {id}") };
     Block {
-        street: clean(&at.line1),
+        street: join([at.line1.as_str(), or_empty(at.line2.as_ref())], ", "),
         city: join([town.as_str(), or_empty(at.province.as_ref())], ", "),
         country: country(at.country),
         phone: clean(&receiver.phone),
@@ -87,7 +133,7 @@ fn receiver(order: &OrderRequest) -> Block {
     }
 }
 
-/// The lines of an address below the name.
+/// The lines of an address below the names.
 struct Block {
     street: String,
     city: String,
@@ -97,9 +143,28 @@ struct Block {
 }
 
 impl Block {
-    /// Country and telephone share a line if the street needs one more.
     fn draw(&self, page: &mut Page, slots: &[TextSlot]) {
         let Some(last) = slots.last() else { return };
+        let (street, tail) = self.divide(slots);
+        let used = page.lines(&self.street, smaller(&self.street, last.style, street), street);
+        let tail = std::iter::once(&self.city).chain(&tail);
+        for (text, slot) in tail.zip(slots.get(used..).unwrap_or_default()) {
+            page.line(text, TextSlot { style: smaller(text, last.style, &[*slot]), ..*slot });
+        }
+    }
+
+    /// True if nothing has to be cut, and the street not to be set in fine type.
+    fn fits(&self, slots: &[TextSlot]) -> bool {
+        let Some(last) = slots.last() else { return false };
+        let (street, tail) = self.divide(slots);
+        fits_into(&self.street, regular(FROM_SIZES), street)
+            && std::iter::once(&self.city).chain(&tail).all(|text| is_whole(text, last))
+    }
+
+    /// The lines that the street may take, and what stands below the city. Country and telephone share a line if the
+    /// street needs one more.
+    fn divide<'a>(&self, slots: &'a [TextSlot]) -> (&'a [TextSlot], Vec<String>) {
+        let Some(last) = slots.last() else { return (slots, Vec::new()) };
         let (street, _) = slots.split_at(slots.len().saturating_sub(3));
         let tail = if fits_into(&self.street, last.style, street) {
             self.two_lines(last)
@@ -107,11 +172,7 @@ impl Block {
             vec![self.one_line(last)]
         };
         let (street, _) = slots.split_at(slots.len().saturating_sub(tail.len() + 1));
-        let used = page.lines(&self.street, smaller(&self.street, last.style, street), street);
-        let tail = std::iter::once(&self.city).chain(&tail);
-        for (text, slot) in tail.zip(slots.get(used..).unwrap_or_default()) {
-            page.line(text, TextSlot { style: smaller(text, last.style, &[*slot]), ..*slot });
-        }
+        (street, tail)
     }
 
     /// Country and ID, telephone; an ID that does not fit beside the country gets its own line.

@@ -1,4 +1,4 @@
-//! The customs box: what is in the parcel, as on the form CN 23.
+//! The customs box: what is in the parcel, as far as there is room. All of it is on the [invoice](super::invoice).
 
 use parcelo::{CountryCode, OrderRequest, Product};
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -17,6 +17,7 @@ const QUANTITY: Span = span(416, 464);
 /// The quantity's heading is wider than its column, and may reach over the description's.
 const QUANTITY_HEADING: Span = span(380, 464);
 const HS_CODE: Span = span(480, 592);
+/// Only where the order states an origin: the sender's country is none.
 const ORIGIN: Span = span(600, 652);
 const VALUE: Span = span(660, 784);
 
@@ -27,28 +28,36 @@ const DESCRIPTION_STYLE: Style = regular(&[24, 22, 20]);
 const FIGURE_STYLE: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
 const HEADING_STYLE: Style = bold(&[18, 16, 14]);
 
-/// Headings, items and total.
-pub(super) fn customs(page: &mut Page, order: &OrderRequest) {
-    headings(page);
+/// Headings, items and total; the total's baseline is where the rows leave off, or lower.
+pub(super) fn customs(page: &mut Page, order: &OrderRequest, total_baseline: u32) {
     let items = items(order);
     let shown = if items.len() > ROWS.len() { ROWS.len() - 1 } else { items.len() };
-    for (item, y) in items.iter().zip(ROWS).take(shown) {
+    let (listed, further) = items.split_at(shown);
+    headings(page, listed.iter().any(|item| item.origin.is_some()));
+    for (item, y) in listed.iter().zip(ROWS) {
         row(page, item, y);
     }
-    if let (true, Some(y)) = (shown < items.len(), ROWS.last()) {
-        let more = format!("+ {} {}", items.len() - shown, label_text::MORE);
-        page.line(&more, TextSlot::new(*y, DESCRIPTION, DESCRIPTION_STYLE));
-    }
     let across = span(DESCRIPTION.left, VALUE.right);
-    page.line(&total(order), TextSlot::new(1146, across, bold(&[24, 22, 20])));
+    if let (false, Some(y)) = (further.is_empty(), ROWS.last()) {
+        let more = format!("+ {} {}", further.len(), label_text::MORE);
+        page.line(&more, TextSlot::new(*y, across, DESCRIPTION_STYLE));
+    }
+    page.line(&total(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
 }
 
-fn headings(page: &mut Page) {
+/// How many rows the box has left over for others.
+pub(super) fn free_rows(order: &OrderRequest) -> usize {
+    ROWS.len().saturating_sub(items(order).len())
+}
+
+fn headings(page: &mut Page, with_origin: bool) {
     let caption = span(DESCRIPTION.left, QUANTITY_HEADING.left);
     page.line(label_text::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
     page.line(label_text::QUANTITY, TextSlot::new(1004, QUANTITY_HEADING, HEADING_STYLE).right());
     page.line(label_text::HS_CODE, TextSlot::new(1004, HS_CODE, HEADING_STYLE));
-    page.line(label_text::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING_STYLE));
+    if with_origin {
+        page.line(label_text::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING_STYLE));
+    }
     page.line(label_text::VALUE, TextSlot::new(1004, VALUE, HEADING_STYLE).right());
 }
 
@@ -56,7 +65,7 @@ struct Item {
     description: String,
     quantity: u32,
     hs_code: String,
-    origin: CountryCode,
+    origin: Option<CountryCode>,
     value: String,
 }
 
@@ -65,19 +74,23 @@ fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();
     let hs_code = goods.hs_code.as_deref().unwrap_or_default();
-    let item = |own: Option<&str>, own_code: Option<&str>, quantity, value| Item {
-        description: clean(own.unwrap_or(description)),
-        quantity,
-        hs_code: clean(own_code.unwrap_or(hs_code)),
-        origin: order.sender.address.country,
-        value: money(order, value),
-    };
     if order.products.is_empty() && order.customs_info.is_some() {
-        return vec![item(None, None, 1, order.parcel_details.declared_value)];
+        return vec![Item {
+            description: clean(description),
+            quantity: 1,
+            hs_code: clean(hs_code),
+            origin: None,
+            value: money(order, order.parcel_details.declared_value),
+        }];
     }
-    let of_product = |product: &Product| {
-        let name = product.description.as_deref().or(product.sku.as_deref());
-        item(name, product.hs_code.as_deref(), product.quantity, line_value(product))
+    let of_product = |product: &Product| Item {
+        description: clean(
+            product.description.as_deref().or(product.sku.as_deref()).unwrap_or(description),
+        ),
+        quantity: product.quantity,
+        hs_code: clean(product.hs_code.as_deref().unwrap_or(hs_code)),
+        origin: product.country_of_origin,
+        value: money(order, line_value(product)),
     };
     order.products.iter().map(of_product).collect()
 }
@@ -87,11 +100,13 @@ fn row(page: &mut Page, item: &Item, y: u32) {
     page.line(&item.description, TextSlot::new(y, DESCRIPTION, DESCRIPTION_STYLE));
     page.line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURE_STYLE).right());
     page.line(hs_code, TextSlot::new(y, HS_CODE, FIGURE_STYLE));
-    page.line(item.origin.as_str(), TextSlot::new(y, ORIGIN, FIGURE_STYLE));
+    if let Some(origin) = item.origin {
+        page.line(origin.as_str(), TextSlot::new(y, ORIGIN, FIGURE_STYLE));
+    }
     page.line(&item.value, TextSlot::new(y, VALUE, FIGURE_STYLE).right());
 }
 
-fn line_value(product: &Product) -> Decimal {
+pub(super) fn line_value(product: &Product) -> Decimal {
     let quantity = Decimal::from(product.quantity);
     product.unit_fob_value.checked_mul(quantity).unwrap_or(product.unit_fob_value)
 }

@@ -14,7 +14,7 @@ pub(super) const PIECES: &str = "PCS / PZAS";
 pub(super) const DATE: &str = "DATE / FECHA";
 pub(super) const AWB: &str = "AWB / GUÍA AÉREA";
 pub(super) const REFERENCE: &str = "REF / REFERENCIA";
-pub(super) const CUSTOMS: &str = "CUSTOMS / ADUANA (CN23)";
+pub(super) const CUSTOMS: &str = "CUSTOMS / ADUANA";
 pub(super) const QUANTITY: &str = "QTY / CANT";
 pub(super) const HS_CODE: &str = "HS / SA";
 pub(super) const ORIGIN: &str = "ORIG.";
@@ -22,7 +22,7 @@ pub(super) const VALUE: &str = "VALUE / VALOR";
 pub(super) const TOTAL: &str = "TOTAL";
 pub(super) const ITEM: &str = "item / artículo";
 pub(super) const ITEMS: &str = "items / artículos";
-pub(super) const MORE: &str = "more / más";
+pub(super) const MORE: &str = "more: see the invoice / más: ver la factura";
 
 /// Piece 1 of 1: every order is a single parcel.
 pub(super) const ONE_PIECE: &str = "1 / 1";

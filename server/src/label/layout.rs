@@ -3,15 +3,17 @@
 //! Positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218; a text's `y` is its baseline. From top to bottom,
 //! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR
 //! symbol, receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
-//! instructions 1154-1202. The receiver has the largest text, since drivers read it.
+//! instructions 1154-1202, and more of them where customs leaves room. The receiver has the largest text, since drivers
+//! read it.
 
 use super::{
     LabelData, LabelError, address, code128, customs,
     element::{Code128, Element, Qr, Span, Spot, WIDTH},
     label_text,
-    page::{Page, RULE, TextSlot, bold, regular, span},
+    page::{Page, RULE, TextSlot, bold, fits_into, regular, span},
     qr, route,
     text::{clean, join},
+    text_fit::Style,
 };
 
 /// The frame, 2 mm inside the media, of which the outer 4 dots must stay white.
@@ -20,11 +22,10 @@ const FRAME_TOP: u32 = 16;
 const FRAME_BOTTOM: u32 = 1202;
 /// The columns of text, 2 mm inside the frame.
 const TEXT: Span = span(32, 780);
-/// The rules below header, band, receiver and customs.
+/// The rules below header, band and receiver.
 const BAND_TOP: u32 = 124;
 const BAND_BOTTOM: u32 = 183;
 const CELLS_TOP: u32 = 660;
-const CUSTOMS_BOTTOM: u32 = 1154;
 /// The rule between sender and receiver; it ends at the QR box.
 const RECEIVER_TOP: u32 = 380;
 /// The band of the bar code has no side borders: within 10 modules of a Code 128, up to the edge of the media, nothing may be
@@ -34,7 +35,8 @@ const BARCODE_BAND: (u32, u32) = (733, 980);
 /// The elements of a label.
 pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
     let mut page = Page::default();
-    frame(&mut page);
+    let foot = Foot::new(data);
+    frame(&mut page, &foot);
     header(&mut page, data);
     band(&mut page, data);
     address::from(&mut page, data.order);
@@ -42,15 +44,15 @@ pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
     page.push(Element::Qr(qr(data.tracking_url)?));
     cells(&mut page, data);
     barcode(&mut page, data)?;
-    customs::customs(&mut page, data.order);
-    instructions(&mut page, data);
+    customs::customs(&mut page, data.order, foot.total_baseline());
+    page.lines(&foot.instructions, INSTRUCTIONS, &foot.lines);
     Ok(page.into_elements())
 }
 
-fn frame(page: &mut Page) {
+fn frame(page: &mut Page, foot: &Foot) {
     page.outline(FRAME, (FRAME_TOP, BARCODE_BAND.0));
     page.outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
-    for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP, CUSTOMS_BOTTOM] {
+    for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP, foot.top()] {
         page.rule(y, FRAME);
     }
     page.rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
@@ -184,8 +186,37 @@ fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
     Ok(())
 }
 
-fn instructions(page: &mut Page, data: &LabelData<'_>) {
-    let text = data.order.receiver.address.delivery_instructions.as_deref();
-    let text = join(text, " ");
-    page.line(&text, TextSlot::new(1184, TEXT, regular(&[24, 22, 20])));
+const INSTRUCTIONS: Style = regular(&[24, 22, 20]);
+/// The baselines of the instructions, as far apart as the rows of the customs box whose place the upper ones take.
+const INSTRUCTION_LINES: [u32; 3] = [1128, 1156, 1184];
+/// From the rule above the instructions to the baseline of their first line, and from the customs total to that rule.
+const BELOW_RULE: u32 = 30;
+const TOTAL_ABOVE_RULE: u32 = 8;
+
+/// The delivery instructions: one line, or up to three if they need them and the customs box has rows to spare.
+struct Foot {
+    instructions: String,
+    lines: Vec<TextSlot>,
+}
+
+impl Foot {
+    fn new(data: &LabelData<'_>) -> Self {
+        let text = data.order.receiver.address.delivery_instructions.as_deref();
+        let instructions = join(text, " ");
+        let all = INSTRUCTION_LINES.map(|y| TextSlot::new(y, TEXT, INSTRUCTIONS));
+        let room = (1 + customs::free_rows(data.order)).min(all.len());
+        let last = |count: usize| all.get(all.len() - count..).unwrap_or_default();
+        let enough = (1..room).find(|count| fits_into(&instructions, INSTRUCTIONS, last(*count)));
+        Self { instructions, lines: last(enough.unwrap_or(room)).to_vec() }
+    }
+
+    /// The rule above the instructions.
+    fn top(&self) -> u32 {
+        self.lines.first().map_or(FRAME_BOTTOM, |line| line.baseline - BELOW_RULE)
+    }
+
+    /// The baseline of the customs box's last line.
+    fn total_baseline(&self) -> u32 {
+        self.top() - TOTAL_ABOVE_RULE
+    }
 }

@@ -1,4 +1,5 @@
-//! The label of a parcel: 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label).
+//! The papers of a parcel: its label, 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label), and its
+//! commercial invoice as PDF.
 //!
 //! One drawing, three writers: `layout` turns a parcel into elements in whole dots, and the writers
 //! copy the elements. A label is a pure function of its [`LabelData`]: no clock, no random ids, the
@@ -18,6 +19,9 @@ mod customs;
 mod element;
 mod font;
 mod ink_bounds;
+mod invoice;
+mod invoice_items;
+mod invoice_text;
 mod label_text;
 mod layout;
 mod page;
@@ -82,4 +86,34 @@ pub(crate) fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>,
         LabelFormat::Zpl => Ok(zpl::write(&elements)),
         LabelFormat::Png => png::write(&elements),
     }
+}
+
+/// A label with a place for everything, to be written with others into one file.
+#[derive(Debug)]
+pub(crate) struct LaidOut(Vec<element::Element>);
+
+impl AsRef<[element::Element]> for LaidOut {
+    fn as_ref(&self) -> &[element::Element] {
+        &self.0
+    }
+}
+
+/// Places everything on a label.
+pub(crate) fn lay_out(data: &LabelData<'_>) -> Result<LaidOut, LabelError> {
+    layout::layout(data).map(LaidOut)
+}
+
+/// Draws labels as one file, in their order.
+pub(crate) fn draw_many(labels: &[LaidOut], format: LabelFormat) -> Result<Vec<u8>, LabelError> {
+    match format {
+        LabelFormat::Pdf => pdf::write_labels(labels),
+        LabelFormat::Zpl => Ok(labels.iter().flat_map(|label| zpl::write(&label.0)).collect()),
+        // A picture has one label: the rules refuse to ask for more.
+        LabelFormat::Png => Err(LabelError::Png),
+    }
+}
+
+/// Draws the commercial invoice, as PDF; what belongs to the label alone is not looked at.
+pub(crate) fn draw_invoice(data: &LabelData<'_>) -> Result<Vec<u8>, LabelError> {
+    pdf::write_pages(&invoice::pages(data), invoice::A4)
 }

@@ -1,4 +1,5 @@
-//! The label as PDF: one page of exactly 288 × 432 points, text as text, fonts embedded.
+//! Papers as PDF: a label on one page of exactly 288 × 432 points, or pages of another size; text as text, fonts
+//! embedded.
 //!
 //! Every rectangle is drawn a little smaller than its dots. Exactly on the edges of dots, poppler and mupdf print it one
 //! dot too wide, and bars can no longer be decoded.
@@ -14,13 +15,37 @@ use subsetter::GlyphRemapper;
 
 use super::{
     LabelError,
-    element::{Colour, Element, HEIGHT, Rect, Text},
+    element::{Colour, Element, HEIGHT, Rect, Text, WIDTH},
     font::{self, BOX, Face, Glyph, Typeface, UNITS_PER_EM},
     qr::Drawn,
 };
 
-const PAGE: Box = Box { x1: 0.0, y1: 0.0, x2: 288.0, y2: 432.0 };
-const POINTS_PER_DOT: f32 = 72.0 / 203.0;
+/// The size of pages, and of the units in which their elements are placed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paper {
+    /// In units.
+    pub width: u32,
+    pub height: u32,
+    pub points_per_unit: f32,
+    /// Fit to page would scale a label's bars off the printer's dots.
+    pub scaling: PrintScaling,
+}
+
+/// Whether a program may fit a page to the printer's paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PrintScaling {
+    Never,
+    AsUsual,
+}
+
+/// 4 × 6 inches, in dots.
+const LABEL: Paper = Paper {
+    width: WIDTH,
+    height: HEIGHT,
+    points_per_unit: 72.0 / 203.0,
+    scaling: PrintScaling::Never,
+};
+
 /// How much smaller each rectangle is drawn on each side.
 const INSET_DOTS: f32 = 0.15;
 /// At 6 files are three percent smaller and take half as long again.
@@ -30,73 +55,106 @@ const COMPACT: Settings = Settings { pretty: false };
 
 const CATALOG: Ref = Ref::new(1);
 const PAGES: Ref = Ref::new(2);
-const LABEL: Ref = Ref::new(3);
-const CONTENT: Ref = Ref::new(4);
+/// A page and its content.
+fn page_ids(page: usize) -> (Ref, Ref) {
+    // The fonts have the ids from 5 to 19.
+    let first = if page == 0 { 3 } else { 18 + 2 * page as i32 };
+    (Ref::new(first), Ref::new(first + 1))
+}
 
-/// Writes a PDF file.
+/// Writes a label.
 pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
+    write_labels(&[elements])
+}
+
+/// Writes labels, one on each page.
+pub(super) fn write_labels(labels: &[impl AsRef<[Element]>]) -> Result<Vec<u8>, LabelError> {
+    write_pages(labels, LABEL)
+}
+
+/// Writes a file of several pages.
+pub(super) fn write_pages(
+    pages: &[impl AsRef<[Element]>],
+    paper: Paper,
+) -> Result<Vec<u8>, LabelError> {
     let mut fonts = Used::all();
-    let content = draw(elements, &mut fonts)?;
+    // Compressed one by one: the drawings of 100 labels would take megabytes.
+    let contents: Result<Vec<_>, _> = pages
+        .iter()
+        .map(|page| {
+            let content = draw(page.as_ref(), paper, &mut fonts)?;
+            Ok(compress_to_vec_zlib(&content, DEFLATE_LEVEL))
+        })
+        .collect();
+    let contents = contents?;
     let mut pdf = Pdf::with_settings(COMPACT);
-    document(&mut pdf, &fonts);
-    let packed = compress_to_vec_zlib(&content, DEFLATE_LEVEL);
-    pdf.stream(CONTENT, &packed).filter(Filter::FlateDecode);
+    document(&mut pdf, (contents.len(), paper), &fonts);
+    for (page, packed) in contents.iter().enumerate() {
+        pdf.stream(page_ids(page).1, packed).filter(Filter::FlateDecode);
+    }
     for font in fonts.iter().filter(|font| font.is_needed()) {
         font.embed(&mut pdf)?;
     }
     Ok(pdf.finish())
 }
 
-fn document(pdf: &mut Pdf, fonts: &[Used]) {
+fn document(pdf: &mut Pdf, (pages, paper): (usize, Paper), fonts: &[Used]) {
     let mut catalog = pdf.catalog(CATALOG);
     catalog.pages(PAGES);
-    // Fit to page would scale the bars off the printer's dots.
-    catalog.viewer_preferences().pair(Name(b"PrintScaling"), Name(b"None"));
+    if paper.scaling == PrintScaling::Never {
+        catalog.viewer_preferences().pair(Name(b"PrintScaling"), Name(b"None"));
+    }
     catalog.finish();
-    pdf.pages(PAGES).kids([LABEL]).count(1);
-    let mut page = pdf.page(LABEL);
-    page.parent(PAGES).media_box(PAGE).contents(CONTENT);
-    let mut resources = page.resources();
-    let mut named = resources.fonts();
-    for font in fonts.iter().filter(|font| font.is_needed()) {
-        named.pair(font.name, font.id(0));
+    pdf.pages(PAGES).kids((0..pages).map(|page| page_ids(page).0)).count(pages as i32);
+    let [width, height] =
+        [paper.width, paper.height].map(|side| side as f32 * paper.points_per_unit);
+    let size = Box { x1: 0.0, y1: 0.0, x2: width.round(), y2: height.round() };
+    for (page, content) in (0..pages).map(page_ids) {
+        let mut page = pdf.page(page);
+        page.parent(PAGES).media_box(size).contents(content);
+        let mut resources = page.resources();
+        let mut named = resources.fonts();
+        for font in fonts.iter().filter(|font| font.is_needed()) {
+            named.pair(font.name, font.id(0));
+        }
     }
 }
 
-fn draw(elements: &[Element], fonts: &mut [Used]) -> Result<Vec<u8>, LabelError> {
+fn draw(elements: &[Element], paper: Paper, fonts: &mut [Used]) -> Result<Vec<u8>, LabelError> {
+    let Paper { height, points_per_unit: scale, .. } = paper;
     let mut content = Content::with_settings(COMPACT);
-    content.transform([POINTS_PER_DOT, 0.0, 0.0, POINTS_PER_DOT, 0.0, 0.0]);
+    content.transform([scale, 0.0, 0.0, scale, 0.0, 0.0]);
     for element in elements {
         match element {
-            Element::Rect(rect) => fill(&mut content, [*rect]),
-            Element::Outline(outline) => fill(&mut content, outline.rects()),
-            Element::Code128(code) => fill(&mut content, code.rects()),
+            Element::Rect(rect) => fill(&mut content, height, [*rect]),
+            Element::Outline(outline) => fill(&mut content, height, outline.rects()),
+            Element::Code128(code) => fill(&mut content, height, code.rects()),
             // Rows alone would leave white hair lines between them.
             Element::Qr(qr) => {
                 let qr = Drawn::new(qr)?;
-                fill(&mut content, qr.rows().chain(qr.columns()));
+                fill(&mut content, height, qr.rows().chain(qr.columns()));
             }
-            Element::Text(text) => write_text(&mut content, text, fonts),
+            Element::Text(text) => write_text(&mut content, height, text, fonts),
         }
     }
     Ok(content.finish().into_vec())
 }
 
-fn fill(content: &mut Content, rects: impl IntoIterator<Item = Rect>) {
+fn fill(content: &mut Content, height: u32, rects: impl IntoIterator<Item = Rect>) {
     for Rect { x, y, w, h } in rects {
-        let bottom = HEIGHT - y - h;
+        let bottom = height - y - h;
         let (x, y) = (x as f32 + INSET_DOTS, bottom as f32 + INSET_DOTS);
         content.rect(x, y, w as f32 - 2.0 * INSET_DOTS, h as f32 - 2.0 * INSET_DOTS);
     }
     content.fill_nonzero();
 }
 
-fn write_text(content: &mut Content, text: &Text, fonts: &mut [Used]) {
+fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [Used]) {
     if text.colour == Colour::White {
         content.set_fill_gray(1.0);
     }
     content.begin_text();
-    let mut place = Some((text.x as f32, (HEIGHT - text.baseline) as f32));
+    let mut place = Some((text.x as f32, (height - text.baseline) as f32));
     let glyphs: Vec<(Glyph, char)> =
         text.line.chars().map(|c| (font::glyph(text.weight, c), c)).collect();
     for run in glyphs.chunk_by(|(one, _), (other, _)| one.face == other.face) {
@@ -167,7 +225,7 @@ impl Used {
     fn embed(&self, pdf: &mut Pdf) -> Result<(), LabelError> {
         let file = subsetter::subset(self.face.data, 0, &self.glyphs);
         let file = file.map_err(|_| LabelError::Font)?;
-        // A subset's name starts with six letters; one label has one subset of each face.
+        // A subset's name starts with six letters; one file has one subset of each face.
         let name = format!("PARCEL+{}", self.face.name);
         let name = Name(name.as_bytes());
         let mut composite = pdf.type0_font(self.id(0));

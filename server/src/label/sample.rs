@@ -48,10 +48,15 @@ pub(super) fn full_order() -> OrderRequest {
         Departamento 1204-B, Avenida Francisco de Orellana E11-160 y Calle de los Conquistadores"
         .to_owned();
     order.receiver.address.delivery_instructions = Some(long);
+    order.receiver.company_name = Some("Comercializadora Andina de Repuestos S.A.".to_owned());
+    order.receiver.address.line2 = Some("Entrada por el parqueadero posterior".to_owned());
     order.sender.full_name = "陈伟 (Wei Chen)".to_owned();
     order.sender.address.line1 =
         "Building 7, Nanshan Science and Technology Park, Block C".to_owned();
     order.products = [&order.products[..], &order.products[..]].concat();
+    for product in &mut order.products {
+        product.country_of_origin = Some(order.sender.address.country);
+    }
     order
 }
 

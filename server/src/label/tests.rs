@@ -2,6 +2,7 @@
 
 mod corpus;
 mod golden;
+mod invoice;
 mod oracles;
 mod random;
 
@@ -12,6 +13,7 @@ use rxing::BarcodeFormat;
 
 use super::{
     element::{Code128, Element, HEIGHT, Qr, Text, WIDTH},
+    text::clean,
     *,
 };
 
@@ -171,15 +173,20 @@ fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// The lines of text that a PDF gives to those who copy them.
+/// The lines of text that a label's PDF gives to those who copy them.
 fn text_of(pdf: &[u8]) -> Vec<String> {
+    text_of_pages(pdf, 1)
+}
+
+fn text_of_pages(pdf: &[u8], pages: usize) -> Vec<String> {
     let streams = streams(pdf);
-    // Two streams for each font; a label without Chinese has two fonts.
-    let [regular, bold, han] =
-        [1, 3, 5].map(|place| streams.get(place).map(|map| unicode_of(map)).unwrap_or_default());
+    // Two streams for each font; a paper without Chinese has two fonts.
+    let [regular, bold, han] = [0, 2, 4]
+        .map(|place| streams.get(pages + place).map(|map| unicode_of(map)).unwrap_or_default());
     let mut lines: Vec<String> = Vec::new();
     let mut map = &regular;
-    let mut rest = streams[0].as_slice();
+    let content = streams[..pages].concat();
+    let mut rest = content.as_slice();
     while let Some((first, tail)) = rest.split_first() {
         rest = tail;
         match first {
@@ -330,11 +337,11 @@ const PARTS: [&str; 32] = [
     "UIO-170",
     "EXPORT / EXPORTACIÓN",
     "FROM / REMITENTE",
-    "Shenzhen Brillante Trading Co. Ltd. — Wei Chen",
+    "Shenzhen Brillante Trading Co. Ltd.",
+    "Wei Chen",
     "Rm 1203, Bldg 7, Nanshan Science Park, Keji South Rd 12",
     "Shenzhen, Guangdong 518057",
-    "CHINA (CN)",
-    "+86 755 8888 1234",
+    "CHINA (CN)   +86 755 8888 1234",
     "TO / DESTINATARIO",
     "José Ángel Muñoz Güiñazú",
     "Av. Amazonas N34-451 y",
@@ -351,7 +358,7 @@ const PARTS: [&str; 32] = [
     "045-12345675",
     "EC7K2M9QX4T8WD0",
     "R2",
-    "CUSTOMS / ADUANA (CN23)",
+    "CUSTOMS / ADUANA",
     "QTY / CANT",
     "HS / SA",
     "VALUE / VALOR",
@@ -377,7 +384,7 @@ fn chinese_is_drawn_and_not_warned_of() {
     let pdf = draw(&chinese.data(), LabelFormat::Pdf).unwrap();
     let (file, text) = (String::from_utf8_lossy(&pdf), text_of(&pdf).concat());
     assert!(file.contains("/CIDFontType0C") && file.contains("NotoSansCJKsc"));
-    assert!(text.contains("深圳市光辉贸易有限公司 — 陈伟"), "{text}");
+    assert!(text.contains("深圳市光辉贸易有限公司陈伟"), "{text}");
     assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{text}");
     assert!("深圳市".chars().all(parcelo::rules::is_printable));
 }
@@ -391,7 +398,7 @@ fn four_items_or_three_and_how_many_more() {
         let texts: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
         let rows = texts.iter().filter(|text| text.starts_with("Teléfono")).count();
         assert_eq!(rows, if more.is_some() { 3 } else { count }, "{count}");
-        let line = more.map(|more| format!("+ {more} more / más"));
+        let line = more.map(|more| format!("+ {more} more: see the invoice / más: ver la factura"));
         assert_eq!(texts.iter().find(|text| text.starts_with("+ ")).copied(), line.as_deref());
     }
 }
@@ -439,6 +446,107 @@ fn a_long_national_id_hides_no_telephone() {
             let span = street.len() < 30 && id.len() < 40 || id.len() < 10;
             assert!(whole || !span, "{id} of {shown:?}");
         }
+    }
+}
+
+fn lines_of(order: &OrderRequest) -> Vec<String> {
+    texts(&marks_of(order)).into_iter().map(|text| text.line.clone()).collect()
+}
+
+/// The flat's number was once dropped, and with it the way to the door.
+#[test]
+fn a_receiver_s_flat_and_company_are_on_the_label() {
+    let mut order = sample::order();
+    order.receiver.address.line1 = "Av. 6 de Diciembre N33-42".to_owned();
+    order.receiver.address.line2 = Some("Edificio Titanium, Dpto. 402".to_owned());
+    order.receiver.company_name = Some("Andina de Repuestos S.A.".to_owned());
+    let shown = lines_of(&order);
+    for line in [
+        "José Ángel Muñoz Güiñazú",
+        "Andina de Repuestos S.A.",
+        "Av. 6 de Diciembre N33-42, Edificio Titanium, Dpto. 402",
+        "170150 Quito, Pichincha",
+        "+593 99 123 4567",
+    ] {
+        assert!(shown.iter().any(|shown| shown == line), "{line}: {shown:?}");
+    }
+}
+
+#[test]
+fn person_and_company_have_a_line_each_however_long_the_address_is() {
+    let mut order = sample::full_order();
+    order.receiver.company_name = Some("Comercializadora Andina de Repuestos S.A.".to_owned());
+    order.receiver.address.line2 =
+        Some("Entrada por el parqueadero posterior, Dpto. 402".to_owned());
+    order.sender.address.line1 = "Building 7, Nanshan Science and Technology Park".to_owned();
+    order.sender.address.line2 = Some("Keji South Road 12, Block C, Room 1203".to_owned());
+    let shown = lines_of(&order);
+    let marks = marks_of(&order);
+    let bold = |line: &str| {
+        texts(&marks).iter().any(|text| text.line == line && text.weight == font::Weight::Bold)
+    };
+    assert!(bold("Comercializadora Andina de Repuestos S.A.") && bold("Villavicencio Rodríguez"));
+    for line in [&order.sender.company_name, &order.receiver.company_name] {
+        assert!(shown.iter().any(|shown| Some(shown) == line.as_ref()), "{line:?}: {shown:?}");
+    }
+    let joined = shown.join(" ");
+    for part in [
+        "Nanshan Science and Technology Park, Keji South Road 12, Block C, Room 1203",
+        "Calle de los Conquistadores, Entrada por el parqueadero posterior, Dpto. 402",
+        "María Fernanda de los Ángeles Villavicencio Rodríguez",
+        "CHINA (CN)",
+        "+86 755 8888 1234",
+        "ECUADOR (EC)",
+        "CÉDULA 1712345678",
+        "+593 99 123 4567",
+    ] {
+        assert!(joined.contains(part), "{part}: {joined}");
+    }
+}
+
+/// The sender's country is where goods come from, and says nothing of where they were made.
+#[test]
+fn an_origin_is_shown_where_the_order_states_one_and_nowhere_else() {
+    let mut order = sample::order();
+    let origins = |order: &OrderRequest| -> Vec<String> {
+        let shown = lines_of(order);
+        shown.into_iter().filter(|line| ["ORIG.", "CN", "VN"].contains(&line.as_str())).collect()
+    };
+    assert_eq!(origins(&order), [""; 0]);
+    order.products[1].country_of_origin = Some(parcelo::CountryCode::parse("VN").unwrap());
+    assert_eq!(origins(&order), ["ORIG.", "VN"]);
+    // Of an item that is only counted, nothing is shown.
+    order.products = vec![order.products[0].clone(); 5];
+    order.products[4].country_of_origin = Some(parcelo::CountryCode::parse("VN").unwrap());
+    assert_eq!(origins(&order), [""; 0]);
+}
+
+#[test]
+fn instructions_take_the_rows_that_the_customs_box_has_to_spare() {
+    let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
+    let two = "Entregar en portería; llamar antes. ".repeat(4);
+    for (items, text, lines) in [
+        (1, "Timbre roto", 1),
+        (1, two.as_str(), 2),
+        (1, &long, 3),
+        (2, &long, 3),
+        (3, &long, 2),
+        (4, &long, 1),
+        (20, &long, 1),
+    ] {
+        let mut order = sample::order();
+        order.products = vec![order.products[0].clone(); items];
+        order.receiver.address.delivery_instructions = Some(text.to_owned());
+        let elements = marks_of(&order);
+        let texts = texts(&elements);
+        let total = texts.iter().position(|text| text.line.starts_with("TOTAL")).unwrap();
+        let below = &texts[total + 1..];
+        assert_eq!(below.len(), lines, "{items}: {below:?}");
+        let shown: Vec<_> = below.iter().map(|text| text.line.as_str()).collect();
+        let shown = shown.join(" ");
+        let whole = shown == clean(text);
+        assert!(whole || shown.ends_with('…'), "{items}: {shown}");
+        assert!(below.iter().all(|line| line.baseline > texts[total].baseline + 30));
     }
 }
 

@@ -12,11 +12,15 @@ use axum::{
 };
 use parcelo::{Environment, rules::Destinations};
 
-use super::{Clock, MockServer, control, fault_layer::Recorder, movable_clock::MovableClock};
+use super::{
+    Clock, MockServer, control, fault_layer::Recorder, mails::MailInbox,
+    movable_clock::MovableClock,
+};
 use crate::{
     domain::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
     http::{Stop, host_from_headers},
     ids::Ids,
+    mail::{MailSender, SandboxRecipients},
     service::{Limits, Service, Settings, called_at},
     store::Store,
     webhook::Dispatcher,
@@ -171,11 +175,14 @@ impl Builder {
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         // One message at a time, so that an inbox receives them in the same order in every run.
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
+        let (mail_inbox, mail_sender) = mails(&service).await;
         let (stop, sends_webhooks) = (Stop::default(), AtomicBool::default());
         let verifies_on_drop = self.verifies_on_drop;
         MockServer {
             service,
             dispatcher,
+            mail_sender,
+            mail_inbox,
             ids,
             clock,
             recorder,
@@ -185,6 +192,18 @@ impl Builder {
             verifies_on_drop,
         }
     }
+}
+
+/// The inbox of e-mails, and what fills it: all that the service would send, one at a time, so that they are in the same
+/// order in every run.
+async fn mails(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
+    let inbox = Arc::new(MailInbox::default());
+    #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+    service.switch_mails_on(crate::clock::Millis(0)).await.expect("the store is there");
+    let transport = Arc::clone(&inbox);
+    let everyone = SandboxRecipients::Everyone;
+    let sender = MailSender::new(Arc::clone(service), transport, everyone, 1);
+    (inbox, Arc::new(sender))
 }
 
 /// Makes links use the host that was called: in a container, only the caller knows the address at which it reaches the

@@ -169,8 +169,10 @@ impl<'a> ClockControl<'a> {
         self.0.service.take_due_steps().await.expect("the store is there")
     }
 
-    /// Sends every webhook that is due, and waits for the answers.
+    /// Sends every webhook and e-mail that is due, and waits for the answers.
     pub(super) async fn deliver(&self) {
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        self.0.mail_sender.send_due().await.expect("the store is there");
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         self.0.dispatcher.deliver_due().await.expect("the store is there");
     }
@@ -178,8 +180,9 @@ impl<'a> ClockControl<'a> {
     async fn next_due(&self, target: Millis) -> Option<Millis> {
         let service = &self.0.service;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let due = [service.next_due().await, service.next_delivery().await]
-            .map(|due| due.expect("the store is there"));
+        let due =
+            [service.next_due().await, service.next_delivery().await, service.next_mail().await]
+                .map(|due| due.expect("the store is there"));
         let now = self.clock().now();
         due.into_iter().flatten().filter(|due| now < *due && *due <= target).min()
     }

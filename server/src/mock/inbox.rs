@@ -25,11 +25,12 @@ use crate::{
     clock::Clock as _,
     domain::{
         Tenant,
+        audit::Actor,
         webhooks::{AllowedHosts, Kinds},
     },
     http::{Listener, Stop, read_body},
     ids::named,
-    service::{EndpointRequest, Endpoints, Service},
+    service::{EndpointError, EndpointRequest, Endpoints, Service},
     webhook::Dispatcher,
 };
 
@@ -128,7 +129,8 @@ impl<'a> InboxBuilder<'a> {
         let url =
             format!("http://{}/", socket.local_addr().expect("a bound socket has an address"));
         let (server, replies) = (self.server, Mutex::new(self.replies.clone()));
-        let secret = self.set_endpoint(url.clone());
+        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+        let secret = self.set_endpoint(url.clone()).expect("an address of this machine");
         #[expect(clippy::expect_used, reason = "the server's own secret is one")]
         let webhook = Webhook::new([secret]).expect("a secret");
         let clock = Arc::clone(&server.clock);
@@ -159,14 +161,31 @@ impl<'a> InboxBuilder<'a> {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it is not an http or https address of this machine or of a public host.
     pub fn send_to(self, url: &str) -> Secret {
-        let server = self.server;
-        let secret = self.set_endpoint(url.to_owned());
-        server.send_webhooks();
+        #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
+        let secret = self.try_send_to(url).expect("an address that webhooks can be sent to");
         secret
     }
 
-    fn set_endpoint(self, url: String) -> Secret {
+    /// As [`InboxBuilder::send_to`], for an address that may be wrong.
+    pub(super) fn try_send_to(self, url: &str) -> Result<Secret, EndpointError> {
+        let server = self.server;
+        let secret = self.set_endpoint(url.to_owned())?;
+        server.send_webhooks();
+        Ok(secret)
+    }
+
+    /// The same, for kinds that are known already.
+    pub(super) const fn kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
+    fn set_endpoint(self, url: String) -> Result<Secret, EndpointError> {
         let Self { server, account, kinds, .. } = self;
         let (store, ids) = (server.service.store(), &server.ids);
         let now = server.clock.now();
@@ -174,11 +193,9 @@ impl<'a> InboxBuilder<'a> {
             let account = store.account(&account, named("acc", ids.ulid(now)), now).await?;
             let tenant = Tenant { account, environment: Environment::Sandbox };
             let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Here };
-            Endpoints { store, ids }.set(request, now).await
+            Endpoints { store, ids, by: Actor::Server.at(now) }.set(request, now).await
         };
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let endpoint = resolve_now(made).expect("an endpoint");
-        endpoint.secret
+        Ok(resolve_now(made)?.secret)
     }
 }
 

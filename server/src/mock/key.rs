@@ -9,6 +9,7 @@ use crate::{
     clock::Clock as _,
     domain::{
         CarrierKeyRecord, access,
+        audit::Actor,
         credentials::{ApiKeyRecord, Countries},
     },
     service::{CredentialIssuer, NewKeyRequest, Rotation},
@@ -118,7 +119,8 @@ impl<'a> KeyBuilder<'a> {
         let (key, record) = resolve_now(made).expect("a key");
         if revoked {
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-            resolve_now(server.service.revoke_key(&record.id)).expect("the store is there");
+            resolve_now(server.service.revoke_key(&record.id, Actor::Server))
+                .expect("the store is there");
         }
         (key, record)
     }
@@ -181,7 +183,7 @@ impl MockServer {
             resolve_now(self.service.authenticate(Environment::Sandbox, Some(key.secret())))
                 .ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
-        match resolve_now(self.service.rotate_key(&caller.key.id, seconds)).ok()? {
+        match resolve_now(self.service.rotate_key(&caller.key.id, seconds, Actor::Server)).ok()? {
             Rotation::Done(key, _) => Some(key),
             Rotation::Revoked | Rotation::Unknown => None,
         }
@@ -192,6 +194,7 @@ impl MockServer {
             store: self.service.store(),
             secrets: &self.service.settings().secrets,
             ids: &self.ids,
+            by: Actor::Server.at(self.clock.now()),
         }
     }
 }

@@ -21,6 +21,7 @@ mod inbox;
 mod journey;
 mod key;
 mod log;
+mod mails;
 mod movable_clock;
 mod order_names;
 mod recorded_request;
@@ -54,6 +55,7 @@ pub use faults::{Fault, Faults};
 pub use inbox::{Inbox, InboxBuilder, InboxTimeout, Received};
 pub use journey::AdvanceError;
 pub use key::KeyBuilder;
+pub use mails::ReceivedMail;
 pub use recorded_request::{Body, RecordedRequest};
 pub use reply::Reply;
 pub use requests::Requests;
@@ -67,6 +69,7 @@ pub use crate::{domain::sample, service::Fired};
 use crate::{
     http::{Api, Listener, Stop},
     ids::Ids,
+    mail::MailSender,
     service::Service,
     webhook::Dispatcher,
 };
@@ -88,6 +91,8 @@ use crate::{
 pub struct MockServer {
     service: Arc<Service>,
     dispatcher: Arc<Dispatcher>,
+    mail_sender: Arc<MailSender>,
+    mail_inbox: Arc<mails::MailInbox>,
     ids: Arc<Ids>,
     clock: Arc<movable_clock::MovableClock>,
     recorder: Arc<fault_layer::Recorder>,
@@ -128,8 +133,12 @@ impl MockServer {
             routes,
             self.stop.clone(),
         ));
-        let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        tokio::spawn(run_ticker(service, clock, self.stop.clone()));
+        let due = DueWork {
+            service: Arc::clone(&self.service),
+            mail_sender: Arc::clone(&self.mail_sender),
+            clock: Arc::clone(&self.clock),
+        };
+        tokio::spawn(due.run_ticker(self.stop.clone()));
     }
 
     /// The base URL of its API.
@@ -189,18 +198,29 @@ impl Drop for MockServer {
     }
 }
 
-/// Executes what falls due while the clock runs.
-async fn run_ticker(service: Arc<Service>, clock: Arc<movable_clock::MovableClock>, stop: Stop) {
-    loop {
-        tokio::select! {
-            () = clock.ticked() => {}
-            () = stop.requested() => return,
-        }
-        let _due_work = clock.lock_due_work().await;
-        if clock.is_running() {
-            // A failure is logged where it happens, and the next tick tries again.
-            let _ = service.take_due_steps().await;
-            let _ = service.purge_sandboxes().await;
+/// What falls due while the clock runs.
+struct DueWork {
+    service: Arc<Service>,
+    mail_sender: Arc<MailSender>,
+    clock: Arc<movable_clock::MovableClock>,
+}
+
+impl DueWork {
+    /// Executes it at each tick.
+    async fn run_ticker(self, stop: Stop) {
+        let Self { service, mail_sender, clock } = self;
+        loop {
+            tokio::select! {
+                () = clock.ticked() => {}
+                () = stop.requested() => return,
+            }
+            let _due_work = clock.lock_due_work().await;
+            if clock.is_running() {
+                // A failure is logged where it happens, and the next tick tries again.
+                let _ = service.take_due_steps().await;
+                let _ = mail_sender.send_due().await;
+                let _ = service.purge_sandboxes().await;
+            }
         }
     }
 }

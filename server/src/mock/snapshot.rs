@@ -67,13 +67,14 @@ impl MockServer {
         self.clock.restore(snapshot.clock);
     }
 
-    /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account; keys, webhook
-    /// endpoints and the clock stay.
+    /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, and the e-mails of [`MockServer::mails`];
+    /// keys, webhook endpoints, who has unsubscribed, and the clock stay.
     ///
     /// # Panics
     ///
     /// Never: a store in memory does not fail.
     pub async fn reset(&self) -> Deleted {
+        self.mail_inbox.clear();
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         self.service.store().reset_all().await.expect("the store is there")
     }

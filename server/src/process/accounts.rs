@@ -10,7 +10,11 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    domain::{AccountRecord, admin::AccountView},
+    domain::{
+        AccountRecord, Shop,
+        admin::{AccountView, ShopView},
+        audit::Actor,
+    },
 };
 
 #[derive(Debug, Subcommand)]
@@ -19,6 +23,8 @@ pub(super) enum Accounts {
     Create(CreateAccount),
     /// List the accounts.
     List(ListKeys),
+    /// Show or set what receivers see of an account on the tracking page: the shop's name and contact.
+    Shop(SetShop),
     /// Set the password with which an account signs in to the dashboard; its sessions end.
     Password(password::SetPassword),
 }
@@ -35,10 +41,30 @@ pub(super) struct CreateAccount {
     json: bool,
 }
 
+#[derive(Debug, ClapArgs)]
+pub(super) struct SetShop {
+    #[command(flatten)]
+    database: DatabaseArg,
+    /// The account; created if it does not exist.
+    #[arg(default_value = "default", value_parser = name)]
+    name: String,
+    /// What the shop is called, at most 60 characters; '' for no name.
+    #[arg(long, value_name = "TEXT")]
+    shop_name: Option<String>,
+    /// Where receivers ask: an https address, an e-mail address, or a telephone number with + and its country
+    /// code; '' for none.
+    #[arg(long, value_name = "CONTACT", allow_hyphen_values = true)]
+    contact: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
     match command {
         Accounts::Create(options) => create(options).await,
         Accounts::List(options) => list(options).await,
+        Accounts::Shop(options) => shop(options).await,
         Accounts::Password(options) => password::set(options).await,
     }
 }
@@ -54,6 +80,25 @@ async fn list(options: ListKeys) -> Result<(), Failure> {
     let accounts = open_existing(&options.database).await?.accounts().await?;
     let none = "No accounts yet; create one with `parcelo-server accounts create NAME`.";
     Ok(print::all(&options, none, accounts.iter().map(row))?)
+}
+
+/// What is not given stays as it is.
+async fn shop(options: SetShop) -> Result<(), Failure> {
+    let SetShop { database, name, shop_name, contact, json } = options;
+    let store = open_existing(&database).await?;
+    let account = store.account_named(&name).await?;
+    let account = account.ok_or_else(|| Failure::NoAccount(name.clone()))?;
+    let (name_before, contact_before) = store.shop(account).await?.to_stored();
+    if shop_name.is_some() || contact.is_some() {
+        let name = shop_name.unwrap_or(name_before);
+        let contact = contact.unwrap_or(contact_before);
+        let shop = Shop::parse(&name, &contact).map_err(Failure::Shop)?;
+        let by = Actor::Command.at(SystemClock.now());
+        store.set_shop(account, &shop, &by).await?;
+    }
+    let view = ShopView::new(&name, &store.shop(account).await?);
+    let line = format!("{}  {}  {}", view.account, view.shop_name, view.contact);
+    Ok(print::one(&ListKeys { database, json }, &view, line.trim_end())?)
 }
 
 fn row(account: &AccountRecord) -> (AccountView, String) {

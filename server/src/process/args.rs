@@ -1,11 +1,16 @@
 //! The command line: every flag is also an environment variable; a flag wins.
 
-use clap::{Parser, Subcommand};
+use std::ffi::{OsStr, OsString};
+
+use clap::{
+    Arg, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, parser::ValueSource,
+};
 
 #[cfg(feature = "postgres")]
 use super::copy::Copy;
 use super::{
     accounts::Accounts,
+    audit::Audit,
     backup::Backup,
     credential_args::{Carriers, Keys, Tokens},
     mock_args::Mock,
@@ -21,13 +26,50 @@ use super::{
 pub struct Args {
     #[command(subcommand)]
     pub(super) command: Command,
+    /// What was set, for the log.
+    #[arg(skip)]
+    pub(super) set: String,
 }
 
 impl Args {
     /// Reads the process's arguments; wrong ones end the process with an explanation.
     pub fn read() -> Self {
-        Self::parse()
+        Self::read_from(std::env::args_os())
     }
+
+    /// The same of these arguments, the first of which is the command's name.
+    pub fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
+        let command = Self::command();
+        let matches = command.clone().get_matches_from(arguments);
+        let set = settings(&command, &matches);
+        // The same arguments were just found to be right.
+        let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        Self { set, ..args }
+    }
+}
+
+/// The flags of the subcommand that differ from their defaults, as on a command line, wherever they were set.
+/// Addresses of databases are left out: a password may stand in them.
+fn settings(command: &clap::Command, matches: &ArgMatches) -> String {
+    let Some((name, matches)) = matches.subcommand() else { return String::new() };
+    let Some(command) = command.find_subcommand(name) else { return String::new() };
+    let set = command.get_arguments().filter_map(|argument| setting(argument, matches));
+    set.collect::<Vec<_>>().join(" ")
+}
+
+fn setting(argument: &Arg, matches: &ArgMatches) -> Option<String> {
+    let id = argument.get_id().as_str();
+    let is_set = matches.value_source(id).is_some_and(|source| source != ValueSource::DefaultValue);
+    if !is_set || argument.is_hide_env_values_set() {
+        return None;
+    }
+    let flag = argument.get_long()?;
+    let values: Vec<&OsStr> = matches.get_raw(id)?.collect();
+    if values == argument.get_default_values() {
+        return None;
+    }
+    let values: Vec<_> = values.into_iter().map(OsStr::to_string_lossy).collect();
+    Some(format!("--{flag}={}", values.join(",")))
 }
 
 #[derive(Debug, Subcommand)]
@@ -61,6 +103,9 @@ pub(super) enum Command {
     /// Rewrite the database file without any trace of deleted data; for files from before 0.2. Stop the
     /// server first.
     Vacuum(Vacuum),
+    /// Show who changed keys, secrets, passwords and settings, newest first; works while a server runs on the same
+    /// database.
+    Audit(Audit),
     /// Show which keys still use the legacy API, by day.
     Legacy(ListKeys),
 }
@@ -74,6 +119,42 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
+    }
+
+    /// Words of an environment variable's name whose value no log may show.
+    const SECRET_WORDS: [&str; 5] = ["SECRET", "PASSWORD", "DATABASE", "KEY", "TOKEN"];
+    /// Names of files, which may be shown.
+    const FILES: [&str; 1] = ["PARCELO_SECRETS_FILE"];
+
+    fn each_flag(command: &clap::Command, check: &mut impl FnMut(&Arg)) {
+        command.get_arguments().for_each(&mut *check);
+        command.get_subcommands().for_each(|command| each_flag(command, check));
+    }
+
+    #[test]
+    fn a_flag_that_may_hold_a_secret_hides_its_value() {
+        let mut hidden = Vec::new();
+        each_flag(&Args::command(), &mut |flag| {
+            let Some(name) = flag.get_env().and_then(OsStr::to_str) else { return };
+            if SECRET_WORDS.iter().any(|word| name.contains(word)) && !FILES.contains(&name) {
+                assert!(
+                    flag.is_hide_env_values_set(),
+                    "{name} would be logged and shown by --help"
+                );
+                hidden.push(name.to_owned());
+            }
+        });
+        assert!(hidden.iter().any(|name| name == "PARCELO_DATABASE"), "{hidden:?}");
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn the_log_of_a_start_shows_no_address_of_a_database() {
+        let typed = ["parcelo-server", "serve", "--database", "postgres://shop:s3cret@db/parcelo"];
+        let typed = typed.into_iter().chain(["--database-direct", "postgres://shop:s3cret@db1/d"]);
+        let command = Args::command();
+        let matches = command.clone().try_get_matches_from(typed.chain(["--drain", "7"]));
+        assert_eq!(settings(&command, &matches.unwrap()), "--drain=7");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
     let mut progress = |table: &str, rows: u64| print::copying(table, rows);
     let copied = match (options.from, options.to) {
         (Database::File(file), Database::Postgres(_)) if !file.exists() => {
-            return Err(Failure::NoDatabase(file.display().to_string()));
+            return Err(Failure::NoSource(file.display().to_string()));
         }
         (Database::File(file), Database::Postgres(address)) => {
             transfer::from_file(&file, *address, &mut progress).await?
@@ -35,7 +35,7 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
         (Database::Postgres(address), Database::File(file)) => {
             transfer::to_file(*address, &file, &mut progress).await?
         }
-        (Database::Memory, _) | (_, Database::Memory) => return Err(Failure::MemoryOnly),
+        (Database::Memory, _) | (_, Database::Memory) => return Err(Failure::CopyOfMemory),
         (Database::File(_), Database::File(_)) | (Database::Postgres(_), Database::Postgres(_)) => {
             return Err(Failure::SameEngine);
         }

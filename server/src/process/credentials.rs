@@ -18,6 +18,7 @@ use crate::{
     clock::{Clock, Millis, SystemClock},
     domain::{
         Countries,
+        audit::Actor,
         credential_views::{RotatedApiKey, ShownScope},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
         secrets::HashedKey,
@@ -185,7 +186,7 @@ async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failu
 /// Revokes the one with an id.
 async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
     let (store, now) = (open_existing(&options.database).await?, SystemClock.now());
-    let revoked = store.revoke_credential::<K>(&id, now).await?;
+    let revoked = store.revoke_credential::<K>(&id, now, &Actor::Command.at(now)).await?;
     let record = revoked.ok_or_else(|| unknown::<K>(id))?;
     let line = format!("{} \"{}\" is revoked.", record.id, record.name);
     Ok(print::one(&options, &K::view(&record, now), &line)?)

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsStr,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +11,13 @@ use clap::{Arg, Args as ClapArgs, Command, builder::TypedValueParser, error::Err
 use super::{Failure, secrets};
 #[cfg(feature = "postgres")]
 use crate::store::{Address, StoreError};
-use crate::{domain::Secrets, ids::Ids, service::CredentialIssuer, store::Store};
+use crate::{
+    clock::{Clock, SystemClock},
+    domain::{Secrets, audit::Actor},
+    ids::Ids,
+    service::CredentialIssuer,
+    store::Store,
+};
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {
@@ -26,15 +33,56 @@ pub(super) struct DatabaseArg {
     pub(super) database_direct: Option<Address>,
 }
 
-#[cfg(feature = "postgres")]
 impl DatabaseArg {
+    /// The database, unless an option goes with another one.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unnecessary_wraps, reason = "with both engines there is such an option")
+    )]
+    pub(super) fn chosen(&self) -> Result<&Database, Failure> {
+        #[cfg(feature = "postgres")]
+        if self.database_direct.is_some() && !matches!(self.database, Database::Postgres(_)) {
+            return Err(Failure::DirectWithoutPooler);
+        }
+        Ok(&self.database)
+    }
+
+    /// The options by which another command finds the same database, as a shell takes them; none for one that no
+    /// other process can see. A password is to be given again.
+    pub(super) fn to_options(&self) -> Option<String> {
+        match &self.database {
+            Database::Memory => None,
+            Database::File(file) => {
+                Some(format!("--database {}", quoted(&format!("sqlite:{}", file.display()))))
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres(address) => {
+                let direct = self.database_direct.iter();
+                let direct =
+                    direct.map(|direct| format!(" --database-direct {}", quoted(direct.typed())));
+                let options = format!("--database {}", quoted(address.typed()));
+                Some(direct.fold(options, |options, direct| options + &direct))
+            }
+        }
+    }
+
     /// The database at an address, with its way around a pooler.
+    #[cfg(feature = "postgres")]
     pub(super) fn address(&self, address: &Address) -> Address {
         match &self.database_direct {
             Some(direct) => address.clone().with_direct(direct.clone()),
             None => address.clone(),
         }
     }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/:._-@,".contains(letter);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A parser whose error does not quote the value, in which a password may stand.
@@ -73,6 +121,18 @@ pub(super) enum Database {
     Postgres(Box<Address>),
 }
 
+/// Without its password.
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("sqlite::memory:"),
+            Self::File(path) => write!(f, "sqlite:{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(address) => write!(f, "{address}"),
+        }
+    }
+}
+
 pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     #[cfg(feature = "postgres")]
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
@@ -92,7 +152,7 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
 
 /// Opens the database, and makes it where it is not there yet.
 pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
-    match &database.database {
+    match database.chosen()? {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
         #[cfg(feature = "postgres")]
@@ -104,10 +164,10 @@ pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Fai
 
 /// A database that is there: looking into one must not make it.
 pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
-    match &database.database {
+    match database.chosen()? {
         Database::File(path) if !path.exists() => Err(no_file(path)),
         #[cfg(feature = "postgres")]
-        Database::Postgres(address) if !Store::exists(*address.clone()).await? => {
+        Database::Postgres(address) if !Store::exists(database.address(address)).await? => {
             Err(Failure::NoDatabase(address.to_string()))
         }
         _ => open(database, &Ids::random()).await,
@@ -116,7 +176,7 @@ pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failu
 
 /// The file of a database that is there, for what works on files only.
 pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
-    match &database.database {
+    match database.chosen()? {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) if !path.exists() => Err(no_file(path)),
         Database::File(path) => Ok(path),
@@ -153,7 +213,8 @@ impl Opened {
     }
 
     pub(super) fn issuer(&self) -> CredentialIssuer<'_> {
-        CredentialIssuer { store: &self.store, secrets: &self.secrets, ids: &self.ids }
+        let by = Actor::Command.at(SystemClock.now());
+        CredentialIssuer { store: &self.store, secrets: &self.secrets, ids: &self.ids, by }
     }
 }
 
@@ -169,5 +230,31 @@ mod tests {
         assert_eq!(parse_database("sqlite:////var/p.db"), Ok(Database::File("//var/p.db".into())));
         assert!(parse_database("sqlite://").is_err());
         assert!(parse_database("mysql://x").is_err() && parse_database("sqlite:").is_err());
+    }
+
+    #[test]
+    fn another_command_is_shown_with_the_options_that_find_the_database() {
+        let options = |text| {
+            let database = parse_database(text).unwrap();
+            let argument = DatabaseArg {
+                database,
+                #[cfg(feature = "postgres")]
+                database_direct: None,
+            };
+            argument.to_options()
+        };
+        let table = [
+            ("sqlite:parcelo.db", Some("--database sqlite:parcelo.db")),
+            ("sqlite:my data/p's.db", Some(r"--database 'sqlite:my data/p'\''s.db'")),
+            ("sqlite::memory:", None),
+            #[cfg(feature = "postgres")]
+            (
+                "postgres://shop:s3cret@db/parcelo?sslmode=require",
+                Some("--database 'postgres://shop@db/parcelo?sslmode=require'"),
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(options(text).as_deref(), expected);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod args;
+mod audit;
 mod backup;
 #[cfg(feature = "postgres")]
 mod copy;
@@ -10,6 +11,8 @@ mod credentials;
 mod database;
 mod legacy;
 mod log;
+mod mail_args;
+mod mails;
 mod mock;
 mod mock_args;
 mod password;
@@ -28,9 +31,10 @@ use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 pub use args::Args;
 use args::Command;
+pub use mail_args::MailFault;
 
 use crate::{
-    domain::Secrets,
+    domain::{Secrets, shop::ShopFault},
     service::EndpointError,
     store::{Lost, Store, StoreError},
 };
@@ -67,6 +71,14 @@ pub enum Failure {
         /// What the system says.
         source: io::Error,
     },
+    /// The file of `--secrets-file` cannot be written.
+    #[error("cannot write the secrets file {}: {source}", path.display())]
+    SecretsFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -88,6 +100,22 @@ pub enum Failure {
         "this command needs a database file, not one in memory; set --database to the server's file"
     )]
     MemoryOnly,
+    /// The database to copy does not exist.
+    #[error("the database {0} does not exist; name a stopped server's, or a backup, with --from")]
+    NoSource(String),
+    /// An end of a copy is in memory.
+    #[error(
+        "a database in memory cannot be copied, or be a copy; name another with --from or --to"
+    )]
+    CopyOfMemory,
+    /// A way around a pooler, and no pooler.
+    #[error(
+        "--database-direct (PARCELO_DATABASE_DIRECT) goes with a --database of PostgreSQL; leave it out for a file"
+    )]
+    DirectWithoutPooler,
+    /// The account does not exist.
+    #[error("no account is named {0}; `parcelo-server accounts list` shows them")]
+    NoAccount(String),
     /// A copy within one engine.
     #[error(
         "`copy` goes from a file to PostgreSQL, or back: within one engine use `parcelo-server backup`, or pg_dump"
@@ -129,19 +157,30 @@ pub enum Failure {
     /// The password cannot be hashed.
     #[error("cannot hash the password; is the machine out of memory?")]
     Password,
+    /// E-mails cannot be sent as the flags say.
+    #[error(transparent)]
+    Mail(#[from] MailFault),
+    /// A shop's name or contact is not accepted.
+    #[error("{}", .0.text(parcelo::Language::En))]
+    Shop(ShopFault),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),
 }
 
-/// Runs the command.
+/// Runs the command. Its future, which holds a whole server, is on the heap.
 pub async fn run(args: Args) -> Result<(), Failure> {
+    Box::pin(run_command(args)).await
+}
+
+async fn run_command(args: Args) -> Result<(), Failure> {
     match args.command {
-        Command::Serve(options) => serve::serve(options).await,
+        Command::Serve(options) => serve::serve(options, &args.set).await,
+        Command::Mock(options) => mock::run(*options).await,
+        Command::Audit(options) => audit::list(options).await,
         Command::Keys(command) => credentials::run_keys(command).await,
         Command::Carriers(command) => credentials::run_carriers(command).await,
         Command::Webhooks(command) => webhooks::run(command).await,
-        Command::Mock(options) => mock::run(*options).await,
         Command::Tokens(command) => credentials::run_tokens(command).await,
         Command::Accounts(command) => accounts::run(command).await,
         Command::Backup(options) => backup::run(&options),

@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     clock::{Clock, SystemClock},
-    domain::session::{MAX_PASSWORD_CHARS, is_password},
+    domain::{
+        audit::Actor,
+        session::{MAX_PASSWORD_CHARS, is_password},
+    },
     ids::{Ids, named},
     service::{Service, hash_password},
 };
@@ -36,7 +39,7 @@ pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
     let store = open(&options.database, &ids).await?;
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
     let account = store.account(&options.name, named("acc", ids.ulid(now)), now).await?;
-    store.set_password(account, hash, now).await?;
+    store.set_password(account, hash, now, &Actor::Command.at(now)).await?;
     print::password_set(&options.name)?;
     Ok(())
 }
@@ -61,7 +64,7 @@ pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result
     let password = readable(ids);
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
     let account = service.store().account(account, named("acc", ids.ulid(now)), now).await?;
-    service.store().set_password(account, hash, now).await?;
+    service.store().set_password(account, hash, now, &Actor::FirstStart.at(now)).await?;
     Ok(password)
 }
 

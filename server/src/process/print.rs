@@ -5,7 +5,10 @@
 
 use std::{
     fmt,
+    fs::{File, OpenOptions, Permissions},
     io::{self, StdoutLock, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
 };
 
 use parcelo::{
@@ -44,6 +47,43 @@ fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Writ
     out.flush()
 }
 
+/// Where the secrets of a new database go: standard output, or a file that only its owner can read.
+pub(super) struct FirstSecrets(Option<(File, PathBuf)>);
+
+impl FirstSecrets {
+    /// Opens the file before there are any secrets, which could not be shown again. What it holds stays.
+    pub(super) fn new(path: Option<&Path>) -> io::Result<Self> {
+        let Some(path) = path else { return Ok(Self(None)) };
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        Ok(Self(Some((file, path.to_owned()))))
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> Written) -> Written {
+        match &mut self.0 {
+            Some((file, _)) => write(file),
+            None => print_secret(|out| write(out)),
+        }
+    }
+
+    /// The last one was written: says where they are. A file that stays empty, since the database has its own, is left:
+    /// another server may be about to write to it.
+    pub(super) fn announce(&self) -> Written {
+        let Some((file, path)) = &self.0 else { return Ok(()) };
+        file.sync_all()?;
+        print_results(|out| {
+            writeln!(
+                out,
+                "\nThis is a new database. Its first key, token and password are in {}.",
+                path.display()
+            )
+        })
+    }
+}
+
 /// A line beside the results.
 fn note(line: fmt::Arguments<'_>) {
     // With standard error closed too, no place is left to report it.
@@ -64,8 +104,12 @@ pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
 }
 
 /// The first key of a new database, and a call that works with it as it stands.
-pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
-    print_secret(|out| {
+pub(super) fn first_key(
+    secrets: &mut FirstSecrets,
+    key: &ApiKey,
+    sandbox: Option<&str>,
+) -> Written {
+    secrets.write(|out| {
         writeln!(out, "\nThis is a new database. Its first sandbox key, shown only once:\n")?;
         writeln!(out, "  {}\n", key.secret())?;
         if let Some(url) = sandbox {
@@ -78,16 +122,24 @@ pub(super) fn first_key(key: &ApiKey, sandbox: Option<&str>) -> Written {
     })
 }
 
-/// The first password of the dashboard, and where it is.
-pub(super) fn first_password(account: &str, password: &str, admin: Option<&str>) -> Written {
-    print_secret(|out| {
+/// The first password of the dashboard, where that is, and how to set another one from outside.
+pub(super) fn first_password(
+    secrets: &mut FirstSecrets,
+    (account, password): (&str, &str),
+    admin: Option<&str>,
+    database: Option<&str>,
+) -> Written {
+    secrets.write(|out| {
         let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
         writeln!(
             out,
             "\nThe dashboard{place}: account {account}, with this password, shown only once:\n"
         )?;
         writeln!(out, "  {password}\n")?;
-        writeln!(out, "To set another one, run `parcelo-server accounts password {account}`.")?;
+        if let Some(options) = database {
+            let command = format!("parcelo-server accounts password {account} {options}");
+            writeln!(out, "To set another one, run `{command}`.")?;
+        }
         Ok(())
     })
 }
@@ -163,8 +215,12 @@ pub(super) fn all<V: Serialize>(
 }
 
 /// The first admin token of a new database, and a call that works with it as it stands.
-pub(super) fn first_token(token: &AdminToken, admin: Option<&str>) -> Written {
-    print_secret(|out| {
+pub(super) fn first_token(
+    secrets: &mut FirstSecrets,
+    token: &AdminToken,
+    admin: Option<&str>,
+) -> Written {
+    secrets.write(|out| {
         writeln!(out, "\nIts first admin token, shown only once:\n")?;
         writeln!(out, "  {}\n", token.secret())?;
         if let Some(url) = admin {

@@ -12,13 +12,15 @@ use std::{
 use ipnet::IpNet;
 use parcelo::Environment;
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinHandle};
 use url::Url;
 
 use super::{
     Failure,
-    database::Database,
-    log, password, print, ready_file, secrets,
+    database::{Database, DatabaseArg},
+    log, mails, password, print,
+    print::FirstSecrets,
+    ready_file, secrets,
     serve_args::Serve,
     shared_args::EnvironmentArg,
     shutdown::{Shutdown, Signals, StopCause},
@@ -26,7 +28,9 @@ use super::{
 };
 use crate::{
     clock::{Clock, GuardedClock},
-    domain::{Countries, Secrets, Site, access, credentials::AdminScope, site::local_url},
+    domain::{
+        Countries, Secrets, Site, access, audit::Actor, credentials::AdminScope, site::local_url,
+    },
     http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
     service::{NewKeyRequest, Service, Settings},
@@ -43,10 +47,12 @@ struct Sockets {
     admin: TcpListener,
 }
 
-pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
+pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure> {
     let _flush = log::start();
+    let (version, database) = (env!("CARGO_PKG_VERSION"), &options.database.database);
+    tracing::info!(version, %database, set, "starting");
     let ids = Arc::new(Ids::random());
-    let store = match &options.database.database {
+    let store = match options.database.chosen()? {
         Database::Memory => Store::memory(ids.array())?,
         Database::File(path) => Store::open(path, ids.array())?,
         #[cfg(feature = "postgres")]
@@ -58,8 +64,11 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     // were picked (`:0`) stand in the base URLs below. Nothing is accepted yet.
     let sockets = bind(&options).await?;
     let secrets = secrets(&store)?;
+    let mail = mails::transport(&options)?;
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
+    let first_secrets = FirstSecrets::new(options.secrets_file.as_deref());
+    let mut first_secrets = first_secrets.map_err(|source| secrets_file(&options, source))?;
     // Asked before the first key is made, after which no database is new.
     let is_new = store.claim_new().await?;
     let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
@@ -69,10 +78,14 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     let stop = Stop::default();
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
     let webhooks = tokio::spawn(upkeep::send_webhooks(Arc::clone(&service), stop.clone()));
+    let mails = mails::start(mail, &service, &stop).await?;
     print::listening(&addresses)?;
+    log_addresses(&addresses);
     warn_about_local_labels(&service, &options);
     if is_new {
-        set_up_new_database(&service, &ids, &addresses).await?;
+        let operator = (&mut first_secrets, &options.database);
+        set_up_new_database((&service, &ids), &addresses, operator).await?;
+        first_secrets.announce()?;
     }
     // Before the ready file, by which others know that there is a process to send a signal to.
     let mut signals = Signals::listen()?;
@@ -82,6 +95,7 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
         lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},
         never = upkeep::meet_servers(&service) => match never {},
+        never = upkeep::tend_search(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
     // The order of the end: `/readyz` says no while requests are still served, so that a load balancer looks
@@ -93,19 +107,44 @@ pub(super) async fn serve(options: Box<Serve>) -> Result<(), Failure> {
     for listener in listeners {
         listener.finish().await;
     }
-    // What is still on its way then is sent again by the next server, or by another one a minute later.
+    finish_senders(&shutdown, (webhooks, mails), (&store, &service)).await;
+    // A failure is logged where it happened; what was counted in the last minute is lost then.
+    let _ = service.keep_key_uses().await;
+    let _ = service.keep_legacy_uses().await;
+    store.clone().close().await;
+    let stats = store.stats();
+    tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
+    outcome
+}
+
+/// What is still on its way when the time is over is sent again: a webhook by the next server, or by another one a minute
+/// later; an e-mail whose outcome is not written down under the same Message-ID.
+async fn finish_senders(
+    shutdown: &Shutdown,
+    (webhooks, mails): (JoinHandle<()>, Option<JoinHandle<()>>),
+    (store, service): (&Store, &Service),
+) {
     match tokio::time::timeout(shutdown.left(), webhooks).await {
         // A lease whose commit was not waited for may be left: another server need not wait for its end.
         Ok(Ok(())) => drop(store.end_leases(service.now()).await),
         Ok(Err(error)) => tracing::error!(%error, "the sender of webhooks failed"),
         Err(_elapsed) => {}
     }
-    // A failure is logged where it happened; what was counted in the last minute is lost then.
-    let _ = service.keep_legacy_uses().await;
-    store.clone().close().await;
-    let stats = store.stats();
-    tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
-    outcome
+    let Some(mails) = mails else { return };
+    if let Ok(Err(error)) = tokio::time::timeout(shutdown.left(), mails).await {
+        tracing::error!(%error, "the sender of e-mails failed");
+    }
+}
+
+fn secrets_file(options: &Serve, source: std::io::Error) -> Failure {
+    Failure::SecretsFile { path: options.secrets_file.clone().unwrap_or_default(), source }
+}
+
+/// Once more for where only the log is kept.
+fn log_addresses(addresses: &[(&'static str, String)]) {
+    for (listener, url) in addresses {
+        tracing::info!(listener, url, "listening");
+    }
 }
 
 /// The machine's clock, or that of a database that several servers share.
@@ -240,9 +279,9 @@ fn exempt(service: &Service) -> Vec<IpNet> {
 
 /// A new database gets an account, a sandbox key, an admin token and a password, each shown only once.
 async fn set_up_new_database(
-    service: &Service,
-    ids: &Ids,
+    (service, ids): (&Service, &Ids),
     addresses: &[(&str, String)],
+    (secrets, database): (&mut FirstSecrets, &DatabaseArg),
 ) -> Result<(), Failure> {
     let request = NewKeyRequest {
         account: FIRST_ACCOUNT.to_owned(),
@@ -252,18 +291,19 @@ async fn set_up_new_database(
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let issuer = service.issuer();
+    let issuer = service.issuer(Actor::FirstStart);
     let (key, _) = issuer.issue_api_key(request, service.now()).await?;
     let url = |listener| {
         let found = addresses.iter().find(|(name, _)| *name == listener);
         found.map(|(_, url)| url.as_str())
     };
-    print::first_key(&key, url("sandbox"))?;
+    print::first_key(secrets, &key, url("sandbox"))?;
     let name = "First token".to_owned();
     let (token, _) = issuer.issue::<AdminScope>(name, AdminScope, service.now()).await?;
-    print::first_token(&token, url("admin"))?;
+    print::first_token(secrets, &token, url("admin"))?;
     let password = password::first(service, ids, FIRST_ACCOUNT).await?;
-    print::first_password(FIRST_ACCOUNT, &password, url("admin"))?;
+    let login = (FIRST_ACCOUNT, password.as_str());
+    print::first_password(secrets, login, url("admin"), database.to_options().as_deref())?;
     Ok(())
 }
 

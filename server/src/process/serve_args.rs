@@ -9,6 +9,7 @@ use url::Url;
 
 use super::{
     database::DatabaseArg,
+    mail_args::MailArgs,
     shared_args::{EnvironmentArg, Trimmed, base_url, country, network},
 };
 use crate::{
@@ -53,6 +54,10 @@ pub(super) struct Serve {
     /// A file to write once the server listens: addresses and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
+    /// A file for the key, token and password of a new database, instead of standard output, which
+    /// containers keep in their log. Only its owner can read it.
+    #[arg(long, env = "PARCELO_SECRETS_FILE", value_name = "PATH")]
+    pub(super) secrets_file: Option<PathBuf>,
     /// Seconds (0-25) to keep accepting connections after SIGTERM while /readyz answers 503.
     /// Requests in flight have the rest of 25 seconds.
     #[arg(
@@ -75,6 +80,8 @@ pub(super) struct Serve {
     /// The public address of the sandbox's label files.
     #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
     pub(super) sandbox_labels_host: Option<Url>,
+    #[command(flatten)]
+    pub(super) mail: MailArgs,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     /// Countries that parcels may be sent to; all supported ones if absent.

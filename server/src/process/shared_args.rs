@@ -69,10 +69,15 @@ pub(super) fn country(text: &str) -> Result<CountryCode, String> {
 /// A public address: other paths and signatures are written behind it.
 pub(super) fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    url.filter(|url| url.query().is_none() && url.fragment().is_none()).ok_or_else(|| {
+    let url = url.filter(|url| url.query().is_none() && url.fragment().is_none());
+    let url = url.ok_or_else(|| {
         "expected an http or https address such as https://parcelo.example, without ? and #"
             .to_owned()
-    })
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("leave out the user and password: labels and logs show this address".to_owned());
+    }
+    Ok(url)
 }
 
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
@@ -90,6 +95,16 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_public_address_has_no_user_and_no_password() {
+        assert!(base_url("https://parcelo.example/shop").is_ok());
+        for bad in ["https://shop:s3cret@parcelo.example", "https://shop@parcelo.example"] {
+            let refused = base_url(bad).unwrap_err();
+            assert!(refused.contains("leave out the user and password"), "{refused}");
+            assert!(!refused.contains("s3cret"));
+        }
+    }
 
     #[test]
     fn a_name_is_seen_as_it_is() {

@@ -21,6 +21,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 /// How often forgotten idempotency keys and old sandbox data are deleted.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How often new parcels are looked for that are to come into the search's index: a search looks at each of those
+/// that are not in it.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 /// How often the servers of one database say that they are there.
 const MEET_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -45,6 +48,7 @@ pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
             }
             _ = purges.tick() => {
                 // As above.
+                let _ = service.keep_key_uses().await;
                 let _ = service.keep_legacy_uses().await;
                 // At the start, what a server before this one left unfinished; later, what an error stopped.
                 if let Err(error) = service.store().resume_resets().await {
@@ -64,6 +68,17 @@ pub(super) async fn meet_servers(service: &Service) -> Infallible {
         ticks.tick().await;
         // A failure is logged where it happened, and the next tick tries again.
         let _ = service.meet_servers().await;
+    }
+}
+
+/// Adds new parcels to the search's index, in a loop of its own: after an upgrade that takes long, and nothing waits for
+/// it.
+pub(super) async fn tend_search(service: &Service) -> Infallible {
+    let mut ticks = interval(SEARCH_INTERVAL);
+    loop {
+        ticks.tick().await;
+        // A failure is logged where it happened, and the next tick tries again.
+        let _ = service.tend_search().await;
     }
 }
 

@@ -15,7 +15,8 @@ use crate::{
     domain::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET},
+        audit::Actor,
+        webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET, check_url},
     },
     ids::{Ids, named},
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -29,7 +30,7 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
         Webhooks::Replay(options) => replay(options).await,
         Webhooks::Show(which) => {
             let (store, tenant) = find(&which).await?;
-            let endpoint = Endpoints { store: &store, ids: &Ids::random() }.find(tenant).await?;
+            let endpoint = endpoints(&store, &Ids::random()).find(tenant).await?;
             say(&which, &WebhookView::new(&which.account, &endpoint))
         }
         Webhooks::RotateSecret(which) => rotate_secret(which).await,
@@ -43,20 +44,23 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
 async fn set(options: SetWebhook) -> Result<(), Failure> {
     let (which, ids, now) = (options.which, Ids::random(), SystemClock.now());
     let store = open(&which.database, &ids).await?;
-    let account = store.account(&which.account, named("acc", ids.ulid(now)), now).await?;
     let environment = Environment::from(which.environment);
     let allowed = Allowance {
         private: options.webhooks_allow_private,
         sandbox_loopback: options.sandbox_webhooks_allow_loopback,
     };
+    let reach = AllowedHosts::for_environment(environment, allowed);
+    // Before the account, so that what is refused makes none.
+    check_url(&options.url, reach).map_err(EndpointError::Address)?;
+    let account = store.account(&which.account, named("acc", ids.ulid(now)), now).await?;
     let request = EndpointRequest {
         tenant: Tenant { account, environment },
         url: options.url,
         // Each was checked when the command line was read.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
-        reach: AllowedHosts::for_environment(environment, allowed),
+        reach,
     };
-    let endpoint = Endpoints { store: &store, ids: &ids }.set(request, now).await?;
+    let endpoint = endpoints(&store, &ids).set(request, now).await?;
     if which.json {
         print::secret_json(&WebhookView::with_secret(&which.account, &endpoint))?;
     } else {
@@ -67,7 +71,7 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
 
 async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids, now) = (find(&which).await?, Ids::random(), SystemClock.now());
-    let secret = Endpoints { store: &store, ids: &ids }.rotate_secret(tenant, now).await?;
+    let secret = endpoints(&store, &ids).rotate_secret(tenant, now).await?;
     if which.json {
         print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET)))?;
     } else {
@@ -78,13 +82,13 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
 
 async fn test(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which).await?, Ids::random());
-    let event = Endpoints { store: &store, ids: &ids }.test(tenant, SystemClock.now()).await?;
+    let event = endpoints(&store, &ids).test(tenant, SystemClock.now()).await?;
     say(&which, &TestedView::from(event))
 }
 
 async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which).await?, Ids::random());
-    let endpoints = Endpoints { store: &store, ids: &ids };
+    let endpoints = endpoints(&store, &ids);
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
     say(&which, &WebhookView::new(&which.account, &endpoint))
@@ -92,7 +96,7 @@ async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
 
 async fn remove(which: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (find(&which).await?, Ids::random());
-    let endpoint = Endpoints { store: &store, ids: &ids }.remove(tenant).await?;
+    let endpoint = endpoints(&store, &ids).remove(tenant).await?;
     say(&which, &WebhookView::new(&which.account, &endpoint))
 }
 
@@ -103,7 +107,7 @@ async fn replay(options: ReplayEvents) -> Result<(), Failure> {
         (None, Some(since)) => EventsToReplay::MissedSince(since.into()),
         (None, None) => EventsToReplay::MissedSince(Millis(0)),
     };
-    let endpoints = Endpoints { store: &store, ids: &ids };
+    let endpoints = endpoints(&store, &ids);
     let replayed = endpoints.replay(tenant, what, SystemClock.now()).await?;
     say(&options.which, &ReplayedView { replayed })
 }
@@ -117,6 +121,10 @@ async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
         print::deliveries(&logged)?;
     }
     Ok(())
+}
+
+fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
+    Endpoints { store, ids, by: Actor::Command.at(SystemClock.now()) }
 }
 
 /// The database, and the tenant whose webhook is meant.

@@ -76,14 +76,14 @@ impl Service {
         Ok(Carrier { key: Arc::new(found.filter(is_valid).ok_or(unknown)?) })
     }
 
-    /// Whether a request's `Authorization` header has a token that is in force.
-    pub async fn authenticate_admin(&self, authorization: Option<&str>) -> Result<(), Refusal> {
+    /// The id of the token in a request's `Authorization` header, if it is in force.
+    pub async fn authenticate_admin(&self, authorization: Option<&str>) -> Result<String, Refusal> {
         let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
         let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
         let hash = self.secrets().hash_of(&token);
         let found: Option<AdminTokenRecord> = self.store.credential_by_hash(&hash).await?;
         match found {
-            Some(record) if record.revoked_at.is_none() => Ok(()),
+            Some(record) if record.revoked_at.is_none() => Ok(record.id),
             Some(_) | None => Err(ErrorCode::AdminAuthFailed.into()),
         }
     }

@@ -2,7 +2,7 @@
 //! clock that was too fast has put off.
 
 use super::{Refusal, Service};
-use crate::clock::Millis;
+use crate::{clock::Millis, domain::audit::AUDIT_RETENTION};
 
 impl Service {
     /// The moment by which keys and sessions have expired: while the clock is in doubt earlier than now,
@@ -58,6 +58,10 @@ impl Service {
         // A failure is logged where it happened, and the next call tries again.
         let _ = self.purge_sandboxes().await;
         let _ = self.purge_outbox().await;
+        let _ = self.purge_mails().await;
+        if let Err(error) = self.store.purge_audit_log(self.now().plus(-AUDIT_RETENTION)).await {
+            tracing::warn!(%error, "old entries of the audit log could not be deleted; trying again later");
+        }
         #[cfg(feature = "server")]
         let _ = self.purge_sessions().await;
     }
@@ -77,7 +81,10 @@ mod tests {
     use crate::{
         clock::{GuardedClock, Millis, Reading, TwoClocks},
         domain::{
-            Countries, sample,
+            Countries,
+            audit::Actor,
+            audit::BY,
+            sample,
             webhooks::{AllowedHosts, AttemptResult, DeliveryError, Kinds, Places},
         },
         ids::Ids,
@@ -122,7 +129,8 @@ mod tests {
                 ip_list: Vec::new(),
                 rate_limit: None,
             };
-            let (_, key) = service.issuer().issue_api_key(request, START).await.unwrap();
+            let (_, key) =
+                service.issuer(Actor::Server).issue_api_key(request, START).await.unwrap();
             let house = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
             house.run(660).await;
             house
@@ -168,7 +176,7 @@ mod tests {
                 kinds: Kinds::default(),
                 reach: AllowedHosts::Everywhere,
             };
-            self.service.endpoints().set(request, START).await.unwrap();
+            self.service.endpoints(Actor::Server).set(request, START).await.unwrap();
         }
 
         /// How many attempts are made now; each of them fails.
@@ -250,13 +258,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_audit_log_goes_back_a_year() {
+        let house = House::settled().await;
+        house.listen().await;
+        let kept = async || {
+            house.service.purge().await;
+            house.service.store().audit_log(None, Millis(0), 9).await.unwrap().len()
+        };
+        let written = kept().await;
+        assert!(written > 0, "a webhook was set");
+        house.run(364 * 86_400).await;
+        assert_eq!(kept().await, written);
+        house.run(2 * 86_400).await;
+        assert_eq!(kept().await, 0);
+    }
+
+    #[tokio::test]
     async fn a_session_outlives_a_clock_that_jumps_ahead() {
         let house = House::settled().await;
         let store = house.service.store();
         let account = house.caller.tenant().account;
         let password = "correct horse battery";
         store
-            .set_password(account, hash_password(password, [7; 16]).unwrap(), START)
+            .set_password(account, hash_password(password, [7; 16]).unwrap(), START, &BY)
             .await
             .unwrap();
         let client = [127, 0, 0, 1].into();
@@ -281,7 +305,7 @@ mod tests {
         house.set(Millis::DAY);
         house.create(&order()).await.unwrap();
         assert_eq!(house.fail_due().await, 1);
-        house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
+        house.service.endpoints(Actor::Server).test(tenant, house.service.now()).await.unwrap();
         house.run(1).await;
         house.set(-Millis::DAY);
         assert_eq!(house.due().await.len(), 0, "no one has noticed yet");
@@ -342,7 +366,7 @@ mod tests {
         let tenant = house.caller.tenant();
         house.listen().await;
         house.set(Millis::DAY);
-        house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
+        house.service.endpoints(Actor::Server).test(tenant, house.service.now()).await.unwrap();
         house.run(1).await;
         assert_eq!(house.due().await.len(), 1);
         house.set(-Millis::DAY);

@@ -9,6 +9,7 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRecord, ApiKeyRecord, Countries, NewCredential, Refusal, Secrets, Tenant,
+        audit::{Actor, Author},
         credentials::{ApiKeyScope, Credential, MAX_OVERLAP_SECONDS, NewSecret},
         secrets::HashedKey,
     },
@@ -45,7 +46,7 @@ pub enum Rotation {
 }
 
 /// Makes credentials. The whole secret is in its answers and nowhere else: it is not stored.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CredentialIssuer<'a> {
     /// Where they are kept.
     pub store: &'a Store,
@@ -53,6 +54,8 @@ pub struct CredentialIssuer<'a> {
     pub secrets: &'a Secrets,
     /// What they are made of.
     pub ids: &'a Ids,
+    /// Who makes them.
+    pub by: Author,
 }
 
 impl CredentialIssuer<'_> {
@@ -94,7 +97,7 @@ impl CredentialIssuer<'_> {
         let (hash, last4) = (self.secrets.hash_of(&secret), last4(secret.text()));
         let id = named(S::ID_PREFIX, self.ids.ulid(now));
         let new = NewCredential { id, name, hash, last4, created_at: now, scope };
-        Ok((secret, self.store.insert_credential(new).await?))
+        Ok((secret, self.store.insert_credential(new, &self.by).await?))
     }
 
     /// Gives an API key a new secret. It stays the same key: its idempotency records, limit, countries and
@@ -105,7 +108,7 @@ impl CredentialIssuer<'_> {
         overlap: u32,
         now: Millis,
     ) -> Result<Rotation, StoreError> {
-        let Self { store, secrets, ids } = self;
+        let Self { store, secrets, ids, by } = self;
         let before: Option<ApiKeyRecord> = store.credential(id).await?;
         let Some(before) = before else { return Ok(Rotation::Unknown) };
         let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
@@ -115,7 +118,7 @@ impl CredentialIssuer<'_> {
             last4: last4(key.secret()),
             old_until: now.plus(overlap),
         };
-        Ok(match store.rotate_key(id, secret).await? {
+        Ok(match store.rotate_key(id, secret, by).await? {
             Some(record) if record.revoked_at.is_none() => Rotation::Done(key, Box::new(record)),
             Some(_) => Rotation::Revoked,
             None => Rotation::Unknown,
@@ -125,13 +128,14 @@ impl CredentialIssuer<'_> {
 
 impl Service {
     /// Gives a key a new secret; the old one keeps working for `overlap` seconds.
-    pub async fn rotate_key(&self, id: &str, overlap: u32) -> Result<Rotation, Refusal> {
-        Ok(self.issuer().rotate(id, overlap, self.now()).await?)
+    pub async fn rotate_key(&self, id: &str, overlap: u32, by: Actor) -> Result<Rotation, Refusal> {
+        Ok(self.issuer(by).rotate(id, overlap, self.now()).await?)
     }
 
     /// Revokes a key with all its secrets, from now on. None if no key has the id.
-    pub async fn revoke_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, Refusal> {
-        Ok(self.store.revoke_credential(id, self.now()).await?)
+    pub async fn revoke_key(&self, id: &str, by: Actor) -> Result<Option<ApiKeyRecord>, Refusal> {
+        let now = self.now();
+        Ok(self.store.revoke_credential(id, now, &by.at(now)).await?)
     }
 }
 

@@ -1,11 +1,22 @@
-//! What the dashboard reads: one account's parcels, counts and legacy calls, of all its keys.
+//! What the dashboard reads: one account's parcels, counts and legacy calls, of all its keys; and what an account's
+//! owner does to a parcel there. A form has no idempotency key: sent twice, it finds its work done.
 
 use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
+use ulid::Ulid;
 
-use super::Service;
-use crate::domain::{
-    AccountRowId, ParcelRow, Refusal, Tenant, activity::ParcelCount, carrier::LoggedException,
-    legacy::Uses, webhooks::LoggedDelivery,
+use super::{Service, idempotency::MAX_TRIES, refusal_for_commit};
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRowId, Changes, Op, ParcelRow, Refusal, Tenant,
+        activity::ParcelCount,
+        carrier::LoggedException,
+        labels,
+        legacy::Uses,
+        void,
+        webhooks::{self, LoggedDelivery},
+    },
+    store::CommitOutcome,
 };
 
 /// A parcel with all that its owner may know.
@@ -19,6 +30,8 @@ pub struct OwnParcel {
     pub record: TrackingRecord,
     /// Its public page.
     pub tracking_url: String,
+    /// The air waybill of its manifest.
+    pub awb: Option<String>,
 }
 
 impl Service {
@@ -34,10 +47,49 @@ impl Service {
         let record = self.record(&row, true, language).await?;
         let (_, order) = self.parcel_with_order(&number, tenant.environment).await?;
         let tracking_url = self.site(tenant.environment).tracking_url(&row.tracking_number);
-        Ok(OwnParcel { row, order, record, tracking_url })
+        let awb = self.store.awb_on(row.key, row.label_version.saturating_add(1)).await?;
+        Ok(OwnParcel { row, order, record, tracking_url, awb })
     }
 
-    /// How many of a tenant's parcels were created on that day (since 1970 began) or later, by day and state.
+    /// Voids one of a tenant's orders; one that is void stays so.
+    pub async fn void_of(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
+        self.change_of(tenant, number, void::void_one).await
+    }
+
+    /// Gives the label of one of a tenant's parcels a new version.
+    pub async fn reprint_of(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
+        let reprint = |parcel: &ParcelRow, now| {
+            labels::reprint(parcel, now)?;
+            Ok(vec![Op::Reprint { parcel: parcel.key, at: now }])
+        };
+        self.change_of(tenant, number, reprint).await
+    }
+
+    async fn change_of(
+        &self,
+        tenant: Tenant,
+        number: &str,
+        decide: impl Fn(&ParcelRow, Millis) -> Result<Vec<Op>, Refusal>,
+    ) -> Result<(), Refusal> {
+        let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
+        for _ in 0..MAX_TRIES {
+            let (now, parcel) = (self.now(), self.parcel(tenant, &number).await?);
+            let ops = decide(&parcel, now)?;
+            if ops.is_empty() {
+                return Ok(());
+            }
+            let expect = vec![(parcel.key, parcel.version)];
+            match self.store.commit(Changes { now, idempotency_record: None, expect, ops }).await {
+                CommitOutcome::Committed => return Ok(()),
+                CommitOutcome::VersionConflict => {}
+                outcome => return Err(refusal_for_commit(&outcome)),
+            }
+        }
+        Err(Refusal::unavailable())
+    }
+
+    /// How many of a tenant's parcels were created on that day (since 1970 began) or later, by day, state and
+    /// country.
     pub async fn activity_of(
         &self,
         tenant: Tenant,
@@ -64,6 +116,13 @@ impl Service {
         most: usize,
     ) -> Result<Vec<LoggedDelivery>, Refusal> {
         Ok(self.store.older_deliveries(tenant, skipped, most).await?)
+    }
+
+    /// The body by which an event is sent to the tenant's webhook. 404 when there is no such event, or what it is about
+    /// is deleted.
+    pub async fn webhook_body(&self, tenant: Tenant, event: Ulid) -> Result<Vec<u8>, Refusal> {
+        let payload = self.store.logged_payload(tenant, event).await?;
+        Ok(webhooks::body(payload.ok_or(ErrorCode::NotFound)?))
     }
 
     /// True when a webhook event of the tenant's failed or is held.

@@ -8,6 +8,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
+        audit::Author,
         webhooks::{
             AllowedHosts, DisabledBy, Endpoint, InvalidUrl, Kind, Kinds, OutboxEvent, check_url,
         },
@@ -57,12 +58,14 @@ pub enum EndpointError {
 }
 
 /// Sets endpoints up, changes and tests them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Endpoints<'a> {
     /// Where they are kept.
     pub store: &'a Store,
     /// What secrets and the ids of tests are made of.
     pub ids: &'a Ids,
+    /// Who sets them up.
+    pub by: Author,
 }
 
 impl Endpoints<'_> {
@@ -93,7 +96,7 @@ impl Endpoints<'_> {
             disabled: None,
             created_at: now,
         };
-        let endpoint = self.store.set_endpoint(endpoint).await?;
+        let endpoint = self.store.set_endpoint(endpoint, &self.by).await?;
         let is_new = endpoint.secret.as_bytes() == fresh.as_bytes();
         Ok((endpoint, is_new))
     }
@@ -114,28 +117,28 @@ impl Endpoints<'_> {
     ) -> Result<Secret, EndpointError> {
         self.find(tenant).await?;
         let secret = Secret::from_random(&self.ids.array());
-        self.store.rotate_secret(tenant, secret.clone(), now).await?;
+        self.store.rotate_secret(tenant, secret.clone(), now, &self.by).await?;
         Ok(secret)
     }
 
     /// Turns a tenant's endpoint on.
     pub async fn enable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant).await?;
-        self.store.enable_endpoint(tenant).await?;
+        self.store.enable_endpoint(tenant, &self.by).await?;
         self.find(tenant).await
     }
 
     /// Turns a tenant's endpoint off: its events are held.
     pub async fn disable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant).await?;
-        self.store.disable_endpoint(tenant, DisabledBy::Operator).await?;
+        self.store.disable_endpoint(tenant, DisabledBy::Operator, &self.by).await?;
         self.find(tenant).await
     }
 
     /// Removes a tenant's endpoint; what was still to be sent is held, for one that may come.
     pub async fn remove(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         let endpoint = self.find(tenant).await?;
-        self.store.remove_endpoint(tenant).await?;
+        self.store.remove_endpoint(tenant, &self.by).await?;
         Ok(endpoint)
     }
 

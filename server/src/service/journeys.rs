@@ -12,7 +12,7 @@ use super::{Caller, CredentialIssuer, Keyed, NewKeyRequest, Refusal, Service, te
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Cause, Changes, Countries, Event, Op, State, sample, scenario::SCENARIOS,
+        Cause, Changes, Countries, Event, Op, State, audit::BY, sample, scenario::SCENARIOS,
         state::TRANSITIONS,
     },
     ids::Ids,
@@ -39,7 +39,12 @@ impl House {
             ip_list: Vec::new(),
             rate_limit: None,
         };
-        let issuer = CredentialIssuer { store: &store, secrets: &settings.secrets, ids: &ids };
+        let issuer = CredentialIssuer {
+            store: &store,
+            secrets: &settings.secrets,
+            ids: &ids,
+            by: BY.clone(),
+        };
         let (_, key) = issuer.issue_api_key(request, START).await.unwrap();
         let service = Service::new(store, clock.clone(), ids, settings);
         Self { service, clock, caller: Caller { key: Arc::new(key) } }

@@ -14,6 +14,8 @@ use crate::{
     clock::{ManualClock, Millis, stopwatch},
     domain::{
         ApiKeyRecord, Countries,
+        audit::Actor,
+        audit::BY,
         credentials::{ApiKeyScope, CarrierScope},
         limit::Admission,
     },
@@ -44,7 +46,12 @@ impl Ground {
     /// A key that another process makes.
     async fn key_beside(&self) -> (ApiKey, ApiKeyRecord) {
         let ids = &self.service.ids;
-        let issuer = CredentialIssuer { store: &self.beside, secrets: self.service.secrets(), ids };
+        let issuer = CredentialIssuer {
+            store: &self.beside,
+            secrets: self.service.secrets(),
+            ids,
+            by: BY.clone(),
+        };
         issuer.issue_api_key(wanted(), NOW).await.unwrap()
     }
 
@@ -92,7 +99,8 @@ fn most_looks(begun: Instant) -> u64 {
 #[tokio::test]
 async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
     let ground = Ground::new();
-    let (good, _) = ground.service.issuer().issue_api_key(wanted(), NOW).await.unwrap();
+    let (good, _) =
+        ground.service.issuer(Actor::Server).issue_api_key(wanted(), NOW).await.unwrap();
     assert!(ground.knows(&good).await);
     let (begun, before) = (stopwatch(), ground.reads());
     for number in 0..20_000 {
@@ -102,16 +110,18 @@ async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
     assert!(looks <= most, "{looks} reads for 20,000 wrong keys, {most} at most");
     assert!(ground.knows(&good).await);
     // One that this server makes meanwhile is known at once, and so is that one is revoked.
-    let (fresh, record) = ground.service.issuer().issue_api_key(wanted(), NOW).await.unwrap();
+    let (fresh, record) =
+        ground.service.issuer(Actor::Server).issue_api_key(wanted(), NOW).await.unwrap();
     assert!(ground.knows(&fresh).await);
-    ground.service.revoke_key(&record.id).await.unwrap();
+    ground.service.revoke_key(&record.id, Actor::Server).await.unwrap();
     assert!(!ground.knows(&fresh).await && ground.knows(&good).await);
 }
 
 #[tokio::test]
 async fn a_good_key_costs_no_read_each_time_either() {
     let ground = Ground::new();
-    let (good, _) = ground.service.issuer().issue_api_key(wanted(), NOW).await.unwrap();
+    let (good, _) =
+        ground.service.issuer(Actor::Server).issue_api_key(wanted(), NOW).await.unwrap();
     let (begun, before) = (stopwatch(), ground.reads());
     for _ in 0..20_000 {
         assert!(ground.knows(&good).await);
@@ -131,7 +141,7 @@ async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
     }
     let (third, _) = ground.key_beside().await;
     ground.wait_until(&third, true).await;
-    ground.beside.revoke_credential::<ApiKeyScope>(&record.id, NOW).await.unwrap();
+    ground.beside.revoke_credential::<ApiKeyScope>(&record.id, NOW, &BY).await.unwrap();
     ground.wait_until(&first, false).await;
     assert!(ground.knows(&second).await && ground.knows(&third).await);
 }
@@ -139,7 +149,7 @@ async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
 #[tokio::test]
 async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
     let ground = Ground::new();
-    let issuer = ground.service.issuer();
+    let issuer = ground.service.issuer(Actor::Server);
     let issue =
         || issuer.issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Sandbox, NOW);
     let knows = async |key: &CarrierKey| {
@@ -157,7 +167,7 @@ async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
     assert!(ground.reads() - before <= most_looks(begun));
     let (fresh, _) = issue().await.unwrap();
     assert!(knows(&good).await && knows(&fresh).await);
-    ground.beside.revoke_credential::<CarrierScope>(&record.id, NOW).await.unwrap();
+    ground.beside.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
     assert!(!knows(&good).await, "by whatever process: at once");
 }
 

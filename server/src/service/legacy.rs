@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        domain::Countries,
+        domain::{Countries, audit::BY},
         ids::Ids,
         service::{CredentialIssuer, NewKeyRequest, tests::settings},
         store::{Store, held},
@@ -74,7 +74,12 @@ mod tests {
         let store = Store::open(&file, [1; 32]).unwrap();
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(Millis(0))));
         let service = Service::new(store.clone(), clock, ids.clone(), settings());
-        let issuer = CredentialIssuer { store: &store, secrets: service.secrets(), ids: &ids };
+        let issuer = CredentialIssuer {
+            store: &store,
+            secrets: service.secrets(),
+            ids: &ids,
+            by: BY.clone(),
+        };
         let request = NewKeyRequest {
             account: "default".to_owned(),
             environment: Environment::Sandbox,

@@ -101,6 +101,22 @@ impl Service {
         self.count_shared(Limited::Key(caller.key.row), limit, enforced, now).await
     }
 
+    /// Counts what an admitted request of a key stands for beyond itself: 100 labels are as much work as 100 requests.
+    pub(super) fn admit_more(&self, caller: &Caller, more: u32, now: Millis) -> Admission {
+        let (limit, enforced) = self.limit_of(caller);
+        if !enforced {
+            return Admission::Granted(Quota::whole(limit, now));
+        }
+        let key = caller.key.row;
+        let (admission, question) = {
+            let mut shared = lock(&self.limiter.shared);
+            let admission = shared.take_more(SharedKey::Api(key), (limit, more), now);
+            (admission, shared.question())
+        };
+        self.ask_apart(question);
+        self.count_refusal(Limited::Key(key), admission)
+    }
+
     /// Counts a request of a carrier key, which reports for many shippers.
     pub async fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
         let limits = &self.settings.limits;
@@ -173,17 +189,21 @@ impl Service {
             });
             (admission, shared.question())
         };
-        if let Some(question) = question {
-            // In a task of its own: others wait for the answer too, and a caller may go away.
-            let (store, shared) = (self.store.clone(), Arc::clone(&self.limiter.shared));
-            tokio::spawn(ask(store, shared, question));
-        }
+        self.ask_apart(question);
         let admission = match admission {
             Ok(admission) => admission,
             // No answer comes only when the process ends.
             Err(answer) => answer.await.unwrap_or(Admission::Granted(Quota::whole(limit, now))),
         };
         self.count_refusal(who, admission)
+    }
+
+    /// Asks in a task of its own: others wait for the answer too, and a caller may go away.
+    fn ask_apart(&self, question: Option<Question<Ticket>>) {
+        if let Some(question) = question {
+            let (store, shared) = (self.store.clone(), Arc::clone(&self.limiter.shared));
+            tokio::spawn(ask(store, shared, question));
+        }
     }
 
     fn count_refusal(&self, who: Limited, admission: Admission) -> Admission {

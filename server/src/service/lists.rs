@@ -7,7 +7,10 @@ use parcelo::{
 };
 
 use super::{Caller, Service};
-use crate::domain::{Refusal, Tenant, list};
+use crate::{
+    domain::{Refusal, Tenant, list, search::Search},
+    store::SearchPage,
+};
 
 impl Service {
     /// A page of the caller's parcels, newest first (spec: GET parcels).
@@ -27,17 +30,39 @@ impl Service {
         query: &ListQuery,
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
-        self.take_due_steps_of(tenant, self.now()).await?;
-        let (listed, total) = self.store.list(tenant, query.clone()).await?;
+        let now = self.now();
+        self.take_due_steps_of(tenant, now).await?;
+        let page = if let Some(search) = Search::new(query) {
+            self.store.search(tenant, query.clone(), search).await?
+        } else {
+            let (parcels, total) = self.store.list(tenant, query.clone()).await?;
+            SearchPage { parcels, total, is_complete: true }
+        };
         let site = self.site(tenant.environment);
         let summary = |parcel| {
             list::summary(
                 parcel,
                 |parcel| site.label_url(self.secrets(), &parcel.tracking_number, parcel.id),
                 language,
+                now,
             )
         };
-        let meta = PageMeta::new(query.page, query.limit, total);
-        Ok((listed.into_iter().map(summary).collect(), meta))
+        let mut meta = PageMeta::new(query.page, query.limit, page.total);
+        meta.is_partial = !page.is_complete;
+        Ok((page.parcels.into_iter().map(summary).collect(), meta))
+    }
+
+    /// Brings the search's index up to date, page by page.
+    pub async fn tend_search(&self) -> Result<(), Refusal> {
+        /// So many are an upgrade's, whose progress operators want to see.
+        const PAGES_BETWEEN_LOGS: u32 = 500;
+        let mut pages: u32 = 0;
+        while self.store.tend_search().await? {
+            pages += 1;
+            if pages.is_multiple_of(PAGES_BETWEEN_LOGS) {
+                tracing::info!(pages, "older parcels are being added to the search's index");
+            }
+        }
+        Ok(())
     }
 }

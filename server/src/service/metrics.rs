@@ -33,6 +33,7 @@ pub struct Metrics {
     bad_heads: Family<BadHeadLabels, Counter>,
     deliveries: Family<DeliveryLabels, Counter>,
     switched_off: Family<SwitchLabels, Counter>,
+    mails: Family<DeliveryLabels, Counter>,
     clock_jumps: Counter,
 }
 
@@ -104,6 +105,7 @@ impl Default for Metrics {
             bad_heads: Family::default(),
             deliveries: Family::default(),
             switched_off: Family::default(),
+            mails: Family::default(),
             clock_jumps: Counter::default(),
         }
     }
@@ -163,6 +165,12 @@ impl Metrics {
         self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();
     }
 
+    /// Counts what came of an e-mail, or of an attempt to send it.
+    pub(super) fn mailed(&self, environment: Environment, outcome: &'static str) {
+        let environment = environment.code();
+        self.mails.get_or_create(&DeliveryLabels { environment, outcome }).inc();
+    }
+
     /// Counts a jump of the clock.
     pub(super) fn clock_jumped(&self) {
         self.clock_jumps.inc();
@@ -183,6 +191,8 @@ impl Metrics {
         registry.register("webhook_deliveries", deliveries, self.deliveries.clone());
         let switched_off = "Webhooks that the server turned off, by why";
         registry.register("webhooks_switched_off", switched_off, self.switched_off.clone());
+        let mails = "Attempts to send e-mails, by what came of them";
+        registry.register("mails", mails, self.mails.clone());
         let jumps = "Jumps of the machine's clock by more than a minute";
         registry.register("clock_jumps", jumps, self.clock_jumps.clone());
     }

@@ -16,10 +16,13 @@ pub(crate) mod endpoints;
 mod flashes;
 pub(crate) mod idempotency;
 mod key_cache;
+mod key_uses;
+mod label_batch;
 mod labels;
 mod legacy;
 mod limiter;
 mod lists;
+mod mails;
 mod manifests;
 #[cfg(feature = "server")]
 mod metrics;
@@ -41,14 +44,14 @@ mod steps;
 use std::{
     borrow::Cow,
     collections::HashSet,
-    sync::{Arc, Mutex, Once},
+    sync::{Arc, Mutex, Once, atomic::AtomicI64},
 };
 
 use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    domain::{ApiKeyRecord, CarrierKeyRecord, Refusal, Secrets, Site},
+    domain::{ApiKeyRecord, CarrierKeyRecord, Refusal, Secrets, Site, audit::Actor},
     ids::Ids,
     store::{CommitOutcome, Store, StoreError},
 };
@@ -60,9 +63,11 @@ pub(crate) use dashboard::OwnParcel;
 pub(crate) use deliveries::{Delivery, LeasedEvent};
 pub(crate) use endpoints::{EndpointError, EndpointRequest, Endpoints};
 pub(crate) use idempotency::Keyed;
+pub(crate) use label_batch::{LabelBatch, has_label};
 pub(crate) use limiter::Limited;
+pub(crate) use mails::MailToSend;
 pub(crate) use metrics::Metrics;
-pub(crate) use parcels::LabelFile;
+pub(crate) use parcels::{LabelFile, PublicParcel};
 #[cfg(feature = "server")]
 pub(crate) use passwords::hash_password;
 pub(crate) use request_counts::{AnsweredRequest, BadHead};
@@ -82,6 +87,7 @@ pub struct Service {
     callers: key_cache::KeyCache<ApiKeyRecord>,
     carriers: key_cache::KeyCache<CarrierKeyRecord>,
     parcel_locks: parcel_locks::ParcelLocks,
+    key_uses: key_uses::KeyUses,
     legacy_uses: legacy::Uses,
     metrics: Metrics,
     #[cfg(feature = "server")]
@@ -90,6 +96,9 @@ pub struct Service {
     /// row, of which a database has few.
     stuck: Mutex<HashSet<steps::ParcelAtVersion>>,
     first_live_label: Once,
+    label_batches: label_batch::BatchPermits,
+    /// Since when parcels bring e-mails; [`mails::NEVER`] while none are sent.
+    mails_since: AtomicI64,
 }
 
 /// The answer to a write.
@@ -115,12 +124,15 @@ impl Service {
             callers: key_cache::KeyCache::default(),
             carriers: key_cache::KeyCache::default(),
             parcel_locks: parcel_locks::ParcelLocks::default(),
+            key_uses: key_uses::KeyUses::default(),
             legacy_uses: legacy::Uses::default(),
             metrics: Metrics::default(),
             #[cfg(feature = "server")]
             password_checks: sign_in::PasswordChecks::default(),
             stuck: Mutex::default(),
             first_live_label: Once::new(),
+            label_batches: label_batch::BatchPermits::default(),
+            mails_since: AtomicI64::new(mails::NEVER),
         }
     }
 
@@ -135,13 +147,14 @@ impl Service {
     }
 
     /// Makes credentials.
-    pub fn issuer(&self) -> CredentialIssuer<'_> {
-        CredentialIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids }
+    pub fn issuer(&self, by: Actor) -> CredentialIssuer<'_> {
+        let by = by.at(self.now());
+        CredentialIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids, by }
     }
 
     /// Sets webhooks up.
-    pub fn endpoints(&self) -> Endpoints<'_> {
-        Endpoints { store: &self.store, ids: &self.ids }
+    pub fn endpoints(&self, by: Actor) -> Endpoints<'_> {
+        Endpoints { store: &self.store, ids: &self.ids, by: by.at(self.now()) }
     }
 
     /// The settings.
@@ -165,6 +178,7 @@ impl Service {
         self.callers.clear();
         self.carriers.clear();
         self.limiter.clear();
+        self.key_uses.clear();
         self.legacy_uses.clear();
     }
 
@@ -172,7 +186,7 @@ impl Service {
         &self.settings.secrets
     }
 
-    fn site(&self, environment: Environment) -> Cow<'_, Site> {
+    pub(crate) fn site(&self, environment: Environment) -> Cow<'_, Site> {
         called_at::seen(self.settings.site(environment))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use parcelo::Environment;
+
 use super::{AnsweredRequest, BadHead, Limited};
 use crate::domain::{Tenant, webhooks::DisabledBy};
 
@@ -25,6 +27,8 @@ impl Metrics {
     pub(super) fn delivered(&self, _: Tenant, _: &'static str) {}
 
     pub(super) fn switched_off(&self, _: Tenant, _: DisabledBy) {}
+
+    pub(super) fn mailed(&self, _: Environment, _: &'static str) {}
 
     pub(super) fn clock_jumped(&self) {}
 }

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::{Caller, Service};
 use crate::{
-    domain::{ParcelRow, Refusal, Secrets, Tenant, history, labels},
-    label::{self, LabelData},
+    domain::{AccountRowId, ParcelRow, Refusal, Secrets, Tenant, history, labels},
+    label::{self, LabelData, LabelError},
 };
 
-/// A label as a file.
+/// A label or an invoice as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelFile {
     /// The parcel's number, from which the file has its name.
@@ -22,6 +22,15 @@ pub struct LabelFile {
     pub format: LabelFormat,
     /// The file.
     pub bytes: Vec<u8>,
+}
+
+/// What anyone may know of a parcel, and whose page may name itself beside it.
+#[derive(Debug, Clone)]
+pub struct PublicParcel {
+    /// The record, without what is personal.
+    pub record: TrackingRecord,
+    /// The account that ships it.
+    pub account: AccountRowId,
 }
 
 impl Service {
@@ -92,7 +101,7 @@ impl Service {
         language: Language,
     ) -> Result<TrackingRecord, Refusal> {
         let events = if with_history { Some(self.store.events(parcel).await?) } else { None };
-        Ok(history::record(parcel, events.as_deref(), language))
+        Ok(history::record(parcel, events.as_deref(), language, self.now()))
     }
 
     /// What anyone may know about any account's parcel (docs/api.md, Track without a key).
@@ -101,11 +110,13 @@ impl Service {
         environment: parcelo::Environment,
         number: &str,
         language: Language,
-    ) -> Result<TrackingRecord, Refusal> {
+    ) -> Result<PublicParcel, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let found = self.store.parcel(environment, &number).await?;
         let parcel = self.up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
-        Ok(history::public_record(&parcel, &self.store.events(&parcel).await?, language))
+        let events = self.store.events(&parcel).await?;
+        let record = history::public_record(&parcel, &events, language, self.now());
+        Ok(PublicParcel { record, account: parcel.tenant.account })
     }
 
     /// The label of one of the caller's parcels (spec: GET labels download).
@@ -125,12 +136,32 @@ impl Service {
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
+        let (parcel, order) = self.own_parcel_with_order(tenant, number).await?;
+        self.draw(parcel, &order, format).await
+    }
+
+    /// The commercial invoice of one of the caller's parcels (docs/api.md, Download an invoice).
+    pub async fn invoice(&self, caller: &Caller, number: &str) -> Result<LabelFile, Refusal> {
+        self.invoice_of(caller.tenant(), number).await
+    }
+
+    /// The same of a tenant.
+    pub async fn invoice_of(&self, tenant: Tenant, number: &str) -> Result<LabelFile, Refusal> {
+        let (parcel, order) = self.own_parcel_with_order(tenant, number).await?;
+        self.draw_with(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
+    }
+
+    pub(super) async fn own_parcel_with_order(
+        &self,
+        tenant: Tenant,
+        number: &str,
+    ) -> Result<(ParcelRow, OrderRequest), Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let (parcel, order) = self.parcel_with_order(&number, tenant.environment).await?;
         if parcel.tenant != tenant {
             return Err(ErrorCode::ParcelNotFound.into());
         }
-        self.draw(parcel, &order, format).await
+        Ok((parcel, order))
     }
 
     /// The label behind a capability link: the signature is the permission to read it.
@@ -179,6 +210,42 @@ impl Service {
         order: &OrderRequest,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
+        let environment = parcel.tenant.environment;
+        let draw = |data: &LabelData<'_>| {
+            self.warn_of_a_local_link(environment);
+            label::draw(data, format)
+        };
+        self.draw_with(parcel, order, (format, draw)).await
+    }
+
+    pub(super) fn warn_of_a_local_link(&self, environment: parcelo::Environment) {
+        let site = self.site(environment);
+        if environment == parcelo::Environment::Production && site.is_local() {
+            self.first_live_label.call_once(|| {
+                let base_url = site.base_url();
+                tracing::warn!(%base_url, "a live label's QR code leads to the reader's own machine: set --base-url");
+            });
+        }
+    }
+
+    /// Draws a paper of a parcel whose label can be used.
+    async fn draw_with(
+        &self,
+        parcel: ParcelRow,
+        order: &OrderRequest,
+        (format, draw): (LabelFormat, impl FnOnce(&LabelData<'_>) -> Result<Vec<u8>, LabelError>),
+    ) -> Result<LabelFile, Refusal> {
+        let bytes = self.with_label_data(&parcel, order, draw).await?;
+        Ok(LabelFile { number: parcel.tracking_number, format, bytes })
+    }
+
+    /// Makes something of all that the label of a parcel is made of, if the label can be used.
+    pub(super) async fn with_label_data<T>(
+        &self,
+        parcel: &ParcelRow,
+        order: &OrderRequest,
+        make: impl FnOnce(&LabelData<'_>) -> Result<T, LabelError>,
+    ) -> Result<T, Refusal> {
         labels::check_alive(parcel.state)?;
         let environment = parcel.tenant.environment;
         // One version of a label has the same bytes for ever: the first one never names the flight.
@@ -187,12 +254,6 @@ impl Service {
             version => self.store.awb_on(parcel.key, version).await?,
         };
         let site = self.site(environment);
-        if environment == parcelo::Environment::Production && site.is_local() {
-            self.first_live_label.call_once(|| {
-                let base_url = site.base_url();
-                tracing::warn!(%base_url, "a live label's QR code leads to the reader's own machine: set --base-url");
-            });
-        }
         let data = LabelData {
             order,
             tracking_number: &parcel.tracking_number,
@@ -202,12 +263,13 @@ impl Service {
             version: parcel.label_version,
             awb: awb.as_deref(),
         };
-        let bytes = label::draw(&data, format).map_err(|error| {
-            tracing::error!(%error, "a label could not be drawn");
-            Refusal::from(ErrorCode::InternalError)
-        })?;
-        Ok(LabelFile { number: parcel.tracking_number, format, bytes })
+        make(&data).map_err(not_drawn)
     }
+}
+
+pub(super) fn not_drawn(error: LabelError) -> Refusal {
+    tracing::error!(%error, "a label or an invoice could not be drawn");
+    ErrorCode::InternalError.into()
 }
 
 /// Tells what is wrong with one item of a list, which fails alone, from what ends the whole request: a row

@@ -13,6 +13,8 @@ use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
         Countries, Secrets, Tenant,
+        audit::Actor,
+        audit::BY,
         credentials::{AdminScope, CarrierScope},
         limit::Admission,
         login_throttle::{LoginAttempt, LoginThrottle},
@@ -20,7 +22,7 @@ use crate::{
         webhooks::{AllowedHosts, DisabledBy, Kinds, Places},
     },
     ids::Ids,
-    store::{Store, test_database},
+    store::{Address, Store, run_sql, test_database},
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);
@@ -35,7 +37,10 @@ struct Servers {
 impl Servers {
     /// None where PostgreSQL is not installed.
     async fn start() -> Option<Self> {
-        let address = test_database()?;
+        Some(Self::on(&test_database()?).await)
+    }
+
+    async fn on(address: &Address) -> Self {
         let clock = Arc::new(ManualClock::at(NOW));
         let service = async |seed| {
             let store = Store::connect(address.clone(), [1; 32]).await.unwrap();
@@ -44,7 +49,7 @@ impl Servers {
             Service::new(store, clock.clone(), Arc::new(Ids::seeded(seed)), settings)
         };
         let both = [service(1).await, service(2).await];
-        Some(Self { both, clock })
+        Self { both, clock }
     }
 
     /// Each server hears of the other, and in which second the database is. They hear it one after the other: until
@@ -70,7 +75,8 @@ impl Servers {
             ip_list: Vec::new(),
             rate_limit,
         };
-        let (key, record) = self.both[0].issuer().issue_api_key(request, NOW).await.unwrap();
+        let (key, record) =
+            self.both[0].issuer(Actor::Server).issue_api_key(request, NOW).await.unwrap();
         (key, Caller { key: Arc::new(record) })
     }
 
@@ -144,7 +150,7 @@ async fn a_key_that_is_revoked_at_one_server_is_refused_at_the_other_within_a_se
     let (key, caller) = servers.key(None).await;
     let knows = async || other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(knows().await);
-    one.revoke_key(&caller.key.id).await.unwrap();
+    one.revoke_key(&caller.key.id, Actor::Server).await.unwrap();
     // It is asked again when what is known is older than that; how long this takes is the clock's.
     while knows().await {
         tokio::task::yield_now().await;
@@ -157,20 +163,25 @@ async fn a_key_that_is_revoked_at_one_server_is_refused_at_the_other_within_a_se
 async fn carrier_keys_and_tokens_that_are_revoked_at_one_server_open_nothing_at_the_other() {
     let Some(servers) = Servers::start().await else { return };
     let [one, other] = &servers.both;
-    let issuer = CredentialIssuer { store: &one.store, secrets: one.secrets(), ids: &one.ids };
+    let issuer = CredentialIssuer {
+        store: &one.store,
+        secrets: one.secrets(),
+        ids: &one.ids,
+        by: BY.clone(),
+    };
     let name = "Andes Cargo".to_owned();
     let (key, record) =
         issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap();
     let authenticate =
         async || other.authenticate_carrier(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(authenticate().await);
-    one.store.revoke_credential::<CarrierScope>(&record.id, NOW).await.unwrap();
+    one.store.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
     assert!(!authenticate().await, "from the next request on");
     let (token, record) =
         issuer.issue::<AdminScope>("Token".to_owned(), AdminScope, NOW).await.unwrap();
     let header = format!("Bearer {}", token.secret());
     assert!(other.authenticate_admin(Some(&header)).await.is_ok());
-    one.store.revoke_credential::<AdminScope>(&record.id, NOW).await.unwrap();
+    one.store.revoke_credential::<AdminScope>(&record.id, NOW, &BY).await.unwrap();
     assert!(other.authenticate_admin(Some(&header)).await.is_err(), "from the next request on");
 }
 
@@ -184,7 +195,7 @@ async fn a_webhook_that_is_changed_or_turned_off_at_one_server_is_so_at_the_othe
         let reach = AllowedHosts::for_environment(tenant.environment, one.settings.webhooks);
         let request =
             EndpointRequest { tenant, url: url.to_owned(), kinds: Kinds::default(), reach };
-        one.endpoints().set_up(request, NOW).await.unwrap();
+        one.endpoints(Actor::Server).set_up(request, NOW).await.unwrap();
     };
     // What the other server would send now, and where to.
     let next = async || {
@@ -194,11 +205,11 @@ async fn a_webhook_that_is_changed_or_turned_off_at_one_server_is_so_at_the_othe
     };
     for url in ["https://shop.example/one", "https://shop.example/two"] {
         set(url).await;
-        other.endpoints().test(tenant, NOW).await.unwrap();
+        other.endpoints(Actor::Server).test(tenant, NOW).await.unwrap();
         assert_eq!(next().await.as_deref(), Some(url));
     }
-    other.endpoints().test(tenant, NOW).await.unwrap();
-    one.store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    other.endpoints(Actor::Server).test(tenant, NOW).await.unwrap();
+    one.store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     assert_eq!(next().await, None);
 }
 
@@ -208,13 +219,13 @@ async fn a_session_is_one_on_both_servers_and_a_new_password_ends_it_on_both() {
     let [one, other] = &servers.both;
     let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "a hash".to_owned();
-    one.store.set_password(account, password.clone(), NOW).await.unwrap();
+    one.store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
     let login = Login { account, password };
     let token = one.begin_session(login, None, NOW).await.unwrap().unwrap();
     assert!(other.session(&token).await.unwrap().is_some());
     // A form that one of them has shown is the other's too.
     assert!(other.is_form_token(&token, &one.form_token(&token)));
-    one.store.set_password(account, "another".to_owned(), NOW).await.unwrap();
+    one.store.set_password(account, "another".to_owned(), NOW, &BY).await.unwrap();
     assert!(other.session(&token).await.unwrap().is_none());
 }
 
@@ -247,6 +258,35 @@ async fn who_tries_to_sign_in_at_both_servers_has_no_more_attempts_than_at_one()
     };
     for server in &servers.both {
         assert!(matches!(server.sign_in(request).await, Ok(LoginOutcome::Wait(60))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_has_begun_is_answered_though_its_attempt_stays_counted() {
+    let Some(address) = test_database() else { return };
+    let servers = Servers::on(&address).await;
+    let server = &servers.both[0];
+    let account = server.store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
+    let password = "correct horse battery";
+    let hash = super::passwords::hash_password(password, [1; 16]).unwrap();
+    server.store.set_password(account, hash, NOW, &BY).await.unwrap();
+    let request = LoginRequest {
+        client: "203.0.113.7".parse().unwrap(),
+        account: "shop",
+        password,
+        before: None,
+    };
+    for refuse in [
+        "ALTER TABLE login_networks ADD CONSTRAINT no_room CHECK (false) NOT VALID",
+        "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no room''; END'; \
+         CREATE TRIGGER no_room BEFORE UPDATE ON login_failures FOR EACH ROW \
+         WHEN (new.failures < old.failures) EXECUTE FUNCTION no_room()",
+    ] {
+        run_sql(&address, refuse);
+        let LoginOutcome::SignedIn(token) = server.sign_in(request).await.unwrap() else {
+            panic!("the password is right");
+        };
+        assert!(server.session(&token).await.unwrap().is_some());
     }
 }
 

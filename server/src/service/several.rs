@@ -11,7 +11,7 @@ use tokio::sync::Barrier;
 use super::{Answer, Caller, CredentialIssuer, NewKeyRequest, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
-    domain::{Countries, sample},
+    domain::{Countries, audit::BY, sample},
     ids::Ids,
     store::two_servers,
 };
@@ -41,7 +41,8 @@ impl Two {
             ip_list: Vec::new(),
             rate_limit: None,
         };
-        let issuer = CredentialIssuer { store: &one, secrets: &settings.secrets, ids: &ids };
+        let issuer =
+            CredentialIssuer { store: &one, secrets: &settings.secrets, ids: &ids, by: BY.clone() };
         let (_, key) = issuer.issue_api_key(request, now).await.unwrap();
         let other_ids = Arc::new(Ids::seeded(2));
         let services = [

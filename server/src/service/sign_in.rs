@@ -11,9 +11,11 @@ use crate::{
     clock::Millis,
     domain::{
         Secrets,
+        audit::Actor,
         login_throttle::LoginAttempt,
         session::{Login, SESSION_LIFETIME, Session},
     },
+    store::StoreError,
 };
 
 /// Passwords that are checked at once: each takes a CPU and 19 MiB.
@@ -64,6 +66,13 @@ impl Default for PasswordChecks {
     }
 }
 
+/// The session has begun, or has not: that its attempt counts as a failure for a while must not take its token away.
+fn log_failed(counted: Result<(), StoreError>) {
+    if let Err(error) = counted {
+        tracing::warn!(%error, "an attempt to sign in still counts as a failure");
+    }
+}
+
 impl Service {
     /// Signs in; after too many failures the next attempt has to wait.
     pub async fn sign_in(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
@@ -77,12 +86,50 @@ impl Service {
         };
         let entry = self.enter(request).await;
         if !matches!(entry, Ok(LoginOutcome::Rejected)) {
-            self.store.take_back_login(begun).await?;
+            log_failed(self.store.take_back_login(begun).await);
         }
         if matches!(entry, Ok(LoginOutcome::SignedIn(_))) {
-            self.store.remember_login(attempt, self.now()).await?;
+            log_failed(self.store.remember_login(attempt, self.now()).await);
         }
         entry
+    }
+
+    /// Changes the password of a session's account. Its sessions end, this one too: another begins, unless a password
+    /// that was set meanwhile has closed it.
+    pub async fn change_password(
+        &self,
+        request: LoginRequest<'_>,
+        new: &str,
+    ) -> Result<LoginOutcome, Refusal> {
+        let LoginRequest { account, client, .. } = request;
+        let attempt = LoginAttempt { account, client, is_signed_in: true };
+        let begun = match self.store.begin_login(attempt, self.now()).await? {
+            Ok(begun) => begun,
+            Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
+        };
+        let changed = self.replace_password(request, new.to_owned()).await;
+        if !matches!(changed, Ok(LoginOutcome::Rejected)) {
+            log_failed(self.store.take_back_login(begun).await);
+        }
+        changed
+    }
+
+    async fn replace_password(
+        &self,
+        request: LoginRequest<'_>,
+        new: String,
+    ) -> Result<LoginOutcome, Refusal> {
+        let found = self.store.login(request.account).await?;
+        let hash = found.as_ref().map(|login| login.password.clone());
+        let right = self.check_password(hash, request.password.to_owned()).await?;
+        let Some(login) = found.filter(|_| right) else { return Ok(LoginOutcome::Rejected) };
+        let (account, salt) = (login.account, self.ids.array());
+        let hashed = tokio::task::spawn_blocking(move || passwords::hash_password(&new, salt));
+        let password = hashed.await.map_err(|_| ErrorCode::InternalError)??;
+        let now = self.now();
+        self.store.set_password(account, password.clone(), now, &Actor::Session.at(now)).await?;
+        let begun = self.begin_session(Login { account, password }, None, self.now()).await?;
+        Ok(begun.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
     }
 
     /// Whether a session of the account came along.

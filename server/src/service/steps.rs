@@ -198,6 +198,7 @@ fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
         | Op::InsertManifest(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }
-        | Op::Reprint { .. } => None,
+        | Op::Reprint { .. }
+        | Op::InsertMail(_) => None,
     })
 }

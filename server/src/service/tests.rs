@@ -13,6 +13,7 @@ use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
         CarrierKeyRecord, CarrierRowId, Countries, Refusal, Secrets, Site,
+        audit::BY,
         credentials::CarrierScope,
         limit::{Admission, Quota},
         sample,
@@ -93,8 +94,12 @@ async fn caller(service: &Service) -> Caller {
         ip_list: Vec::new(),
         rate_limit: None,
     };
-    let issuer =
-        CredentialIssuer { store: &service.store, secrets: service.secrets(), ids: &service.ids };
+    let issuer = CredentialIssuer {
+        store: &service.store,
+        secrets: service.secrets(),
+        ids: &service.ids,
+        by: BY.clone(),
+    };
     let (key, _) = issuer.issue_api_key(request, service.now()).await.unwrap();
     service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap()
 }

@@ -15,7 +15,7 @@ use ulid::Ulid;
 
 use super::{
     Backlog, CommitOutcome, CreationRecord, CredentialChanges, Engine, EventsToReplay, LeasedBatch,
-    ManifestInputs, Settled, Store, StoreError, StoredScope,
+    ManifestInputs, SearchPage, Settled, Store, StoreError, StoredScope,
 };
 #[cfg(feature = "server")]
 use crate::domain::login_throttle::{BegunLogin, LoginAttempt};
@@ -23,11 +23,15 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRecord, AccountRowId, ApiKeyRecord, CarrierRowId, Changes, Event, IdempotencyRecord,
-        NewCredential, ParcelListRow, ParcelRow, ParcelRowId, RecordKey, Tenant,
+        NewCredential, ParcelListRow, ParcelRow, ParcelRowId, RecordKey, Shop, Tenant,
         activity::ParcelCount,
+        audit::{AuditEntry, Author},
         carrier::LoggedException,
         credentials::{Credential, NewSecret},
+        key_uses::LastUses,
         legacy::Uses,
+        mail::{LoggedMail, MailDecision, MailLease, MailsOff, OptOut},
+        search::Search,
         session::{Login, SealedFlash, Session},
         shared_limit::{Claim, Grant, Meeting},
         webhooks::{
@@ -45,11 +49,16 @@ macro_rules! methods {
         impl Store {$(
             $(#[$doc])*
             pub async fn $name$(<$scope: $bound>)?(&self $(, $given: $type)*) $(-> $answer)? {
-                match &self.0 {
-                    Engine::Sqlite(engine) => engine.$name$(::<$scope>)?($($given),*).await,
-                    #[cfg(feature = "postgres")]
-                    Engine::Postgres(engine) => engine.$name$(::<$scope>)?($($given),*).await,
-                }
+                let call = async {
+                    match &self.0 {
+                        Engine::Sqlite(engine) => engine.$name$(::<$scope>)?($($given),*).await,
+                        #[cfg(feature = "postgres")]
+                        Engine::Postgres(engine) => engine.$name$(::<$scope>)?($($given),*).await,
+                    }
+                };
+                #[cfg(test)]
+                let call = super::disturbed::around(stringify!($name), call);
+                call.await
             }
         )+}
     };
@@ -78,6 +87,18 @@ methods! {
     /// Every account, oldest first.
     pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError>;
 
+    /// What receivers see of an account; nothing until it is set.
+    pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError>;
+
+    /// Sets what receivers see of an account.
+    pub async fn set_shop(&self, account: AccountRowId, shop: &Shop, by: &Author) -> Result<(), StoreError>;
+
+    /// The latest entries of the audit log since a moment, newest first: one account's, or all.
+    pub async fn audit_log(&self, account: Option<AccountRowId>, since: Millis, most: u32) -> Result<Vec<AuditEntry>, StoreError>;
+
+    /// Deletes the entries of `before` and earlier, page by page, and answers how many.
+    pub async fn purge_audit_log(&self, before: Millis) -> Result<u64, StoreError>;
+
     /// Whether an event of a carrier was taken before.
     pub async fn has_seen(&self, carrier: CarrierRowId, event_id: &str) -> Result<bool, StoreError>;
 
@@ -85,7 +106,7 @@ methods! {
     pub async fn carrier_exceptions(&self, tenant: Tenant, most: u32) -> Result<Vec<LoggedException>, StoreError>;
 
     /// Keeps a new credential.
-    pub async fn insert_credential<S: StoredScope>(&self, new: NewCredential<S::New>) -> Result<Credential<S>, StoreError>;
+    pub async fn insert_credential<S: StoredScope>(&self, new: NewCredential<S::New>, by: &Author) -> Result<Credential<S>, StoreError>;
 
     /// The credential with an id, revoked or not.
     pub async fn credential<S: StoredScope>(&self, id: &str) -> Result<Option<Credential<S>>, StoreError>;
@@ -102,14 +123,14 @@ methods! {
 
     /// Revokes a credential with all its secrets; a second time changes nothing. None if no
     /// credential has the id.
-    pub async fn revoke_credential<S: StoredScope>(&self, id: &str, now: Millis) -> Result<Option<Credential<S>>, StoreError>;
+    pub async fn revoke_credential<S: StoredScope>(&self, id: &str, now: Millis, by: &Author) -> Result<Option<Credential<S>>, StoreError>;
 
     /// An account's API keys, newest first, revoked or not.
     pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError>;
 
     /// Gives an API key a new secret; old ones keep working as long as it says. One that is
     /// revoked stays as it is. None if no key has the id.
-    pub async fn rotate_key(&self, id: &str, secret: NewSecret) -> Result<Option<ApiKeyRecord>, StoreError>;
+    pub async fn rotate_key(&self, id: &str, secret: NewSecret, by: &Author) -> Result<Option<ApiKeyRecord>, StoreError>;
 
     /// The events that have not reached their endpoints yet, tenant by tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError>;
@@ -168,16 +189,16 @@ methods! {
 
     /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
     /// caller can tell. It is on from here on.
-    pub async fn set_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, StoreError>;
+    pub async fn set_endpoint(&self, endpoint: Endpoint, by: &Author) -> Result<Endpoint, StoreError>;
 
     /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
-    pub async fn rotate_secret(&self, tenant: Tenant, secret: Secret, now: Millis) -> Result<(), StoreError>;
+    pub async fn rotate_secret(&self, tenant: Tenant, secret: Secret, now: Millis, by: &Author) -> Result<(), StoreError>;
 
     /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
-    pub async fn enable_endpoint(&self, tenant: Tenant) -> Result<(), StoreError>;
+    pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError>;
 
     /// Sends nothing to the tenant's endpoint from here on: its events are held.
-    pub async fn disable_endpoint(&self, tenant: Tenant, by: DisabledBy) -> Result<(), StoreError>;
+    pub async fn disable_endpoint(&self, tenant: Tenant, why: DisabledBy, by: &Author) -> Result<(), StoreError>;
 
     /// The same for every endpoint that is off, for a server that starts: the one before it may have
     /// ended between two pages.
@@ -187,7 +208,7 @@ methods! {
     pub async fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError>;
 
     /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
-    pub async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError>;
+    pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError>;
 
     /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError>;
@@ -218,6 +239,10 @@ methods! {
     /// What the body of a leased event says; none when its parcel or manifest is deleted.
     pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError>;
 
+    /// The same of an event of the tenant's, leased or not; none when there is no such event either.
+    #[cfg(feature = "server")]
+    pub async fn logged_payload(&self, tenant: Tenant, event: Ulid) -> Result<Option<EventPayload>, StoreError>;
+
     /// Ends every lease: for a server that starts, since no other can hold one.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError>;
 
@@ -231,11 +256,24 @@ methods! {
     /// The same of one account's keys.
     pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, StoreError>;
 
+    /// Notes the last days on which keys were used; an earlier day than is known changes nothing.
+    pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError>;
+
+    /// The last day of each of an account's keys that was ever used.
+    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, StoreError>;
+
     /// A page of a tenant's parcels, newest first, and how many the whole list has. What cannot be read is
     /// left out, logged and counted.
     pub async fn list(&self, tenant: Tenant, query: ListQuery) -> Result<(Vec<ParcelListRow>, u64), StoreError>;
 
-    /// How many of a tenant's parcels were created on that day or later, by day and state.
+    /// A page of a tenant's parcels that a search finds, newest first, how many it finds, and whether there may be more.
+    pub async fn search(&self, tenant: Tenant, query: ListQuery, search: Search) -> Result<SearchPage, StoreError>;
+
+    /// Does a page of the work on the search's index: adds parcels, merges runs. Says whether there is more to do.
+    pub async fn tend_search(&self) -> Result<bool, StoreError>;
+
+    /// How many of a tenant's parcels were created on that day or later, by day, state and
+    /// country.
     pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<ParcelCount>, StoreError>;
 
     /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
@@ -252,6 +290,9 @@ methods! {
 
     /// As [`Store::parcel`], with its order.
     pub async fn parcel_with_order(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError>;
+
+    /// The parcel in a row, with its order.
+    pub async fn parcel_in_row(&self, parcel: ParcelRowId) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError>;
 
     /// The whole history of a parcel as of its row, by time, then sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError>;
@@ -288,7 +329,7 @@ methods! {
     pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError>;
 
     /// Gives an account a password; its sessions end.
-    pub async fn set_password(&self, account: AccountRowId, hash: String, now: Millis) -> Result<(), StoreError>;
+    pub async fn set_password(&self, account: AccountRowId, hash: String, now: Millis, by: &Author) -> Result<(), StoreError>;
 
     /// Begins a session in the place of the one before, unless the password has changed since it
     /// was checked; answers whether it has begun.
@@ -310,11 +351,50 @@ methods! {
     /// answers how many.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError>;
 
-    /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
-    /// future.
+    /// Commits changes whole or not at all, with the e-mails that they bring if this process sends any. Once polled they
+    /// complete, whatever becomes of this future.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome;
 
-    /// Truncates the log if it may hold what was erased and nothing is being erased; while someone
-    /// reads from it it stays, for the next time.
+    /// Since when e-mails are sent: since now, if they were not.
+    pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError>;
+
+    /// E-mails are not sent: parcels of before will send none when they are again.
+    pub async fn forget_mail_since(&self) -> Result<(), StoreError>;
+
+    /// Leases up to so many e-mails that are due, in one commit: no other sender gets them until the lease ends. Of
+    /// those that wait for one recipient of a parcel it is the last; the others are superseded.
+    pub async fn lease_mails(&self, now: Millis, most: usize) -> Result<Vec<MailLease>, StoreError>;
+
+    /// When the next e-mail is due.
+    pub async fn next_mail(&self) -> Result<Option<Millis>, StoreError>;
+
+    /// Writes down what an attempt under a lease means; false when the e-mail is another sender's by now, or gone.
+    pub async fn settle_mail(&self, id: i64, lease: i64, decision: MailDecision) -> Result<bool, StoreError>;
+
+    /// A parcel's e-mails, oldest first.
+    pub async fn mails_of_parcel(&self, parcel: ParcelRowId) -> Result<Vec<LoggedMail>, StoreError>;
+
+    /// How many e-mails of a tenant's that came about at `since` or later failed for good, and the latest parcel that has one.
+    pub async fn failed_mails(&self, tenant: Tenant, since: Millis) -> Result<(u64, Option<ParcelRowId>), StoreError>;
+
+    /// Adds one to each of two numbers of e-mails, of someone since a moment; answers them.
+    pub async fn count_mail(&self, whose: [([u8; 32], Millis); 2]) -> Result<[u32; 2], StoreError>;
+
+    /// Keeps that an address gets no e-mails of an account, by the keyed hash of both; the first reason stays.
+    pub async fn opt_out(&self, address: [u8; 32], why: OptOut, now: Millis) -> Result<(), StoreError>;
+
+    /// Whether an address gets no e-mails of an account.
+    pub async fn has_opted_out(&self, address: [u8; 32]) -> Result<bool, StoreError>;
+
+    /// The kinds of e-mails that an account has switched off.
+    pub async fn mails_off(&self, account: AccountRowId) -> Result<MailsOff, StoreError>;
+
+    /// Switches kinds of e-mails off, and all others on.
+    pub async fn set_mails_off(&self, account: AccountRowId, off: MailsOff, by: &Author) -> Result<(), StoreError>;
+
+    /// Forgets e-mails of `before` and earlier, and numbers of then; answers how many e-mails.
+    pub async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError>;
+
+    /// Truncates the log if it may hold what was erased, nothing is being erased, and no one reads from it.
     pub async fn truncate_log(&self);
 }

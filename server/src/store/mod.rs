@@ -8,10 +8,15 @@
 //! where an order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite`
 //! answers at once, on the caller's thread; PostgreSQL is waited for.
 
+mod columns;
+#[cfg(test)]
+pub(crate) mod disturbed;
 mod methods;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod search;
 mod sqlite;
+mod term_runs;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "postgres")]
@@ -23,9 +28,10 @@ use std::{fmt, path::Path, sync::Arc, time::Instant};
 pub(crate) use self::postgres::StoredScope;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
-pub(crate) use self::postgres::tests::cluster::two_servers;
+pub(crate) use self::postgres::tests::cluster::{run_sql, two_servers};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Address, CREATE_STATEMENTS};
+pub(crate) use self::search::SearchPage;
 pub use self::sqlite::Pause;
 #[cfg(not(feature = "postgres"))]
 pub(crate) use self::sqlite::StoredScope;
@@ -171,6 +177,11 @@ impl Store {
         engine!(self, engine => engine.credential_writes())
     }
 
+    /// This process sends e-mails: its changes write those down that they bring, from here on.
+    pub fn send_mails(&self) {
+        engine!(self, engine => engine.send_mails());
+    }
+
     /// How much was written.
     pub fn stats(&self) -> Stats {
         engine!(self, engine => engine.stats())
@@ -192,8 +203,17 @@ impl Store {
         engine!(self, engine => engine.is_readable())
     }
 
-    /// Looks whether a file is still there and can be read, as of `now`. Call it every now and then;
-    /// it blocks.
+    /// Why this server must not use the database at the moment, as a part of a sentence, where that is known.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match &self.0 {
+            Engine::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.fault(),
+        }
+    }
+
+    /// Looks whether a file is still there and can be read, as of `now`, and whether PostgreSQL answers. Call it
+    /// every now and then; it blocks.
     pub fn check(&self, now: Instant) {
         engine!(self, engine => engine.check(now));
     }

@@ -10,6 +10,7 @@
 mod accounts;
 mod alone;
 mod apply;
+mod audit;
 #[cfg(feature = "server")]
 mod backup;
 mod carriers;
@@ -29,10 +30,12 @@ mod identity;
 mod key_chunks;
 mod key_map;
 mod key_runs;
+mod key_uses;
 mod leases;
 mod legacy;
 pub(super) mod lists;
 mod living_keys;
+mod mails;
 mod manifests;
 mod migrations;
 mod outbox;
@@ -45,8 +48,10 @@ mod records;
 mod reset_counts;
 mod resets;
 mod scans;
+mod search;
 mod sessions;
 mod set_back;
+mod term_runs;
 #[cfg(feature = "postgres")]
 pub(super) mod transfer;
 mod vacuum;
@@ -77,6 +82,8 @@ use tokio::sync::{Notify, oneshot};
 
 #[cfg(feature = "server")]
 pub(crate) use self::backup::backup;
+#[cfg(feature = "postgres")]
+pub(super) use self::credentials::change;
 pub use self::pause::Pause;
 use self::{
     checkpoints::Checkpoints,
@@ -134,6 +141,8 @@ struct Inner {
     #[cfg(feature = "server")]
     login_throttle: Mutex<crate::domain::login_throttle::LoginThrottle>,
     keys: Arc<LivingKeys>,
+    /// Whether changes write the e-mails down that they bring.
+    sends_mails: AtomicBool,
     mode: Mode,
 }
 
@@ -219,6 +228,7 @@ impl Store {
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             log_holds_erased,
+            sends_mails: AtomicBool::new(false),
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
@@ -245,9 +255,17 @@ impl Store {
         ParcelRowId(self.0.last_row.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// Changes write the e-mails down that they bring, from here on.
+    pub fn send_mails(&self) {
+        self.0.sends_mails.store(true, Ordering::Relaxed);
+    }
+
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
-    pub async fn commit(&self, changes: Changes) -> CommitOutcome {
+    pub async fn commit(&self, mut changes: Changes) -> CommitOutcome {
+        if self.0.sends_mails.load(Ordering::Relaxed) {
+            changes.add_mails();
+        }
         let Ok(ready) = apply::Ready::new(changes, &self.0.number_key) else {
             tracing::error!("an order could not be written as JSON");
             return CommitOutcome::Broken;

@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sends a message to its endpoint.
-trait Transport: fmt::Debug + Send + Sync {
+pub(crate) trait Transport: fmt::Debug + Send + Sync {
     /// Sends a message; answers how many milliseconds it took, and the endpoint's answer.
     fn send<'a>(
         &'a self,
@@ -69,7 +69,8 @@ impl Dispatcher {
         Self::over(Arc::new(Sender::default()), service, most)
     }
 
-    fn over(transport: Arc<dyn Transport>, service: Arc<Service>, most: usize) -> Self {
+    /// The same by another transport.
+    pub(crate) fn over(transport: Arc<dyn Transport>, service: Arc<Service>, most: usize) -> Self {
         Self { service, transport, most, turn: Mutex::default() }
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::stopwatch,
-    domain::webhooks::{AllowedHosts, DeliveryError, EndpointAnswer, check_url},
+    domain::webhooks::{AGENT, AllowedHosts, DeliveryError, EndpointAnswer, check_url},
     service::Delivery,
 };
 
@@ -27,8 +27,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const BODY_TIMEOUT: Duration = Duration::from_millis(500);
 /// How much of an answer is read.
 const MAX_ANSWER_BYTES: usize = 16 * 1_024;
-/// What endpoints see.
-const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 
 /// Sends messages. A client is made when the first message of its reach is sent, since most embedded
 /// servers send none.

@@ -35,6 +35,7 @@ use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
         Countries, Tenant,
+        audit::BY,
         credentials::CarrierScope,
         sample,
         webhooks::{
@@ -83,7 +84,7 @@ impl House {
     }
 
     fn endpoints(&self) -> Endpoints<'_> {
-        Endpoints { store: self.service.store(), ids: &self.ids }
+        Endpoints { store: self.service.store(), ids: &self.ids, by: BY.clone() }
     }
 
     async fn caller(&self, account: &str, environment: Environment) -> Caller {
@@ -96,7 +97,7 @@ impl House {
             rate_limit: None,
         };
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
-        let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
+        let issuer = CredentialIssuer { store, secrets, ids: &self.ids, by: BY.clone() };
         let (_, key) = issuer.issue_api_key(request, START).await.unwrap();
         Caller { key: Arc::new(key) }
     }
@@ -148,7 +149,7 @@ impl House {
     /// A carrier's scan of a production parcel, now.
     async fn scan(&self, number: &str, status: &str) {
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
-        let issuer = CredentialIssuer { store, secrets, ids: &self.ids };
+        let issuer = CredentialIssuer { store, secrets, ids: &self.ids, by: BY.clone() };
         let made = issuer.issue::<CarrierScope>("Carrier".into(), Environment::Production, START);
         let (key, _) = made.await.unwrap();
         let key = Some(key.secret());

@@ -1,5 +1,5 @@
 //! A PostgreSQL of the test run's own, for every kind of test: those inside the server's crate, of the server as
-//! a process, and of the command line include this one file.
+//! a process, of the command line, and under faults include this one file.
 //!
 //! It is made in a temporary folder by an unprivileged user, listens on a Unix socket there, and is gone when
 //! the process of the tests ends, however it ends.
@@ -18,19 +18,27 @@ use std::{
 };
 
 /// Makes a cluster, says where, and ends it when its standard input does. An interrupted run of tests
-/// interrupts its whole process group: the script goes on, in order to clean up. It has the programs' folder and
-/// further settings as its arguments.
+/// interrupts its whole process group: the script goes on, in order to clean up. It has as its arguments the programs'
+/// folder, the folder of the cluster whose standby this is to be or nothing, and further settings.
 const SCRIPT: &str = r#"
     set -e
     trap '' HUP INT TERM
-    programs=$1; shift
+    programs=$1; primary=$2; shift 2
     folder=$(mktemp -d)
-    "$programs/initdb" -D "$folder/data" -A trust -U parcelo -E UTF8 --locale=C --no-sync >/dev/null
+    if [ "$primary" ]; then
+        "$programs/pg_basebackup" -D "$folder/data" -h "$primary" -U parcelo -R -c fast --no-sync
+    else
+        "$programs/initdb" -D "$folder/data" -A trust -U parcelo -E UTF8 --locale=C --no-sync >/dev/null
+    fi
     printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$folder'" \
         "max_connections = 400" "$@" >>"$folder/data/postgresql.conf"
     "$programs/pg_ctl" start -s -w -D "$folder/data" -l "$folder/log"
     echo "$folder"
     read -r _ || true
+    if main=$(head -n 1 "$folder/data/postmaster.pid" 2>/dev/null); then
+        # A test may have failed while it was frozen.
+        kill -CONT "$main" $(pgrep -P "$main") 2>/dev/null || true
+    fi
     "$programs/pg_ctl" stop -s -m immediate -D "$folder/data" || true
     rm -rf "$folder"
 "#;
@@ -88,7 +96,7 @@ pub(crate) fn database() -> Option<Database> {
 }
 
 /// The folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, or the newest that is installed.
-fn programs() -> Option<PathBuf> {
+pub(crate) fn programs() -> Option<PathBuf> {
     if let Some(named) = env::var_os("PARCELO_POSTGRES_BIN") {
         return Some(named.into());
     }
@@ -109,9 +117,17 @@ impl Cluster {
     /// Starts a cluster with lines of `postgresql.conf`; without any it is as durable as PostgreSQL is. None
     /// where PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
-        let programs = programs()?;
+        Some(Self::start_from(programs()?, "", settings))
+    }
+
+    /// Starts a standby of this one, to which it streams what is written.
+    pub(crate) fn start_standby(&self) -> Self {
+        Self::start_from(self.programs.clone(), &self.folder, &[])
+    }
+
+    fn start_from(programs: PathBuf, primary: &str, settings: &[&str]) -> Self {
         let mut command = as_owner("sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(&programs).args(settings);
+        command.args(["-c", SCRIPT, "sh"]).arg(&programs).arg(primary).args(settings);
         // A signal to the group of the tests would end `runuser`, which kills the script before it cleans up.
         command.process_group(0);
         let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -119,7 +135,7 @@ impl Cluster {
         BufReader::new(script.stdout.take().unwrap()).read_line(&mut folder).unwrap();
         let folder = folder.trim().to_owned();
         assert!(Path::new(&folder).is_dir(), "no PostgreSQL could be started");
-        Some(Self { programs, folder, script })
+        Self { programs, folder, script }
     }
 
     /// The folder of its socket, and of its `data`.
@@ -164,6 +180,24 @@ impl Cluster {
         command.args(arguments).args(["-s", "-w", "-D"]).arg(format!("{}/data", self.folder));
         let log = format!("{}/log", self.folder);
         assert!(command.args(["-l", &log]).status().unwrap().success(), "{arguments:?}");
+    }
+}
+
+impl Cluster {
+    /// Stops every process of it where it is, or lets them go on: it keeps its connections and answers nothing.
+    pub(crate) fn freeze(&self, is_frozen: bool) {
+        let file = fs::read_to_string(format!("{}/data/postmaster.pid", self.folder)).unwrap();
+        let main = file.lines().next().unwrap();
+        let signal = |processes: &str| {
+            let mut kill = Command::new("kill");
+            kill.arg(if is_frozen { "-STOP" } else { "-CONT" }).args(processes.split_whitespace());
+            // A child may have ended meanwhile.
+            let _ended = kill.stderr(Stdio::null()).status().unwrap();
+        };
+        // The main process first: a child that it starts between the look and the signal would answer.
+        signal(main);
+        let children = Command::new("pgrep").args(["-P", main]).output().unwrap().stdout;
+        signal(&String::from_utf8(children).unwrap());
     }
 }
 

@@ -226,6 +226,17 @@ async fn a_webhook_is_set_tested_turned_off_and_removed() {
 }
 
 #[tokio::test]
+async fn a_webhook_that_is_refused_makes_no_account() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let admin = Admin::of(&house, &running);
+    let path = "webhooks/production?account=Acme";
+    let inside = json!({ "url": "https://10.0.0.1/parcelo", "events": [] });
+    assert_eq!(admin.ask("PUT", path, Some(&inside)).await.refusal().0, 400);
+    assert_eq!(admin.ask("GET", path, None).await.refusal().1, "ACCOUNT_NOT_FOUND");
+}
+
+#[tokio::test]
 async fn what_a_removed_webhook_was_not_told_waits_for_the_next_one() {
     let house = House::new();
     let running = house.start(&[]);
@@ -462,4 +473,36 @@ async fn a_key_gets_a_new_secret_and_the_one_before_works_as_long_as_was_asked()
     let revoked = admin.ask("POST", &format!("keys/{id}/rotate"), None).await.refusal();
     assert_eq!(revoked, (409, "KEY_REVOKED".to_owned()));
     assert_eq!(api(&last).get("/api/v1/health").await.status, 401);
+}
+
+#[tokio::test]
+async fn the_audit_log_says_who_changed_what_and_no_secret() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let first = house.audit(&[]);
+    let by_start = |entry: &Value| entry["actor"] == "first_start";
+    assert!(first.as_array().unwrap().iter().all(by_start), "{first}");
+    assert!(first.to_string().contains("password.set"), "{first}");
+    let admin = Admin::of(&house, &running);
+    let made = admin.data("POST", "keys", Some(&key("Canary")), 201).await;
+    let path = format!("keys/{}", made["keyId"].as_str().unwrap());
+    admin.data("POST", &format!("{path}/rotate"), None, 200).await;
+    admin.data("DELETE", &path, None, 200).await;
+    let log = house.audit(&["--account", "default", "--limit", "3"]);
+    let token = house.audit(&[])[3].clone();
+    assert_eq!((&token["action"], &token["actor"]), (&json!("token.created"), &json!("command")));
+    for (entry, action) in
+        log.as_array().unwrap().iter().zip(["key.revoked", "key.rotated", "key.created"])
+    {
+        assert_eq!(
+            (&entry["action"], &entry["subject"], &entry["actor"], &entry["account"]),
+            (&json!(action), &made["keyId"], &token["subject"], &json!("default")),
+        );
+    }
+    assert_eq!(log.as_array().unwrap().len(), 3);
+    assert_eq!(house.audit(&["--since", "9999-01-01"]), json!([]));
+    let all = house.audit(&[]).to_string();
+    for secret in ["Canary", made["key"].as_str().unwrap(), &admin.token] {
+        assert!(!all.contains(secret), "{all}");
+    }
 }

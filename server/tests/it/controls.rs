@@ -2,11 +2,13 @@
 
 use std::process::Command;
 
+use parcelo::model::EventKind;
 use parcelo_server::mock::Clock;
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, order, send},
+    deliveries::Receiver,
     running::BINARY,
 };
 
@@ -112,6 +114,42 @@ async fn a_new_inbox_takes_the_place_of_the_one_before() {
     assert!(gone.is_ok(), "the first inbox listens on");
     let shown = send(api.request("GET", "/__mock/webhooks")).await.json();
     assert_eq!(shown, json!({ "listening": true, "deliveries": [], "hints": [] }));
+}
+
+#[tokio::test]
+async fn webhooks_go_to_a_handler_of_the_suites_own_signed_with_the_secret_that_is_answered() {
+    let api = start(Clock::system()).await;
+    let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
+    let handler = Receiver::start().await;
+    let asked = json!({ "url": handler.url, "events": ["parcel.created"] });
+    let answer = post(&api, "webhooks", &asked).await.json();
+    assert_eq!(answer["url"], handler.url);
+    let secret = answer["secret"].as_str().unwrap();
+    api.clone().key(&key).created(&order("handler-0001")).await;
+    handler.wait_for(|came| came.len() == 2).await;
+    let kinds: Vec<_> = handler.events(secret).iter().map(|event| event.data.kind()).collect();
+    assert_eq!(kinds, [EventKind::ParcelCreated, EventKind::ParcelStatusChanged]);
+    // The inbox can take its place again, and has a secret of its own.
+    let inbox = post(&api, "webhooks", &json!({})).await.json();
+    assert_eq!(inbox.get("secret"), None, "{inbox}");
+}
+
+#[tokio::test]
+async fn a_handler_that_cannot_be_sent_to_is_refused_with_the_reason() {
+    let api = frozen().await;
+    for (wrong, field, word) in [
+        (json!({ "url": "ftp://127.0.0.1/" }), "body", "http"),
+        (json!({ "url": "http://10.0.0.1/" }), "body", "private"),
+        (json!({ "url": "nowhere" }), "body", "address"),
+        (json!({ "url": "http://127.0.0.1:1/", "reply": [503] }), "body", "reply"),
+        (json!({ "events": ["parcel.lost"] }), "events", "parcel.created"),
+        (json!({ "urls": [] }), "body", "urls"),
+    ] {
+        let answer = post(&api, "webhooks", &wrong).await;
+        assert_eq!(answer.status, 400, "{wrong}");
+        let text = answer.text();
+        assert!(text.contains(word) && text.contains(&format!("\"{field}\"")), "{wrong}: {text}");
+    }
 }
 
 #[tokio::test]

@@ -200,6 +200,11 @@ fn a_command_says_what_is_wrong() {
     for (said, word) in table {
         assert!(said.contains(word), "{said}");
     }
+    assert_eq!(
+        house.accounts(&["list"]),
+        serde_json::json!([]),
+        "what is refused makes no account"
+    );
     webhooks(&house, "set", &["--url", "http://127.0.0.1:9/hook"]);
     let nobodys = "evt_01JH8Z0000000000000000000A";
     let said = run(&["replay", "--environment", "sandbox", "--event", nobodys]);

@@ -130,16 +130,21 @@ fn loaded(html: &str) -> Vec<String> {
 async fn the_page_over_the_document_loads_its_own_files_only() {
     let server = crate::embedded::start().await;
     let api = Api::new(server.url());
-    // The client has followed `/docs` to the page.
-    let page = api.get("/docs").await;
+    // The client has followed `/docs` to the guide.
+    let guide = api.get("/docs").await;
+    assert_eq!(guide.header("content-type"), "text/html; charset=utf-8");
+    let is_elsewhere = |link: &String| link.starts_with("http") || link.starts_with("//");
+    let links = loaded(&guide.text());
+    assert!(links.len() > 20 && !links.iter().any(is_elsewhere), "{links:?}");
+    let page = api.get("/docs/reference").await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
-    assert!(page.text().contains("<title>Parcelo API</title>"));
+    assert!(page.text().contains("<title>Parcelo API: reference</title>"));
     let policy = page.header("content-security-policy");
     assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
     let files = loaded(&page.text());
     assert!(files.len() >= 5, "{files:?}");
-    for file in files {
-        let name = file.strip_prefix("./").unwrap_or(&file);
+    for file in files.iter().filter(|file| !file.starts_with("./?")) {
+        let name = file.strip_prefix("./").unwrap_or(file);
         let answer = api.get(&format!("/docs/{name}")).await;
         assert_eq!((answer.status, answer.bytes.is_empty()), (200, false), "{file}");
     }

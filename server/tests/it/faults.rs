@@ -233,8 +233,8 @@ async fn a_body_that_was_looked_into_arrives_whole() {
     let (server, api) = start().await;
     server.faults().on_any().for_order("A-17").reply(503);
     let mut long = order("order-0001");
-    long["receiver"]["address"]["line2"] = json!("x".repeat(100 * 1024));
-    assert_eq!(api.create(&long).await.json()["warnings"][0]["field"], "receiver.address.line2");
+    long["receiver"]["address"]["line3"] = json!("x".repeat(100 * 1024));
+    assert_eq!(api.create(&long).await.json()["warnings"][0]["field"], "receiver.address.line3");
     api.created(&order("order-0002")).await;
     let record = server.requests().of(CREATE).all().pop().unwrap();
     assert_eq!(record.request.json(), Some(order("order-0002")));

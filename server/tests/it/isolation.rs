@@ -112,12 +112,15 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
             let asked = json!({ "awbNumber": "176-12345675", "trackingNumbers": [number] });
             post(api, path, &keyed(asked)).await
         }
-        Operation::BatchTracking => post(api, path, &json!({ "trackingNumbers": [number] })).await,
+        Operation::BatchTracking | Operation::BatchLabels => {
+            post(api, path, &json!({ "trackingNumbers": [number] })).await
+        }
         Operation::ReprintLabel => post(api, &of(number), &keyed(json!({}))).await,
         Operation::GetManifest => api.get(&of(&owner.manifest)).await,
-        Operation::GetTracking | Operation::GetLabel | Operation::DownloadLabel => {
-            api.get(&of(number)).await
-        }
+        Operation::GetTracking
+        | Operation::GetLabel
+        | Operation::DownloadLabel
+        | Operation::DownloadInvoice => api.get(&of(number)).await,
         Operation::PushCarrierEvents => {
             let event = json!({ "eventId": "e-1", "trackingNumber": number, "status": "IN_TRANSIT",
                 "occurredAt": "2026-01-05T08:00:00Z", "location": "Quito, EC" });
@@ -158,7 +161,7 @@ fn expected(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static 
         // A flat refusal has no code for each field.
         Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
         Operation::CreateOrder | Operation::LegacyCreateOrder => stranger.taken,
-        Operation::SubmitManifest => (409, "PARCEL_NOT_FOUND"),
+        Operation::SubmitManifest | Operation::BatchLabels => (409, "PARCEL_NOT_FOUND"),
         Operation::BatchTracking | Operation::LegacyTracking => (200, "PARCEL_NOT_FOUND"),
         Operation::GetManifest => (404, "MANIFEST_NOT_FOUND"),
         Operation::PushCarrierEvents => (401, "CARRIER_AUTH_FAILED"),
@@ -187,6 +190,13 @@ async fn walk(stranger: &Stranger, owner: &Owner) {
         (&listed["meta"]["total"], &listed["data"][0]["trackingNumber"]),
         (&json!(1), &json!(own))
     );
+    let number = &owner.number;
+    for query in
+        [format!("search={number}"), format!("reference={number}"), "search=176".to_owned()]
+    {
+        let found = stranger.api.get(&format!("{}?{query}", Operation::ListParcels.path())).await;
+        assert!(!found.text().contains(number.as_str()), "{query}: {}", found.text());
+    }
     assert_eq!(owner.view().await, before);
 }
 

@@ -1,8 +1,9 @@
-//! Label files: by key, and by the link that an order's answer holds.
+//! Label files: by key, and by the link that an order's answer holds. Invoices.
 
 use parcelo_server::mock::MockServer;
+use serde_json::json;
 
-use crate::api::{Api, order, send};
+use crate::api::{Api, order, send, with};
 
 async fn start() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
@@ -116,5 +117,90 @@ async fn a_label_that_is_there_already_is_not_sent_again_and_another_version_is_
         }
         let unknown = asked("if-none-match", &["\"other\"".to_owned()]).await;
         assert_eq!((unknown.status, &unknown.bytes), (200, &file.bytes));
+    }
+}
+
+/// An order with all that customs may be given.
+fn for_customs(key: &str) -> serde_json::Value {
+    let order =
+        with(order(key), "/customsInfo", json!({"incoterm": "DAP", "contentsCategory": "GIFT"}));
+    let order = with(order, "/receiver/companyName", json!("Andina de Repuestos S.A."));
+    let order = with(order, "/receiver/address/line2", json!("Dpto. 402"));
+    let products = json!([{ "description": "Shirt", "quantity": 1, "unitFobValue": 1, "hsCode": "610910",
+        "countryOfOrigin": "CO", "unitNetWeightKg": 0.1 }]);
+    with(order, "/products", products)
+}
+
+#[tokio::test]
+async fn an_invoice_is_a_file_to_save_the_same_every_time() {
+    let (_server, api) = start().await;
+    let created = api.create(&for_customs("order-0001")).await;
+    assert_eq!(created.status, 201, "{}", created.text());
+    let warnings = created.json()["warnings"].to_string();
+    assert!(!warnings.contains("UNKNOWN_FIELD"), "{warnings}");
+    let number = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/parcels/{number}/invoice");
+    let invoice = api.get(&path).await;
+    assert_eq!(invoice.status, 200, "{}", invoice.text());
+    assert_eq!(invoice.header("content-type"), "application/pdf");
+    let name = format!("attachment; filename=\"invoice-{number}.pdf\"");
+    assert_eq!(invoice.header("content-disposition"), name);
+    assert_eq!(invoice.header("content-length"), invoice.bytes.len().to_string());
+    assert_eq!(invoice.header("cache-control"), "private, no-store");
+    assert!(invoice.bytes.starts_with(b"%PDF-"));
+    assert_eq!(api.get(&path).await.bytes, invoice.bytes);
+    let tag = invoice.header("etag");
+    let known = send(api.request("GET", &path).header("if-none-match", tag)).await;
+    assert_eq!((known.status, known.bytes.len()), (304, 0));
+    let other = send(api.request("GET", &path).header("if-match", "\"other\"")).await;
+    assert_eq!(other.refusal(), (412, "PRECONDITION_FAILED".to_owned()));
+}
+
+#[tokio::test]
+async fn an_invoice_is_refused_as_its_label_is() {
+    let (server, api) = start().await;
+    let number = api.created(&for_customs("order-0001")).await;
+    let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
+    for (api, number) in [(&api, "SB-ABSENT-0001"), (&api, "x"), (&stranger, &number)] {
+        let answer = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
+        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
+    }
+    let keyless = Api::new(server.url()).get(&format!("/api/v1/parcels/{number}/invoice")).await;
+    assert_eq!(keyless.refusal(), (401, "AUTH_MISSING_API_KEY".to_owned()));
+    let void = json!({"idempotencyKey": "void-0001", "trackingNumbers": [number]});
+    let void = api.request("POST", "/api/v1/orders/void").body(void.to_string());
+    assert_eq!(send(void.header("content-type", "application/json")).await.status, 200);
+    let answer = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
+    assert_eq!(answer.refusal(), (409, "LABEL_VOIDED".to_owned()));
+}
+
+/// The flat's number was once dropped after a 201.
+#[tokio::test]
+async fn a_receiver_s_flat_and_company_are_stored_and_printed() {
+    let (_server, api) = start().await;
+    let number = api.created(&for_customs("order-0001")).await;
+    let label = api.get(&format!("/api/v1/labels/{number}/download?format=ZPL")).await;
+    for text in ["Andina de Repuestos S.A.", ", Dpto. 402^FS", "ORIG.", "^FDCO^FS"] {
+        assert!(label.text().contains(text), "{text}: {}", label.text());
+    }
+    let wrong = [
+        ("/customsInfo/incoterm", json!("DDU"), "customsInfo.incoterm UNKNOWN_VALUE"),
+        (
+            "/customsInfo/contentsCategory",
+            json!("gift"),
+            "customsInfo.contentsCategory UNKNOWN_VALUE",
+        ),
+        (
+            "/products/0/countryOfOrigin",
+            json!("China"),
+            "products[0].countryOfOrigin UNKNOWN_VALUE",
+        ),
+        ("/products/0/unitNetWeightKg", json!(0), "products[0].unitNetWeightKg OUT_OF_RANGE"),
+        ("/receiver/address/line2", json!(402), "receiver.address.line2 INVALID_FORMAT"),
+        ("/receiver/companyName", json!("x".repeat(256)), "receiver.companyName TOO_LONG"),
+    ];
+    for (path, value, fault) in wrong {
+        let answer = api.create(&with(for_customs("order-0002"), path, value)).await;
+        assert_eq!((answer.status, answer.faults()), (400, vec![fault.to_owned()]), "{path}");
     }
 }

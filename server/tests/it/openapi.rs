@@ -77,6 +77,14 @@ async fn label_files_are_bytes_and_say_what_they_are_called_and_which_they_are()
 }
 
 #[tokio::test]
+async fn an_invoice_is_documented_as_a_pdf() {
+    let document = served().await;
+    let answer = &call(&document, Operation::DownloadInvoice)["responses"]["200"];
+    let kinds: Vec<_> = answer["content"].as_object().unwrap().keys().collect();
+    assert_eq!(kinds, ["application/octet-stream", "application/pdf"]);
+}
+
+#[tokio::test]
 async fn every_answer_declares_its_headers() {
     for (name, document) in documents().await {
         let counted = calls(&document).into_iter();

@@ -53,10 +53,11 @@ async fn an_item_tells_all_but_personal_data() {
         "status": "CUSTOMS_CLEARANCE", "statusName": "In customs clearance",
         "externalOrderId": "SHOP-1", "customerReference": "PO 7", "destinationCountry": "EC",
         "labelUrl": created["parcel"]["labelUrl"], "manifestId": null, "awbNumber": null,
+        "arrival": { "kind": "EXPECTED", "date": "2026-01-13" },
         "createdAt": "2026-01-05T08:00:00.000Z", "updatedAt": "2026-01-05T08:05:00.000Z"
     });
     assert_eq!(answer.json()["data"], json!([expected]));
-    for personal in ["Ana", "Muñoz", "Amazonas", "1714307103", "+593"] {
+    for personal in ["Ana Ruiz", "Muñoz", "Amazonas", "1714307103", "+593"] {
         assert!(!answer.text().contains(personal), "{personal}");
     }
     let spanish = send(api.request("GET", LIST).header("Accept-Language", "es")).await.json();
@@ -161,6 +162,64 @@ async fn filters_narrow_the_list_and_its_total() {
     }
     let second_page = page(&api, "?status=LABEL_GENERATED&limit=1&page=2").await;
     assert_eq!(second_page, ("2/1/2/2".to_owned(), vec![second.to_owned()]));
+}
+
+#[tokio::test]
+async fn a_search_finds_parts_of_numbers_references_and_names() {
+    let (server, api) = start().await;
+    let named = |key, number, [reference, name]: [&str; 2]| {
+        let order = with(numbered(key, number), "/customerReference", json!(reference));
+        with(order, "/receiver/fullName", json!(name))
+    };
+    let (first, second) = ("SB-SUCCESS-0001", "SB-SECOND-0002");
+    api.created(&named("order-0001", first, ["PO 4711", "María Núñez"])).await;
+    minute(&server).await;
+    api.created(&named("order-0002", second, ["PO 9902", "Zoë Straße"])).await;
+    let table: [(&str, &[&str]); 11] = [
+        ("?search=nunez", &[first]),
+        ("?search=N%C3%9A%C3%91EZ+maria", &[first]),
+        ("?search=0002", &[second]),
+        ("?search=sb-s", &[second, first]),
+        ("?search=sb-s&limit=1&page=2", &[first]),
+        ("?search=po+4711", &[first]),
+        ("?search=002", &[]),
+        ("?reference=PO-99", &[second]),
+        ("?reference=maria", &[]),
+        ("?search=maria&reference=9902", &[]),
+        ("?search=maria&status=VOIDED", &[]),
+    ];
+    for (query, expected) in table {
+        assert_eq!(numbers(&api, query).await, expected, "{query}");
+    }
+    let answer = list(&api, "?search=nunez").await;
+    assert!(
+        !answer.text().contains("Nuñez") && !answer.text().contains("Núñez"),
+        "nothing personal"
+    );
+    assert!(answer.json()["meta"].get("isPartial").is_none(), "all of it is there");
+    let other = Api::with_key(server.url(), &server.key().account("other").issue());
+    assert_eq!(numbers(&other, "?search=sb-s").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_search_for_nothing_or_too_much_is_refused_in_words() {
+    let (_server, api) = start().await;
+    let long = "x".repeat(101);
+    for (text, code) in [
+        ("", "TOO_SHORT"),
+        ("%20%20", "TOO_SHORT"),
+        ("%25_%5C", "TOO_SHORT"),
+        ("a%00b", "INVALID_FORMAT"),
+        (&long, "TOO_LONG"),
+    ] {
+        for name in ["search", "reference"] {
+            let answer = list(&api, &format!("?{name}={text}")).await;
+            assert_eq!(answer.faults(), [format!("{name} {code}")], "{text}");
+        }
+    }
+    for hostile in ["'%3B+DROP+TABLE+parcels--", "%25a", "%F4%8F%BF%BFa", "%FF%FEa", "%E0%A4%BEa"] {
+        assert_eq!(numbers(&api, &format!("?search={hostile}")).await, [""; 0], "{hostile}");
+    }
 }
 
 #[tokio::test]

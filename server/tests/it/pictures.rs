@@ -29,12 +29,17 @@ const PHONE: Window = Window { width: 390, height: 1050, dark: false };
 const DESK: Window = Window { width: 1200, height: 760, dark: false };
 
 const SHOTS: &[Shot] = &[
-    Shot::new("tracking-phone-en", "SB-SUCCESS-1001?lang=en", PHONE),
-    Shot::new("tracking-phone-es", "SB-CUSTOMS-1001?lang=es", PHONE),
-    Shot::new("tracking-desktop-en", "SB-SUCCESS-1001?lang=en", DESK),
-    Shot::new("tracking-desktop-es", "SB-CUSTOMS-1001?lang=es", DESK),
-    Shot::new("tracking-phone-dark", "SB-RTS-1001?lang=es", Window { dark: true, ..PHONE }),
-    Shot::new("tracking-lost", "SB-ABSENT-1001?lang=en", Window { height: 830, ..PHONE }),
+    Shot::new("tracking-phone-en", "track/SB-SUCCESS-1001?lang=en", PHONE),
+    Shot::new(
+        "tracking-phone-es",
+        "track/SB-CUSTOMS-1001?lang=es",
+        Window { height: 1330, ..PHONE },
+    ),
+    Shot::new("tracking-desktop-en", "track/SB-SUCCESS-1001?lang=en", DESK),
+    Shot::new("tracking-desktop-es", "track/SB-CUSTOMS-1001?lang=es", DESK),
+    Shot::new("tracking-phone-dark", "track/SB-RTS-1001?lang=es", Window { dark: true, ..PHONE }),
+    Shot::new("tracking-front-door", "?lang=en", Window { height: 700, ..PHONE }),
+    Shot::new("tracking-lost", "track/SB-ABSENT-1001?lang=en", Window { height: 980, ..PHONE }),
 ];
 
 impl Shot {
@@ -64,7 +69,7 @@ async fn the_page_is_drawn_by_a_browser_at_every_width_and_in_both_languages() {
     let browser = Browser::start().await;
     for Shot { name, path, window } in SHOTS {
         browser.shape(*window).await;
-        browser.go(&format!("{}/track/{path}", server.url())).await;
+        browser.go(&format!("{}/{path}", server.url())).await;
         browser.assert_fits(name).await;
         let picture = Picture::of(&browser.picture().await);
         assert!(picture.colours() > 40, "{name} is drawn with its style sheet");

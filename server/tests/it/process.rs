@@ -31,6 +31,123 @@ async fn a_first_start_prints_a_curl_line_that_works() {
 }
 
 #[tokio::test]
+async fn the_log_of_a_start_says_version_database_addresses_and_what_was_set() {
+    let house = House::new();
+    let variables = [("PARCELO_LOG", "info"), ("PARCELO_COUNTRIES", "EC, CO")];
+    let running = house.start_with(&variables, &["--drain", "5", "--sandbox-rate-limit", "7"]);
+    running.stop();
+    let output = house.output();
+    let lines = output.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let lines: Vec<serde_json::Value> = lines.collect();
+    let starting = &lines[0]["fields"];
+    assert_eq!(starting["message"], "starting", "{output}");
+    assert_eq!(starting["version"], env!("CARGO_PKG_VERSION"));
+    assert!(!starting["database"].as_str().unwrap().is_empty(), "{starting}");
+    let set = starting["set"].as_str().unwrap();
+    assert!(set.contains("--sandbox-rate-limit=7") && set.contains("--countries=EC, CO"), "{set}");
+    // 5 is the default, and an address of a database may hold a password.
+    assert!(!set.contains("--drain") && !set.contains("--database"), "{set}");
+    let addresses = lines.iter().filter(|line| line["fields"]["message"] == "listening");
+    let addresses: Vec<_> = addresses.map(|line| line["fields"]["url"].clone()).collect();
+    let ready = ["production", "sandbox", "admin"].map(|name| running_url(&house, name));
+    assert_eq!(addresses, ready);
+}
+
+/// Where the last server of a house listened.
+fn running_url(house: &House, listener: &str) -> serde_json::Value {
+    let ready = std::fs::read_to_string(house.path("ready.json")).unwrap();
+    serde_json::from_str::<serde_json::Value>(&ready).unwrap()[listener].clone()
+}
+
+#[tokio::test]
+async fn a_request_is_logged_with_its_clients_address_and_a_probe_only_at_debug() {
+    let house = House::new();
+    let trust = ["--trusted-proxies", "127.0.0.1"];
+    let running = house.start_with(&[("PARCELO_LOG", "info")], &trust);
+    let api = Api::new(running.url("sandbox"));
+    let request = api.request("GET", "/api/v1/health").header("x-forwarded-for", "203.0.113.9");
+    assert_eq!(send(request).await.status, 401);
+    for (listener, path) in [("sandbox", "/readyz"), ("admin", "/healthz"), ("admin", "/metrics")] {
+        assert_eq!(Api::new(running.url(listener)).get(path).await.status, 200, "{path}");
+    }
+    assert_eq!(Api::new(running.url("admin")).get("/metric").await.status, 404);
+    running.stop();
+    let log = house.output();
+    assert!(log.contains(r#""client":"203.0.113.9""#), "{log}");
+    let answered: Vec<_> = log.lines().filter(|line| line.contains("answered")).collect();
+    assert_eq!(answered.len(), 2, "{answered:?}");
+}
+
+#[tokio::test]
+async fn the_first_secrets_go_to_a_file_that_only_its_owner_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let house = House::new();
+    let file = house.path("secrets.txt");
+    let unwritable = house.path("no-such-folder/secrets.txt");
+    let refused = house.command().arg("--secrets-file").arg(&unwritable).output().unwrap();
+    let reason = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        !refused.status.success() && reason.contains("cannot write the secrets file"),
+        "{reason}"
+    );
+    let device = house.command().args(["--secrets-file", "/dev/full"]).output().unwrap();
+    let reason = String::from_utf8(device.stderr).unwrap();
+    assert!(!device.status.success() && reason.contains("not a regular file"), "{reason}");
+    // Nothing was made then, so that nothing was shown to no reader.
+    std::fs::write(&file, "kept\n").unwrap();
+    house.start(&["--secrets-file", file.to_str().unwrap()]).stop();
+    let secrets = std::fs::read_to_string(&file).unwrap();
+    assert!(secrets.starts_with("kept\n"), "{secrets}");
+    let key = secrets.split_whitespace().find(|word| word.starts_with("pk_test_")).unwrap();
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let output = house.output();
+    assert!(output.contains(file.to_str().unwrap()), "{output}");
+    for word in secrets.split_whitespace().filter(|word| word.len() >= 20 && word.contains('_')) {
+        assert!(!output.contains(word), "{word}: {output}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let running = house.start(&["--secrets-file", file.to_str().unwrap()]);
+    assert_eq!(std::fs::read(&file).unwrap(), b"", "they are shown once");
+    let key = parcelo::ApiKey::parse(key).unwrap();
+    assert_eq!(running.api(&key).get("/api/v1/health").await.status, 200);
+}
+
+/// A file of examples/deploy.
+fn deployment(name: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/deploy");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+#[tokio::test]
+async fn the_container_is_healthy_while_its_server_is_ready() {
+    let house = House::new();
+    let running = house.start(&[]);
+    let file = deployment("Dockerfile");
+    let check = file.lines().find_map(|line| line.strip_prefix("HEALTHCHECK CMD ")).unwrap();
+    let port = running.url("admin").rsplit(':').next().unwrap().to_owned();
+    let check = check.replace("/8082", &format!("/{port}"));
+    let is_healthy = || Command::new("sh").args(["-c", &check]).output().unwrap().status.success();
+    assert!(is_healthy(), "{check}");
+    running.stop();
+    assert!(!is_healthy(), "{check}");
+}
+
+#[test]
+fn the_container_and_the_unit_set_what_the_server_reads() {
+    let help = Command::new(BINARY).args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    for file in ["Dockerfile", "parcelo-server.service"] {
+        let text = deployment(file);
+        let words = text.split([' ', '\n', '=']).filter(|word| word.starts_with("PARCELO_"));
+        let names: Vec<_> = words.collect();
+        assert!(names.len() >= 2, "{file}: {names:?}");
+        for name in names {
+            assert!(help.contains(name), "{file}: {name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_ready_file_names_every_listener_and_the_process() {
     let house = House::new();
     let running = house.start(&[]);
@@ -312,6 +429,12 @@ async fn logs_hold_no_keys_and_nothing_personal() {
             .header("X-Forwarded-For", "203.0.113.77"),
     )
     .await;
+    // Who looks at the public page is a person.
+    for (page, visitor) in
+        [("/track/CANARY", "198.51.100.77"), ("/track/CANARY/", "2001:db8:7:7::77")]
+    {
+        send(api.request("GET", page).header("X-Forwarded-For", visitor)).await;
+    }
     let carrier = ["create", "--environment", "sandbox", "--name", "Andes Cargo"];
     let made = [house.carriers(&carrier), house.tokens(&["create", "--name", "Test"])];
     let [carrier, token] = [&made[0]["key"], &made[1]["token"]].map(|it| it.as_str().unwrap());
@@ -332,7 +455,12 @@ async fn logs_hold_no_keys_and_nothing_personal() {
     for path in ["/carrier/v1/events", "/admin/v1/keys"] {
         assert!(logged.contains(path), "{path}: {logged}");
     }
-    for secret in ["CANARY", key.secret(), carrier, token, &number, "203.0.113.77"] {
+    for client in [r#""203.0.113.77""#, r#""198.51.100.0/24""#, r#""2001:db8:7::/48""#] {
+        assert!(logged.contains(client), "{client}: {logged}");
+    }
+    for secret in
+        ["CANARY", key.secret(), carrier, token, &number, "198.51.100.77", "2001:db8:7:7:"]
+    {
         assert!(!logged.contains(secret), "{secret}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use parcelo::ApiKey;
+use parcelo::{ApiKey, ParcelStatus, TrackingNumber};
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
@@ -36,9 +36,10 @@ fn assert_private(answer: &Answer) {
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
     let policy = answer.header("content-security-policy");
     let parts: Vec<_> = policy.split("; ").collect();
-    for part in
-        ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
-    {
+    // A page with a form may send it to this site, and no other page may send one.
+    let has_form = answer.text().contains("<form");
+    let form = if has_form { "form-action 'self'" } else { "form-action 'none'" };
+    for part in ["default-src 'none'", "base-uri 'none'", form, "frame-ancestors 'none'"] {
         assert!(parts.contains(&part), "{policy}");
     }
     assert!(!policy.contains("unsafe") && policy.contains("style-src 'sha256-"), "{policy}");
@@ -58,6 +59,7 @@ async fn a_program_gets_the_record_and_of_its_events_only_what_is_public() {
         let expected = json!({
             "trackingNumber": NUMBER, "status": "IN_TRANSIT", "statusName": "In transit",
             "estimatedDelivery": "2026-01-13T23:59:59-05:00",
+            "arrival": { "kind": "EXPECTED", "date": "2026-01-13" },
             "history": [
                 event("ORDERED", "Order created", "00", "Miami, US"),
                 event("LABEL_GENERATED", "Label generated", "00", "Miami, US"),
@@ -100,17 +102,20 @@ async fn a_browser_gets_a_page_in_its_own_language_or_the_one_asked_for() {
 #[tokio::test]
 async fn the_page_has_landmarks_no_script_and_loads_nothing() {
     let (_server, visitor) = visited().await;
-    for path in ["/track/SB-SUCCESS-0001", "/track/SB-ABSENT-0001"] {
+    for path in
+        ["/track/SB-SUCCESS-0001", "/track/SB-ABSENT-0001", "/", "/track", "/track?number=x"]
+    {
         let html = page(&visitor, path, "en").await.text();
         for part in ["<header", "<nav aria-label=", "<main", "<footer", "<h1", "name=\"viewport\""]
         {
             assert_eq!(html.matches(part).count(), 1, "{path}: {part}");
         }
-        for foreign in ["<script", " src=", "@import", "url(", " onload", "<form"] {
+        for foreign in ["<script", " src=", "@import", "url(", " onload"] {
             assert!(!html.contains(foreign), "{path}: {foreign}");
         }
         let links: Vec<_> = html.split("href=\"").skip(1).collect();
-        assert!(links.iter().all(|link| link.starts_with(['?']) || link.starts_with("data:")));
+        let is_own = |link: &&str| ["?", "/track", "data:"].iter().any(|own| link.starts_with(own));
+        assert!(links.iter().all(is_own), "{path}: {links:?}");
     }
 }
 
@@ -134,6 +139,218 @@ async fn what_is_no_number_or_nobodys_is_a_page_or_an_envelope_with_404() {
         let spanish = page(&visitor, &path, "es").await.text();
         assert!(spanish.contains("No encontramos este paquete"), "{number}");
     }
+}
+
+/// A parcel without a journey of its own, as a carrier left it at noon of a day in Quito.
+async fn stuck(status: ParcelStatus, day: &str) -> (MockServer, Api) {
+    let server = crate::embedded::start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    api.created(&numbered("order-0001", STUCK)).await;
+    server.clock().set(&format!("{day}T17:00:00Z")).await;
+    server.put_status(&TrackingNumber::parse(STUCK).unwrap(), status).await.unwrap();
+    let visitor = Api::new(server.url());
+    (server, visitor)
+}
+
+const STUCK: &str = "SB-NORMAL-0001";
+
+/// What a page has between two texts.
+fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
+    let rest = html.split_once(begin).map_or("", |(_, rest)| rest);
+    rest.split_once(end).map_or("", |(inner, _)| inner)
+}
+
+/// The page's box about the arrival, without its tags.
+async fn arrival(visitor: &Api, language: &str) -> String {
+    let html = page(visitor, &format!("/track/{STUCK}"), language).await.text();
+    let inside = between(&html, "<dl class=\"arrival", "</dl>");
+    let texts = inside.split('<').skip(1).filter_map(|part| part.split_once('>'));
+    let texts: Vec<_> =
+        texts.map(|(_, text)| text.trim()).filter(|text| !text.is_empty()).collect();
+    texts.join(" | ")
+}
+
+#[tokio::test]
+async fn a_promised_day_that_has_passed_is_a_delay() {
+    let (server, visitor) = stuck(ParcelStatus::InTransit, "2026-01-08").await;
+    let estimate = "Estimated delivery | Tuesday, January 13, 2026 | By the end of the day";
+    assert_eq!(arrival(&visitor, "en").await, estimate);
+    server.clock().set("2026-01-26T12:00:00Z").await;
+    let late = "Delayed: expected on | Tuesday, January 13, 2026 | The new date is not known yet.";
+    assert_eq!(arrival(&visitor, "en").await, late);
+    let late = "Con retraso: se esperaba el | martes, 13 de enero de 2026 | Todavía no se conoce la nueva fecha.";
+    assert_eq!(arrival(&visitor, "es").await, late);
+    let record = visitor.get(&format!("/track/{STUCK}")).await.json();
+    assert_eq!(record["arrival"], json!({ "kind": "DELAYED", "date": "2026-01-13" }));
+    assert_eq!(record["estimatedDelivery"], "2026-01-13T23:59:59-05:00", "as specified, for ever");
+}
+
+#[tokio::test]
+async fn what_is_out_for_delivery_arrives_today_and_not_on_the_promised_day() {
+    let (server, visitor) = stuck(ParcelStatus::OutForDelivery, "2026-01-06").await;
+    let today = "Estimated delivery | Today | Tuesday, January 6, 2026 | By the end of the day";
+    assert_eq!(arrival(&visitor, "en").await, today);
+    let html = page(&visitor, &format!("/track/{STUCK}"), "en").await.text();
+    assert!(!html.contains("January 13") && !html.contains("arrive soon"), "{html}");
+    // Past midnight in UTC it is the evening of the same day in Quito.
+    server.clock().set("2026-01-07T03:00:00Z").await;
+    assert_eq!(arrival(&visitor, "en").await, today);
+    server.clock().set("2026-01-07T12:00:00Z").await;
+    let late = "Delayed: expected on | Tuesday, January 6, 2026 | The new date is not known yet.";
+    assert_eq!(arrival(&visitor, "en").await, late);
+}
+
+#[tokio::test]
+async fn no_day_is_promised_while_a_parcel_is_held_missed_or_on_its_way_back() {
+    let table = [
+        (ParcelStatus::CustomsHold, "an identity document"),
+        (ParcelStatus::DeliveryAttempted, "before the next attempt"),
+        (ParcelStatus::DeliveryFailed, "another delivery can still be arranged"),
+        (ParcelStatus::ReturnToSender, "a refund"),
+    ];
+    for (status, advice) in table {
+        let (_server, visitor) = stuck(status.clone(), "2026-01-08").await;
+        assert_eq!(arrival(&visitor, "en").await, "", "{status}");
+        let html = page(&visitor, &format!("/track/{STUCK}"), "en").await.text();
+        assert!(html.contains("What you can do") && html.contains(advice), "{status}");
+        let record = visitor.get(&format!("/track/{STUCK}")).await.json();
+        assert_eq!(record.get("arrival"), None, "{status}");
+    }
+    let (_server, visitor) = stuck(ParcelStatus::Delivered, "2026-01-08").await;
+    assert_eq!(arrival(&visitor, "en").await, "Delivered on | Thursday, January 8, 2026");
+}
+
+#[tokio::test]
+async fn the_front_door_takes_a_number_as_people_type_it() {
+    let (_server, visitor) = visited().await;
+    for path in ["/", "/track", "/track/", "/?lang=es", "/track?number=", "/track?number=+"] {
+        let answer = page(&visitor, path, "en").await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_private(&answer);
+        let html = answer.text();
+        assert!(html.contains("action=\"/track\"") && html.contains("name=\"number\""), "{path}");
+        assert!(html.contains("<label for=\"typed\">") && html.contains("id=\"typed\""), "{path}");
+    }
+    let typed = [
+        ("SB-SUCCESS-0001", "SB-SUCCESS-0001"),
+        (" sb-success-0001 ", "SB-SUCCESS-0001"),
+        ("EC7K 2M9Q.X4T8/WD0", "EC7K2M9QX4T8WD0"),
+        ("https://parcelo.example/track/ec7k2m9qx4t8wd0?lang=es", "EC7K2M9QX4T8WD0"),
+    ];
+    for (typed, number) in typed {
+        let answer = page_of(&visitor, typed, "").await;
+        let expected = (303, format!("/track/{number}"));
+        assert_eq!((answer.status, answer.header("location").to_owned()), expected, "{typed}");
+        assert_private(&answer);
+    }
+    let answer = page_of(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
+    assert_eq!(answer.header("location"), "/track/SB-SUCCESS-0001?lang=es");
+    // A link with the dot of its sentence.
+    let dotted = page_at(&visitor, "/track/sb-success-0001.").await;
+    assert_eq!(dotted.header("location"), "/track/SB-SUCCESS-0001");
+    // What programs are answered does not change.
+    for path in ["/", "/track", "/track?number=SB-SUCCESS-0001"] {
+        assert_eq!(visitor.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
+    }
+}
+
+/// The answer itself, and not where it leads.
+async fn page_at(visitor: &Api, path: &str) -> Answer {
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let url = visitor.request("GET", path).build().unwrap().url().clone();
+    send(client.build().unwrap().get(url).header("accept", BROWSER)).await
+}
+
+async fn page_of(visitor: &Api, typed: &str, more: &str) -> Answer {
+    let typed: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
+    page_at(visitor, &format!("/track?number={typed}{more}")).await
+}
+
+#[tokio::test]
+async fn a_number_that_is_not_found_can_be_corrected() {
+    let (_server, visitor) = visited().await;
+    let table = [
+        ("/track/SB-ABSENT-0001", "SB-ABSENT-0001", "No parcel has the tracking number"),
+        ("/track?number=SB-SUCESS", "SB-SUCESS", "This is not a tracking number."),
+        (
+            "/track/Quito%20%26%20caf%C3%A9=1%2B1",
+            "Quito &#38; café=1+1",
+            "This is not a tracking number.",
+        ),
+        ("/track?number=%22%3E%3Cscript%3E", "&#34;&#62;&#60;script&#62;", "This is not"),
+        ("/track/SB/nowhere", "SB/nowhere", "This is not a tracking number."),
+    ];
+    for (path, value, text) in table {
+        let answer = page(&visitor, path, "en").await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert_private(&answer);
+        let html = answer.text();
+        assert!(html.contains(&format!("value=\"{value}\"")), "{path}: {html}");
+        assert!(html.contains(text) && html.contains("aria-invalid=\"true\""), "{path}: {html}");
+    }
+    let html = page(&visitor, "/track?number=caf%C3%A9+1", "en").await.text();
+    assert!(html.contains("href=\"/track?number=caf%C3%A9+1&#38;lang=es\""), "{html}");
+}
+
+#[tokio::test]
+async fn a_preview_of_a_link_says_no_more_than_the_link() {
+    let (_server, visitor) = visited().await;
+    let request = visitor.request("GET", "/track/SB-SUCCESS-0001").header("accept", "*/*");
+    let preview = send(request.header("user-agent", "WhatsApp/2.23.20.0")).await;
+    assert_eq!(preview.header("content-type"), "text/html; charset=utf-8");
+    let html = preview.text();
+    let shown: Vec<_> = html.lines().filter(|line| line.contains("property=\"og:")).collect();
+    assert_eq!(shown.len(), 5, "{shown:?}");
+    assert!(shown.iter().any(|line| line.contains("Track parcel SB-SUCCESS-0001")), "{shown:?}");
+    // A messenger keeps a preview for ever, so that a status in it would soon be wrong.
+    assert!(!shown.iter().any(|line| line.contains("transit") || line.contains("2026")));
+}
+
+#[tokio::test]
+async fn the_shop_is_named_with_where_to_ask() {
+    let (house, running, key) = house("sandbox", &[]);
+    running.api(&key).created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let visitor = Api::new(running.sandbox());
+    let bare = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
+    assert!(!bare.contains("Sent by"), "{bare}");
+    let (name, contact) = ("Café <i>Quito</i>", "https://cafe.example/help?a=1&b=2");
+    let set = house.accounts(&["shop", "--shop-name", name, "--contact", contact]);
+    assert_eq!(set, json!({ "account": "default", "shopName": name, "contact": contact }));
+    assert_eq!(house.accounts(&["shop"]), set, "shown and not changed");
+    let unknown = std::process::Command::new(crate::running::BINARY)
+        .args(["accounts", "shop", "nosuch", "--database", &house.database()])
+        .output()
+        .unwrap();
+    let reason = String::from_utf8(unknown.stderr).unwrap();
+    assert!(!unknown.status.success() && reason.contains("no account is named nosuch"), "{reason}");
+    assert!(!house.accounts(&["list"]).to_string().contains("nosuch"), "to look makes nothing");
+    let html = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
+    let shop = between(&html, "<p class=\"shop\">", "</p>");
+    assert!(
+        shop.contains("Sent by <b translate=\"no\">Café &#60;i&#62;Quito&#60;/i&#62;</b>"),
+        "{shop}"
+    );
+    assert!(shop.contains("href=\"https://cafe.example/help?a=1&#38;b=2\""), "{shop}");
+    assert!(shop.contains(">cafe.example/help</a>"), "{shop}");
+    assert!(
+        html.contains("og:site_name\" content=\"Café &#60;i&#62;Quito&#60;/i&#62;\""),
+        "{html}"
+    );
+    // Another account's parcels do not have it.
+    let other = house.keys(&[
+        "create",
+        "--environment",
+        "sandbox",
+        "--name",
+        "Test",
+        "--countries",
+        "*",
+        "--account",
+        "other",
+    ]);
+    let other = ApiKey::parse(other["key"].as_str().unwrap()).unwrap();
+    running.api(&other).created(&numbered("order-0001", "SB-NORMAL-0002")).await;
+    assert!(!page(&visitor, "/track/SB-NORMAL-0002", "en").await.text().contains("Caf"));
 }
 
 #[tokio::test]
@@ -236,6 +453,8 @@ async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
     assert!(!created.text().contains("UNKNOWN_FIELD"), "no field: {}", created.text());
     let visitor = Api::new(running.sandbox());
     let lost = page(&visitor, "/track/Canary-of-a-visitor", "en").await.text();
+    let typed = page_of(&visitor, NUMBER, "").await;
+    assert_eq!(typed.status, 303, "a number in the form is in no log either");
     let shown = [
         page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text(),
         page(&visitor, "/track/SB-SUCCESS-0001", "es").await.text(),

@@ -1,12 +1,13 @@
 //! Two servers on one PostgreSQL, with everything that an operator may restart under load: servers one after the
-//! other, one of them without a warning, and PostgreSQL itself.
+//! other, of another version too, one of them without a warning, and PostgreSQL itself; and with a PostgreSQL
+//! that freezes, or that its standby takes over from.
 
 use std::{
     collections::BTreeMap,
     process::{Command, Stdio},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -16,8 +17,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Barrier,
+    sync::{Barrier, watch},
     task::{JoinSet, block_in_place},
+    time::timeout,
 };
 
 use crate::{
@@ -26,16 +28,16 @@ use crate::{
     running::{BINARY, Running, wait_for},
 };
 
-/// Within this a server is ready again once PostgreSQL accepts connections.
-const READY_WITHIN: Duration = Duration::from_secs(5);
-/// Longer than anything in here takes.
-const LONG: Duration = Duration::from_secs(60);
+/// Longer than anything in here takes, on a slow machine too.
+const LONG: Duration = Duration::from_secs(300);
 const CLIENTS: usize = 8;
 
 /// A database on a cluster that writes through to the disk, and the servers' files.
 struct Database {
     cluster: Cluster,
     name: String,
+    /// As they stand in the address.
+    hosts: String,
     folder: TempDir,
     started: AtomicU32,
 }
@@ -46,21 +48,27 @@ impl Database {
         let cluster = Cluster::start(&[])?;
         let name = cluster.create_database();
         let folder = tempfile::tempdir().unwrap();
-        Some(Self { cluster, name, folder, started: AtomicU32::new(0) })
+        let hosts = cluster.folder().to_owned();
+        Some(Self { cluster, name, hosts, folder, started: AtomicU32::new(0) })
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let url = format!("postgres://parcelo@/{}?host={}", self.name, self.cluster.folder());
-        let mut command = Command::new(BINARY);
+    fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+        let url = format!("postgres://parcelo@/{}?host={}", self.name, self.hosts);
+        let mut command = Command::new(program);
         command.args(arguments).args(["--database", &url]);
         command.env_clear().env("PARCELO_LOG", "warn").stdin(Stdio::null());
         command
     }
 
     fn serve(&self) -> Running {
+        self.serve_by(BINARY)
+    }
+
+    fn serve_by(&self, program: &str) -> Running {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let ready_file = self.folder.path().join(format!("ready-{number}.json"));
-        let mut command = self.command(&["serve", "--environments", "sandbox", "--drain", "1"]);
+        let arguments = ["serve", "--environments", "sandbox", "--drain", "1"];
+        let mut command = self.command_of(program, &arguments);
         command.args(["--sandbox-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--sandbox-rate-limit", "1000000", "--ready-file"]).arg(&ready_file);
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
@@ -69,10 +77,17 @@ impl Database {
     }
 
     fn key(&self) -> ApiKey {
+        self.key_by(BINARY).1
+    }
+
+    /// A new key and its id.
+    fn key_by(&self, program: &str) -> (String, ApiKey) {
         let arguments = ["keys", "create", "--environment", "sandbox", "--name", "Test"];
-        let made = self.command(&arguments).args(["--countries", "*", "--json"]).output().unwrap();
+        let mut command = self.command_of(program, &arguments);
+        let made = command.args(["--countries", "*", "--json"]).output().unwrap();
         let made: Value = serde_json::from_slice(&made.stdout).unwrap();
-        ApiKey::parse(made["key"].as_str().unwrap()).unwrap()
+        let id = made["keyId"].as_str().unwrap().to_owned();
+        (id, ApiKey::parse(made["key"].as_str().unwrap()).unwrap())
     }
 
     fn query(&self, sql: &str) -> String {
@@ -138,19 +153,22 @@ impl Balancer {
 /// Clients that create one order after the other, and send some again.
 struct Load {
     is_over: Arc<AtomicBool>,
-    created: Arc<AtomicUsize>,
+    created: watch::Sender<usize>,
     clients: JoinSet<BTreeMap<String, String>>,
 }
 
 impl Load {
     /// Clients of the SDK, none of whose calls may fail.
     fn start(url: &str, key: &ApiKey, retry: Retry) -> Self {
-        let mut load =
-            Self { is_over: Arc::default(), created: Arc::default(), clients: JoinSet::new() };
+        let mut load = Self {
+            is_over: Arc::default(),
+            created: watch::Sender::new(0),
+            clients: JoinSet::new(),
+        };
         for number in 0..CLIENTS {
             let client = Client::builder(key.clone()).base_url(url).unwrap().retry(retry);
             let client = client.build().unwrap();
-            let (is_over, created) = (Arc::clone(&load.is_over), Arc::clone(&load.created));
+            let (is_over, created) = (Arc::clone(&load.is_over), load.created.clone());
             load.clients.spawn(async move {
                 let mut orders = BTreeMap::new();
                 for count in 0.. {
@@ -165,7 +183,7 @@ impl Load {
                         let known = orders.entry(key.clone()).or_insert_with(|| number.clone());
                         assert_eq!(*known, number, "{key}: one key, one parcel");
                     }
-                    created.fetch_add(1, Ordering::Relaxed);
+                    created.send_modify(|all| *all += 1);
                 }
                 orders
             });
@@ -175,12 +193,10 @@ impl Load {
 
     /// Waits until so many orders more were accepted.
     async fn goes_on(&self, orders: usize) {
-        let wanted = self.created.load(Ordering::Relaxed) + orders;
-        let began = Instant::now();
-        while self.created.load(Ordering::Relaxed) < wanted {
-            assert!(began.elapsed() < LONG, "the load does not go on");
-            tokio::task::yield_now().await;
-        }
+        let mut created = self.created.subscribe();
+        let wanted = *created.borrow() + orders;
+        let comes = created.wait_for(|all| *all >= wanted);
+        timeout(LONG, comes).await.expect("the load goes on").unwrap();
     }
 
     async fn end(self) -> BTreeMap<String, String> {
@@ -189,32 +205,67 @@ impl Load {
     }
 }
 
-async fn become_ready(servers: &[Running], status: u16, within: Duration) {
+/// Waits until `/readyz` of each server is so. Once PostgreSQL accepts connections that takes less than a second, by the
+/// pauses of `writer_connection.rs`; what a loaded machine adds says nothing about the server.
+async fn become_ready(servers: &[Running], status: u16) {
     let began = Instant::now();
     for server in servers {
         let api = Api::new(server.sandbox());
         while api.get("/readyz").await.status != status {
-            assert!(began.elapsed() < within, "/readyz is not {status}");
+            assert!(began.elapsed() < LONG, "/readyz is not {status}");
             tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The program of the version before this one, in `PARCELO_PREVIOUS`: `just upgrade FILE`. Without it this version
+/// takes its place.
+fn previous() -> String {
+    std::env::var("PARCELO_PREVIOUS").unwrap_or_else(|_| BINARY.to_owned())
+}
+
+/// Makes a key by a command of a program, and revokes it by another: each server hears of both.
+async fn revoke_by(program: &str, database: &Database, servers: &[Running]) {
+    let (id, key) = database.key_by(program);
+    let health = Operation::Health.path();
+    for server in servers {
+        assert_eq!(server.api(&key).get(health).await.status, 200);
+    }
+    let mut revoke = database.command_of(program, &["keys", "revoke", &id]);
+    assert!(revoke.stdout(Stdio::null()).status().unwrap().success());
+    for server in servers {
+        let began = Instant::now();
+        while server.api(&key).get(health).await.status != 401 {
+            assert!(began.elapsed() < LONG, "the key is not revoked");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_rolling_restart_of_both_servers_under_load_fails_no_call() {
+async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
     let Some(database) = Database::new() else { return };
-    let mut servers = [database.serve(), database.serve()];
-    let key = database.key();
+    let previous = previous();
+    let mut servers = [database.serve_by(&previous), database.serve_by(&previous)];
+    let key = database.key_by(&previous).1;
     let balancer = Balancer::before(&servers).await;
     let load = Load::start(&balancer.url, &key, Retry::standard());
-    for (place, server) in servers.iter_mut().enumerate() {
+    for place in [0, 1] {
         load.goes_on(50).await;
-        server.signal("-TERM");
-        assert_eq!(block_in_place(|| server.wait()), Some(0));
+        servers[place].signal("-TERM");
+        assert_eq!(block_in_place(|| servers[place].wait()), Some(0));
         load.goes_on(50).await;
-        *server = database.serve();
-        balancer.replace(place, server);
+        servers[place] = database.serve();
+        balancer.replace(place, &servers[place]);
+        load.goes_on(50).await;
+        if place == 0 {
+            // One of the version before crashes while the new one serves beside it.
+            servers[1].kill();
+            load.goes_on(50).await;
+            servers[1] = database.serve_by(&previous);
+            balancer.replace(1, &servers[1]);
+            revoke_by(&previous, &database, &servers).await;
+        }
     }
     load.goes_on(50).await;
     database.assert_exact(&load.end().await);
@@ -251,16 +302,16 @@ async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothi
     for mode in ["fast", "immediate"] {
         load.goes_on(50).await;
         block_in_place(|| database.cluster.control(&["restart", "-m", mode]));
-        become_ready(&servers, 200, READY_WITHIN).await;
+        become_ready(&servers, 200).await;
         load.goes_on(50).await;
         block_in_place(|| database.cluster.control(&["stop", "-m", mode]));
-        become_ready(&servers, 503, LONG).await;
+        become_ready(&servers, 503).await;
         for server in &servers {
             let api = server.api(&key);
             // More than an address may ask without a valid key: whether this one is cannot be said now.
             for _ in 0..60 {
                 let answers =
-                    [api.create(&order("meanwhile-01")).await, api.track("SB-X-01").await];
+                    [api.create(&order("meanwhile-01")).await, api.track("SB-NORMAL-0001").await];
                 for answer in answers {
                     assert_eq!(answer.refusal(), (503, "SERVICE_UNAVAILABLE".to_owned()));
                     assert_eq!(answer.header("retry-after"), "1");
@@ -268,10 +319,69 @@ async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothi
             }
         }
         block_in_place(|| database.cluster.control(&["start"]));
-        become_ready(&servers, 200, READY_WITHIN).await;
+        become_ready(&servers, 200).await;
         load.goes_on(50).await;
     }
     database.assert_exact(&load.end().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove postgres` runs it"]
+async fn while_postgresql_is_frozen_no_server_is_ready_and_both_are_again_by_themselves() {
+    let Some(database) = Database::new() else { return };
+    let servers = [database.serve(), database.serve()];
+    let key = database.key();
+    become_ready(&servers, 200).await;
+    database.cluster.freeze(true);
+    become_ready(&servers, 503).await;
+    for server in &servers {
+        let api = Api::new(server.sandbox());
+        assert_eq!(api.get("/healthz").await.status, 200, "the process is not to be restarted");
+        let why = api.get("/readyz").await.text();
+        assert!(why.contains("PostgreSQL has not answered"), "{why}");
+        let unknown = server.api(&key).create(&order("frozen-01")).await;
+        assert!(matches!(unknown.status, 409 | 503), "{}", unknown.text());
+    }
+    database.cluster.freeze(false);
+    become_ready(&servers, 200).await;
+    let mut numbers = Vec::new();
+    for server in &servers {
+        let (api, began) = (server.api(&key), Instant::now());
+        let mut repeated = api.create(&order("frozen-01")).await;
+        // A connection that was given up while it was frozen is replaced at a request.
+        while matches!(repeated.status, 409 | 503) {
+            assert!(began.elapsed() < LONG, "{}", repeated.text());
+            repeated = api.create(&order("frozen-01")).await;
+        }
+        numbers.push(repeated.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(numbers[0], numbers[1]);
+    database.assert_exact(&BTreeMap::from([("frozen-01".to_owned(), numbers.remove(0))]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove postgres` runs it"]
+async fn servers_follow_a_failover_to_the_synchronous_standby_and_lose_nothing() {
+    let Some(mut database) = Database::new() else { return };
+    let standby = database.cluster.start_standby();
+    database.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    database.query("SELECT pg_reload_conf()");
+    while database.query("SELECT sync_state FROM pg_stat_replication") != "sync" {}
+    // It is passed over while it is a standby.
+    database.hosts = format!("{},{}", standby.folder(), database.cluster.folder());
+    let servers = [database.serve(), database.serve()];
+    let key = database.key();
+    let balancer = Balancer::before(&servers).await;
+    let load = Load::start(&balancer.url, &key, Retry::standard().attempts(60).unbudgeted());
+    load.goes_on(100).await;
+    block_in_place(|| database.cluster.control(&["stop", "-m", "immediate"]));
+    become_ready(&servers, 503).await;
+    block_in_place(|| standby.control(&["promote"]));
+    become_ready(&servers, 200).await;
+    load.goes_on(100).await;
+    let orders = load.end().await;
+    database.cluster = standby;
+    database.assert_exact(&orders);
 }
 
 async fn post(api: &Api, path: &str, body: &Value) -> Answer {

@@ -192,6 +192,11 @@ impl House {
         self.admin(&[], "legacy", &[])
     }
 
+    /// The same for who changed what.
+    pub(crate) fn audit(&self, arguments: &[&str]) -> Value {
+        self.admin(&[], "audit", arguments)
+    }
+
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
         let mut process = Command::new(BINARY);
         process.env_clear().env(LOOPBACK, "true").envs(variables.iter().copied());

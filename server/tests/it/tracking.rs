@@ -46,7 +46,8 @@ async fn a_record_and_its_history() {
         record.json(),
         json!({
             "trackingNumber": "SB-SUCCESS-0001", "status": "LABEL_GENERATED", "statusName": "Label generated",
-            "estimatedDelivery": "2026-01-13T23:59:59-05:00"
+            "estimatedDelivery": "2026-01-13T23:59:59-05:00",
+            "arrival": { "kind": "EXPECTED", "date": "2026-01-13" }
         })
     );
     let with_history = api.get("/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true").await.json();

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Allowance, AllowedHosts, Api, AttemptResult, CarrierScope, Clock as _, Countries,
+    Actor, Allowance, AllowedHosts, Api, AttemptResult, CarrierScope, Clock as _, Countries,
     EndpointAnswer, EndpointRequest, Era, Ids, Kinds, Limits, ManualClock, Millis, NewKeyRequest,
     Places, Secrets, Service, Settings, Site, Store, SystemClock, router,
 };
@@ -120,13 +120,13 @@ impl EmbeddedServer {
             let now = self.service.now();
             let (key, record) = self
                 .service
-                .issuer()
+                .issuer(Actor::Server)
                 .issue_api_key(new_key(), now)
                 .await
                 .map_err(|error| format!("{error:?}"))?;
             let (carrier, _) = self
                 .service
-                .issuer()
+                .issuer(Actor::Server)
                 .issue::<CarrierScope>("Carrier".to_owned(), Environment::Sandbox, now)
                 .await
                 .map_err(|error| format!("{error:?}"))?;
@@ -135,7 +135,7 @@ impl EmbeddedServer {
             let url = "http://127.0.0.1:9/".to_owned();
             let tenant = record.scope.tenant;
             let endpoint = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Here };
-            let set = self.service.endpoints().set(endpoint, now).await;
+            let set = self.service.endpoints(Actor::Server).set(endpoint, now).await;
             set.map_err(|error| format!("{error:?}"))?;
             Ok(Keys { api: key.secret().to_owned(), carrier: carrier.secret().to_owned() })
         })

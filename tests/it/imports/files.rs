@@ -47,6 +47,73 @@ fn a_file_is_read_however_it_was_saved() {
 }
 
 #[test]
+fn a_file_from_excel_keeps_its_accents_and_says_how_it_was_read() {
+    let dir = Workdir::new("", "");
+    let text = sheet(&rows(1)).replace("Luis Paredes", "Íñigo Peña");
+    let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    let wide = |mark: char| -> Vec<u8> {
+        format!("{mark}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()
+    };
+    let import = "order import orders.csv --labels out --dry-run -o ndjson";
+    for (content, option, note) in [
+        (latin.clone(), "", "windows-1252, because it is not UTF-8. If names have wrong letters"),
+        (wide('\u{feff}'), "", "utf-16, as its byte order mark says.\n"),
+        (latin.clone(), " --encoding windows-1252", ""),
+        (text.clone().into_bytes(), "", ""),
+    ] {
+        fs::write(dir.path("orders.csv"), content).unwrap();
+        let ran = dir.run(&format!("{import}{option}"));
+        assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".into()]), "{ran:?}");
+        // A program gets no sentences.
+        let ran = dir.run(&format!("order import orders.csv --labels out --dry-run{option}"));
+        assert_eq!(ran.stderr.contains("is read as"), !note.is_empty(), "{ran:?}");
+        assert!(ran.stderr.contains(note), "{note}: {ran:?}");
+    }
+    // What the user says holds, and then no character is guessed.
+    fs::write(dir.path("orders.csv"), latin).unwrap();
+    let ran = dir.run(&format!("{import} --encoding utf-8"));
+    assert_eq!(ran.lines()[0]["errors"][0]["code"], "NOT_UTF8", "{ran:?}");
+}
+
+#[test]
+fn numbers_that_a_spreadsheet_spoiled_are_repaired_with_a_warning_or_named() {
+    let dir = Workdir::new("", "");
+    let lost = row("A-1").replace("+593991234567", "593991234567");
+    let short = row("A-2").replace("+593991234567", "\"5,93991E+11\"");
+    fs::write(dir.path("orders.csv"), sheet(&[lost, short])).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&ran), ["valid", "invalid"], "{ran:?}");
+    let [repaired, named] = &ran.lines()[..] else { panic!("{ran:?}") };
+    assert_eq!(repaired["warnings"][0]["code"], "PHONE_REPAIRED");
+    assert!(repaired["warnings"][0]["message"].as_str().unwrap().contains("+593991234567"));
+    let errors = named["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1, "{named}");
+    assert_eq!(errors[0]["code"], "SHORTENED_NUMBER");
+    assert_eq!(errors[0]["column"], "receiver_phone");
+    // As references they would be one order.
+    let short = ["1,00E+12", "1,00E+12"].map(|reference| row(&format!("\"{reference}\"")));
+    fs::write(dir.path("orders.csv"), sheet(&short)).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&ran), ["invalid", "invalid"], "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warning_is_shown_and_stands_in_the_results() {
+    let shop = Shop::open().await;
+    // The last digit of the cédula is a check digit.
+    let wrong = row("A-1").replace("1714307103", "1714307104");
+    shop.put("orders.csv", sheet(&[wrong, row("A-2")]));
+    let ran = shop.import("");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = String::from_utf8(ran.stdout).unwrap();
+    assert!(shown.contains("receiver.nationalId: warning: "), "{shown}");
+    let results = shop.results();
+    assert!(results[0]["warnings"].starts_with("receiver.nationalId: "), "{results:?}");
+    assert_ne!(results[0]["warnings"], results[0]["warnings_es"]);
+    assert_eq!((results[0]["outcome"].as_str(), results[1]["warnings"].as_str()), ("created", ""));
+}
+
+#[test]
 fn a_sample_is_a_file_that_can_be_imported() {
     let dir = Workdir::new("", "");
     let sample = dir.run("order template --csv");
@@ -96,7 +163,6 @@ fn products_stand_in_numbered_columns_and_their_faults_too() {
 #[test]
 fn what_is_no_file_of_orders_is_refused_with_the_reason() {
     let dir = Workdir::new("", "");
-    let wide: Vec<u8> = "\u{feff}reference".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let unmarked: Vec<u8> = HEADINGS.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let table: [(Vec<u8>, i32, &str); 9] = [
         (Vec::new(), 3, "contains no orders"),
@@ -113,7 +179,7 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
             "reference: Missing column",
         ),
         (sheet(&rows(1)).replace("sender_zip", "Sender Name").into(), 3, "Repeated column"),
-        (wide, 2, "UTF-16"),
+        (b"PK\x03\x04\x14\0".to_vec(), 2, ".xlsx"),
         (unmarked, 2, "UTF-16"),
         (b"\x7fELF\x02\x01\x00\xff\xfe\n\x00\n".to_vec(), 2, "not text"),
     ];
@@ -151,9 +217,10 @@ fn a_row_that_cannot_be_read_does_not_hide_the_others() {
     let dir = Workdir::new("", "");
     let accent = row("A-2").replace("Luis", "Jos\u{e9}");
     let latin: Vec<u8> = accent.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+    // Where another row is UTF-8, a row that is not is damaged, and not in another encoding.
     let many = format!("{},one,too many", row("A-3"));
     let start = format!("{HEADINGS}\n{}\n", row("A-1"));
-    let end = format!("\n{many}\n{}\n", row("A-4"));
+    let end = format!("\n{many}\n{}\n", row("A-4").replace("Luis", "Jos\u{e9}"));
     fs::write(dir.path("orders.csv"), [start.as_bytes(), &latin, end.as_bytes()].concat()).unwrap();
     let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
     assert_eq!(outcomes(&ran), ["valid", "invalid", "invalid", "valid"], "{ran:?}");
@@ -204,6 +271,18 @@ fn a_quote_that_is_closed_rows_later_says_that_rows_are_in_it() {
         let late = errors.iter().find(|error| error["code"] == "CELL_OF_SEVERAL_LINES").unwrap();
         assert!(late["message"].as_str().unwrap().contains("spans 2 more line"), "{late}");
         assert!(late["message_es"].as_str().unwrap().contains("2 línea(s) más"), "{late}");
+    }
+}
+
+#[test]
+fn a_note_of_several_lines_is_no_fault() {
+    let dir = Workdir::new("", "");
+    let noted =
+        format!("{HEADINGS},#note\n{},\"ring twice,\nthen wait\"\n{},x\n", row("A-1"), row("A-2"));
+    for content in [noted.clone(), noted.replace('\n', "\r\n")] {
+        fs::write(dir.path("orders.csv"), content).unwrap();
+        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".to_owned(); 2]), "{ran:?}");
     }
 }
 

@@ -30,7 +30,28 @@ async fn a_journal_is_taken_up_only_when_that_is_asked_for() {
     let resumed = shop.import("--resume");
     assert_eq!(resumed.code, 0, "{resumed:?}");
     assert!(resumed.stderr.contains("2 order(s) were created by earlier runs"), "{resumed:?}");
-    assert_eq!(shop.server.requests().count(), sent, "nothing was left to do");
+    let looked_for = shop.server.requests().of(Operation::GetTracking).count();
+    assert_eq!(looked_for, 2, "the first parcel and the last: a sandbox may have been reset");
+    assert_eq!(shop.server.requests().count(), sent + looked_for, "nothing was left to do");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_from_before_a_reset_is_refused_and_kept() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    assert_eq!(shop.import("").code, 0);
+    assert_eq!(shop.run("sandbox reset --yes").code, 0);
+    let (journal, created) = (shop.dir.read(JOURNAL), shop.creations());
+    for (language, words) in [("en", "the sandbox was reset"), ("es", "entorno de pruebas")] {
+        let ran = shop.import(&format!("--resume --lang {language}"));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains(words) && ran.stderr.contains(JOURNAL), "{ran:?}");
+    }
+    assert_eq!(shop.import("--resume -o json").error()["code"], "JOURNAL_OUTDATED");
+    assert_eq!((shop.dir.read(JOURNAL), shop.creations()), (journal, created));
+    fs::remove_file(shop.dir.path(JOURNAL)).unwrap();
+    let ran = shop.import("-o ndjson");
+    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["created".into(), "created".into()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,8 +152,9 @@ async fn a_journal_without_an_api_key_is_resumed_by_any_and_kept_for_that_one() 
         JOURNAL,
         OLD_JOURNAL.replace("http://127.0.0.1:1/", &format!("{}/", shop.server.url())),
     );
+    shop.create("SBECECKF6DWA4F8ZQ");
     let ran = shop.import("--resume -o ndjson");
-    assert_eq!(outcomes(&ran), ["label_missing", "created"], "its parcel is not on this server");
+    assert_eq!(outcomes(&ran), ["done_before", "created"], "{ran:?}");
     let other = shop.with_key(&shop.server.key().issue());
     fs::create_dir_all(other.path("out")).unwrap();
     fs::copy(shop.dir.path(JOURNAL), other.path(JOURNAL)).unwrap();

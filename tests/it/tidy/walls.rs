@@ -15,7 +15,8 @@ const fn wall(folder: &'static str, forbidden: &'static [&'static [&'static str]
     Wall { folder, except: &[], forbidden }
 }
 
-const SHELL: &[&str] = &["crate::http", "crate::mock", "crate::process", "crate::webhook"];
+const SHELL: &[&str] =
+    &["crate::http", "crate::mail", "crate::mock", "crate::process", "crate::webhook"];
 const HTTP: &[&str] = &["axum", "hyper", "reqwest"];
 const CLIENT: &[&str] = &["crate::client", "crate::blocking", "reqwest", "tokio"];
 const WORLD: &[&str] = &["std::fs", "tokio", "crate::clock::Clock", "crate::clock::SystemClock"];
@@ -50,7 +51,21 @@ const WALLS: &[Wall] = &[
             "axum",
         ]],
     ),
-    wall("server/src/http/", &[&["crate::mock", "crate::process", "crate::webhook", "reqwest"]]),
+    wall(
+        "server/src/mail/",
+        &[&[
+            "crate::http",
+            "crate::mock",
+            "crate::process",
+            "crate::store",
+            "crate::label",
+            "axum",
+        ]],
+    ),
+    wall(
+        "server/src/http/",
+        &[&["crate::mail", "crate::mock", "crate::process", "crate::webhook", "reqwest"]],
+    ),
     Wall { folder: "server/src/", except: &["server/src/store/"], forbidden: &[&["rusqlite"]] },
     Wall {
         folder: "server/src/",

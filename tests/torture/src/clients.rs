@@ -1,239 +1,281 @@
 //! Clients that work on the same orders at once, and write down what they asked and heard.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use fastrand::Rng;
-use reqwest::{Client, RequestBuilder};
-use serde_json::{Value, json};
+use reqwest::Client;
+use serde_json::Value;
 
 use crate::{
+    calls::{Account, Reply, Request},
     linearizability::Record,
     model::{Answer, Call, Status},
+    stepped_clock::{SteppedClock, now_millis},
 };
 
-/// How many clients work on one order.
-const CLIENTS: usize = 3;
-/// How many calls each of them makes.
-const CALLS: usize = 4;
+/// How many calls each of the two clients of an order makes.
+const CALLS: usize = 6;
+/// How often a call is made until it is answered.
+const ATTEMPTS: u32 = 4;
+/// How far ahead carriers' clocks are, so that a scan is later than whatever the servers date: the service accepts five
+/// minutes, and no call takes four.
+const AHEAD_MILLIS: u64 = 240_000;
+
+pub(crate) type OrderRecord = Record<Call, Answer>;
 
 /// What all clients share.
 pub(crate) struct Clients {
     http: Client,
-    addresses: Vec<String>,
-    key: String,
+    servers: Vec<Place>,
+    pub(crate) accounts: Vec<Account>,
+    /// Of the only server, if its clock is stepped.
+    clock: Option<Arc<SteppedClock>>,
     /// The moments of the history.
-    clock: AtomicU64,
+    moments: AtomicU64,
     /// Numbers for keys and air waybills.
     serial: AtomicU64,
-    pub(crate) acknowledged_writes: AtomicU64,
+    newest_scan: AtomicU64,
+    pub(crate) counts: Counts,
+}
+
+/// A server, and how many calls wait for it.
+struct Place {
+    address: String,
+    waiting: AtomicUsize,
+}
+
+/// What was acknowledged, and what was not.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) creates: AtomicU64,
+    pub(crate) voids: AtomicU64,
+    pub(crate) reprints: AtomicU64,
+    pub(crate) manifests: AtomicU64,
+    pub(crate) scans: AtomicU64,
+    pub(crate) repeats: AtomicU64,
     pub(crate) without_answer: AtomicU64,
+}
+
+impl Counts {
+    /// Calls that changed something, and were acknowledged.
+    pub(crate) fn writes(&self) -> u64 {
+        [&self.creates, &self.voids, &self.reprints, &self.manifests, &self.scans]
+            .map(|count| count.load(Ordering::Relaxed))
+            .iter()
+            .sum()
+    }
+
+    fn add(&self, call: Call, answer: Answer) {
+        let count = match call {
+            Call::Create if !answer.is_of_write() => &self.repeats,
+            _ if !answer.is_of_write() => return,
+            Call::Create => &self.creates,
+            Call::Void => &self.voids,
+            Call::Reprint => &self.reprints,
+            Call::Manifest => &self.manifests,
+            Call::Scan { .. } => &self.scans,
+            Call::Track => return,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// An order, and what was asked of it.
 pub(crate) struct OrderHistory {
-    pub(crate) key: String,
-    number: OnceLock<String>,
-    records: Mutex<Vec<Record<Call, Answer>>>,
+    pub(crate) serial: u64,
+    pub(crate) number: OnceLock<String>,
+    records: Mutex<Vec<OrderRecord>>,
 }
 
 impl OrderHistory {
-    pub(crate) fn records(&self) -> Vec<Record<Call, Answer>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// An order with this tracking number, if a client knows it.
+    pub(crate) fn new(serial: u64, number: Option<String>) -> Self {
+        let number = number.map_or_else(OnceLock::new, OnceLock::from);
+        Self { serial, number, records: Mutex::default() }
+    }
+
+    pub(crate) fn key(serial: u64) -> String {
+        format!("torture-{serial:010}")
+    }
+
+    pub(crate) fn into_parts(self) -> (u64, Option<String>, Vec<OrderRecord>) {
+        let records = self.records.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (self.serial, self.number.into_inner(), records)
+    }
+
+    fn records(&self) -> MutexGuard<'_, Vec<OrderRecord>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Clients {
-    pub(crate) fn new(addresses: Vec<String>, key: String) -> Self {
-        let http = Client::builder().timeout(Duration::from_secs(12)).build().expect("a client");
-        let (clock, serial, acknowledged_writes, without_answer) = Default::default();
-        Self { http, addresses, key, clock, serial, acknowledged_writes, without_answer }
+    pub(crate) fn new(
+        addresses: Vec<String>,
+        accounts: Vec<Account>,
+        clock: Option<Arc<SteppedClock>>,
+    ) -> Self {
+        let http = Client::builder().timeout(Duration::from_secs(12)).tcp_nodelay(true);
+        let place = |address| Place { address, waiting: AtomicUsize::new(0) };
+        Self {
+            http: http.build().expect("a client"),
+            servers: addresses.into_iter().map(place).collect(),
+            accounts,
+            clock,
+            moments: AtomicU64::new(0),
+            serial: AtomicU64::new(0),
+            newest_scan: AtomicU64::new(0),
+            counts: Counts::default(),
+        }
     }
 
-    /// A new order, with several clients at it until each has made its calls.
-    pub(crate) async fn work(self: &Arc<Self>, random: &mut Rng) -> Arc<OrderHistory> {
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let key = format!("torture-{serial:010}");
-        let order =
-            Arc::new(OrderHistory { key, number: OnceLock::new(), records: Mutex::default() });
-        let mut clients = tokio::task::JoinSet::new();
-        for _ in 0..CLIENTS {
-            clients.spawn(Arc::clone(self).one_client(Arc::clone(&order), random.fork()));
-        }
-        clients.join_all().await;
+    /// A new order, with two clients at it until each has made its calls.
+    pub(crate) async fn work(&self, random: &mut Rng) -> OrderHistory {
+        let order = OrderHistory::new(self.serial.fetch_add(1, Ordering::Relaxed), None);
+        let (mut one, mut other) = (random.fork(), random.fork());
+        tokio::join!(self.one_client(&order, &mut one), self.one_client(&order, &mut other));
         order
     }
 
-    async fn one_client(self: Arc<Self>, order: Arc<OrderHistory>, mut random: Rng) {
+    async fn one_client(&self, order: &OrderHistory, random: &mut Rng) {
         for _ in 0..CALLS {
             let call = match order.number.get() {
                 None => Call::Create,
-                Some(_) => match random.u8(..8) {
-                    0 | 1 => Call::Create,
-                    2 => Call::Void,
-                    3 | 4 => Call::Reprint,
-                    5 => Call::Manifest,
+                Some(_) => match random.u8(..32) {
+                    0..3 => Call::Create,
+                    3 => Call::Void,
+                    4..6 => Call::Manifest,
+                    6..16 => self.scan(random),
+                    16..28 => Call::Reprint,
                     _ => Call::Track,
                 },
             };
-            self.call(&order, call, &mut random).await;
+            self.call(order, call, random).await;
         }
     }
 
-    /// Makes a call to any of the servers, and writes it down.
+    /// A carrier sees the parcel at the newest moment so far.
+    fn scan(&self, random: &mut Rng) -> Call {
+        let seen = Status::SEEN[random.usize(..Status::SEEN.len())];
+        if self.clock.is_some() {
+            return Call::Scan { seen, at: None };
+        }
+        let now = now_millis() + AHEAD_MILLIS;
+        let newest = self.newest_scan.fetch_max(now, Ordering::SeqCst);
+        let at =
+            if newest < now { now } else { self.newest_scan.fetch_add(1, Ordering::SeqCst) + 1 };
+        Call::Scan { seen, at: Some(at) }
+    }
+
+    /// Makes a call, again if it is not answered, and writes it down.
     pub(crate) async fn call(
         &self,
         order: &OrderHistory,
         call: Call,
         random: &mut Rng,
     ) -> Option<Answer> {
-        let address = &self.addresses[random.usize(..self.addresses.len())];
-        let request = self.request(address, order, call);
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let started = self.moment();
-        let answer = match send(request).await {
-            Some((status, body)) => understand(call, status, &body, order),
-            None => None,
+        let mut unheard = 0;
+        let reply = loop {
+            if let Some(reply) = self.attempt(order, (call, serial), random).await {
+                break Some(reply);
+            }
+            unheard += 1;
+            self.counts.without_answer.fetch_add(1, Ordering::Relaxed);
+            // Creations are repeated anyway, each a call of its own.
+            if unheard == ATTEMPTS || call == Call::Create {
+                break None;
+            }
         };
-        let answered = answer.map(|answer| (self.moment(), answer));
-        match answer {
-            Some(
-                Answer::Created(_) | Answer::Voided | Answer::Reprinted(_) | Answer::Submitted,
-            ) => {
-                self.acknowledged_writes.fetch_add(1, Ordering::Relaxed);
+        let answer = reply.map(|reply| {
+            if let Some(number) = reply.number {
+                let _known = order.number.set(number);
             }
-            Some(_) => {}
-            None => {
-                self.without_answer.fetch_add(1, Ordering::Relaxed);
-                // A server that is down refuses at once; the others are to have the time.
-                tokio::time::sleep(Duration::from_millis(random.u64(1..50))).await;
-            }
+            reply.answer
+        });
+        if let Some(answer) = answer {
+            self.counts.add(call, answer);
         }
-        let record = Record { call, started, answered };
-        order.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+        let mut records = order.records();
+        // What was refused later was not executed earlier, but may still be: an attempt can be on its way.
+        if unheard > 0 && matches!(answer, Some(Answer::Refused | Answer::TooEarly)) {
+            records.push(Record { call, started, answered: None });
+        }
+        let answered = answer.map(|answer| (self.moment(), answer));
+        records.push(Record { call, started, answered });
         answer
     }
 
-    /// How many parcels the service lists, by one of the servers.
-    pub(crate) async fn parcels(&self) -> u64 {
-        let url = format!("{}/api/v1/parcels?limit=1", self.addresses[0]);
-        let answer = send(self.http.get(url).header("X-API-Key", &self.key)).await;
-        let (_, bytes) = answer.expect("servers that answer");
-        let body: Value = serde_json::from_slice(&bytes).expect("the service answers JSON");
-        body["meta"]["total"].as_u64().unwrap_or_else(|| panic!("no total: {body}"))
+    async fn attempt(
+        &self,
+        order: &OrderHistory,
+        (call, serial): (Call, u64),
+        random: &mut Rng,
+    ) -> Option<Reply> {
+        // As a balancer does: of two the one for which fewer wait, so that a server that is stopped does not hold all.
+        let [one, other] = [(); 2].map(|()| &self.servers[random.usize(..self.servers.len())]);
+        let waiting = |place: &Place| place.waiting.load(Ordering::Relaxed);
+        let place = if waiting(one) <= waiting(other) { one } else { other };
+        let seen_at = match (call, &self.clock) {
+            (Call::Scan { at: Some(at), .. }, _) => at,
+            (_, Some(clock)) => clock.now_millis(),
+            _ => 0,
+        };
+        let key = OrderHistory::key(order.serial);
+        let number = order.number.get().map_or("", String::as_str);
+        let request = Request { call, order: &key, number, serial, seen_at };
+        place.waiting.fetch_add(1, Ordering::Relaxed);
+        let response = self.send(&request, &place.address, order.serial).await;
+        if response.is_none() {
+            // A server that is down refuses at once: it waits as long as others answer.
+            tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
+        }
+        place.waiting.fetch_sub(1, Ordering::Relaxed);
+        response
     }
 
-    fn request(&self, address: &str, order: &OrderHistory, call: Call) -> RequestBuilder {
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let own_key = format!("torture-{serial:010}");
-        let number = order.number.get().map_or("", String::as_str);
-        let (path, body) = match call {
-            Call::Track => {
-                let url = format!("{address}/api/v1/tracking/{number}");
-                return self.http.get(url).header("X-API-Key", &self.key);
-            }
-            Call::Create => ("orders/create".to_owned(), an_order(&order.key)),
-            Call::Void => (
-                "orders/void".to_owned(),
-                json!({ "idempotencyKey": own_key, "trackingNumbers": [number] }),
-            ),
-            Call::Reprint => {
-                (format!("labels/{number}/reprint"), json!({ "idempotencyKey": own_key }))
-            }
-            Call::Manifest => {
-                let awb = air_waybill(serial);
-                (
-                    "manifests/submit".to_owned(),
-                    json!({ "awbNumber": awb, "trackingNumbers": [number] }),
-                )
-            }
-        };
-        let request =
-            self.http.post(format!("{address}/api/v1/{path}")).header("X-API-Key", &self.key);
-        request.header("content-type", "application/json").body(body.to_string())
+    async fn send(&self, request: &Request<'_>, address: &str, serial: u64) -> Option<Reply> {
+        let response = request.to(&self.http, address, self.account(serial)).send().await.ok()?;
+        let status = response.status().as_u16();
+        request.understand(status, &response.bytes().await.ok()?)
+    }
+
+    /// Whose the order with this number is.
+    pub(crate) fn account(&self, serial: u64) -> &Account {
+        &self.accounts[serial as usize % self.accounts.len()]
+    }
+
+    /// The history of an order's parcel, if it is answered.
+    pub(crate) async fn history(&self, order: &OrderHistory) -> Option<Value> {
+        let number = order.number.get()?;
+        let request = Request { call: Call::Track, order: "", number, serial: 0, seen_at: 0 };
+        let account = self.account(order.serial);
+        let response =
+            request.to(&self.http, &self.servers[0].address, account).send().await.ok()?;
+        let bytes = response.error_for_status().ok()?.bytes().await.ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// How many parcels the service lists, of all accounts.
+    pub(crate) async fn parcels(&self) -> u64 {
+        let mut parcels = 0;
+        for account in &self.accounts {
+            let url = format!("{}/api/v1/parcels?limit=1", self.servers[0].address);
+            let answer = self.http.get(url).header("X-API-Key", &account.key).send().await;
+            let bytes = answer.expect("servers that answer").bytes().await.expect("a whole answer");
+            let body: Value = serde_json::from_slice(&bytes).expect("the service answers JSON");
+            parcels += body["meta"]["total"].as_u64().unwrap_or_else(|| panic!("no total: {body}"));
+        }
+        parcels
     }
 
     fn moment(&self) -> u64 {
-        self.clock.fetch_add(1, Ordering::SeqCst)
+        self.moments.fetch_add(1, Ordering::SeqCst)
     }
-}
-
-async fn send(request: RequestBuilder) -> Option<(u16, Vec<u8>)> {
-    let response = request.send().await.ok()?;
-    let status = response.status().as_u16();
-    Some((status, response.bytes().await.ok()?.to_vec()))
-}
-
-/// What an answer says of the order; none if it leaves open whether the call took effect.
-fn understand(call: Call, status: u16, bytes: &[u8], order: &OrderHistory) -> Option<Answer> {
-    if status >= 500 {
-        return None;
-    }
-    let body: Value = serde_json::from_slice(bytes).expect("the service answers JSON");
-    let code = body["error"]["code"].as_str().unwrap_or_default();
-    if code == "IDEMPOTENCY_IN_PROGRESS" {
-        return None;
-    }
-    let understood = match (call, status) {
-        (Call::Create, 200 | 201) => {
-            let number = body["parcel"]["trackingNumber"].as_str().expect("a number").to_owned();
-            let _known = order.number.set(number);
-            let mut hasher = DefaultHasher::new();
-            bytes.hash(&mut hasher);
-            let hash = hasher.finish();
-            Some(if status == 201 { Answer::Created(hash) } else { Answer::Repeated(hash) })
-        }
-        (Call::Void, 200) if body["data"]["results"][0]["alreadyVoided"] == true => {
-            Some(Answer::AlreadyVoided)
-        }
-        (Call::Void, 200) => Some(Answer::Voided),
-        (Call::Reprint, 200) => {
-            let version =
-                body["data"]["version"].as_u64().and_then(|version| version.try_into().ok());
-            version.map(Answer::Reprinted)
-        }
-        (Call::Manifest, 201) => Some(Answer::Submitted),
-        (Call::Track, 200) => tracked(&body).map(Answer::Stands),
-        (Call::Void | Call::Reprint | Call::Manifest, 409) => Some(Answer::Refused),
-        _ => None,
-    };
-    assert!(understood.is_some(), "{call:?} of {}: {status} {body}", order.key);
-    understood
-}
-
-fn tracked(body: &Value) -> Option<Status> {
-    let status = body["tracking"]["status"].as_str().or(body["status"].as_str())?;
-    match status {
-        "LABEL_GENERATED" => Some(Status::Labelled),
-        "MANIFEST_SUBMITTED" => Some(Status::Manifested),
-        "VOIDED" => Some(Status::Voided),
-        _ => None,
-    }
-}
-
-/// Seven digits, and the remainder of their division by seven.
-fn air_waybill(serial: u64) -> String {
-    let (prefix, number) = (100 + serial / 10_000_000, serial % 10_000_000);
-    format!("{prefix}-{number:07}{}", number % 7)
-}
-
-fn an_order(key: &str) -> Value {
-    json!({
-        "idempotencyKey": key,
-        "sender": {
-            "fullName": "Ana Ruiz", "phone": "+13055550100",
-            "address": { "line1": "8400 NW 25th St", "city": "Miami", "state": "FL", "zipCode": "33122", "country": "US" }
-        },
-        "receiver": {
-            "fullName": "José Ángel Muñoz", "phone": "+593991234567", "nationalId": "1714307103", "idType": "cedula",
-            "address": { "line1": "Av. Amazonas N34-451", "city": "Quito", "province": "Pichincha", "zipCode": "170515", "country": "EC" }
-        },
-        "parcelDetails": { "weightKg": 1.25, "declaredValue": 45.5 },
-        "customsInfo": { "description": "Cotton shirts", "hsCode": "610910" }
-    })
 }

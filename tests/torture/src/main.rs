@@ -1,16 +1,25 @@
 //! Real servers, a real PostgreSQL, real faults: clients work on the same orders at once while servers are
-//! killed, connections cut and the database crashes. Afterwards every acknowledged order is there once, no
-//! other parcel is, and each order's calls were answered as by one server that does one thing at a time.
+//! killed, connections cut, clocks set, disks full and the database crashes. Afterwards every acknowledged order
+//! is there once, no other parcel is, each order's calls were answered as by one server that does one thing at a
+//! time, and every change of a parcel has reached the receiver of webhooks, in order.
 
+mod calls;
 mod clients;
+mod disk;
 mod faults;
+mod kept;
 mod linearizability;
 mod model;
 mod postgres;
 mod proxy;
+mod receiver;
 mod servers;
+mod stepped_clock;
+mod verdict;
+mod world;
 
 use std::{
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -21,15 +30,16 @@ use std::{
 
 use clap::{Parser, ValueEnum};
 use fastrand::Rng;
+use tokio::task::JoinSet;
 
 use self::{
-    clients::{Clients, OrderHistory},
-    faults::{Tally, World},
-    linearizability::is_linearizable,
-    model::{Answer, Call, Order},
-    postgres::Postgres,
-    proxy::Proxy,
+    clients::Clients,
+    faults::{Tally, Troubles},
+    kept::KeptOrder,
+    receiver::Receiver,
     servers::Server,
+    verdict::Verdict,
+    world::{Plan, World},
 };
 
 /// Faults against real servers, and whether they kept every promise.
@@ -41,15 +51,30 @@ struct Args {
     /// Where the parcels are.
     #[arg(long, default_value = "postgres")]
     store: Store,
-    /// How long faults happen.
+    /// How long faults happen at most.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Ends sooner once so many writes were acknowledged.
+    /// Ends sooner once so many writes were acknowledged, and `--kills` happened.
     #[arg(long, default_value_t = u64::MAX)]
     writes: u64,
+    /// How many servers are killed at least, if the time allows it.
+    #[arg(long, default_value_t = 0)]
+    kills: u64,
     /// How many orders are worked on at once.
-    #[arg(long, default_value_t = 24)]
+    #[arg(long, default_value_t = 64)]
     orders: u32,
+    /// Writes that are acknowledged between faults, more or less.
+    #[arg(long, default_value_t = 300)]
+    calm: u64,
+    /// Without faults that last longer than a lease of a webhook, and with a receiver that never refuses: it ends sooner.
+    #[arg(long)]
+    brief: bool,
+    /// No disk is ever full: it needs root, to mount a tmpfs.
+    #[arg(long)]
+    without_full_disks: bool,
+    /// No wall clock is set: it needs libfaketime.
+    #[arg(long)]
+    without_clocks: bool,
     /// Draws the faults and the calls; a new one if absent.
     #[arg(long)]
     seed: Option<u64>,
@@ -63,157 +88,138 @@ enum Store {
     Sqlite,
 }
 
-#[tokio::main]
-async fn main() {
+/// So many accounts have webhooks of their own: at most ten messages are on their way to each.
+const ACCOUNTS: usize = 16;
+
+/// What a run consists of.
+struct Run {
+    troubles: Arc<Troubles>,
+    clients: Arc<Clients>,
+    receiver: Receiver,
+    verdict: Verdict,
+}
+
+fn main() {
     let args = Args::parse();
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     println!("seed {seed}");
-    let mut random = Rng::with_seed(seed);
     let folder = tempfile::tempdir().expect("a folder");
-    let world = Arc::new(furnish(&args, folder.path()).await);
-    let addresses = world.servers.iter().map(Server::address).collect();
-    let clients = Arc::new(Clients::new(addresses, world.servers[0].new_key()));
-    let mut orders = wait_until_ready(&world, &clients, &mut random).await;
-    let (under_faults, tally) = torture(&args, &world, &clients, &mut random).await;
-    orders.extend(under_faults);
-    println!("faults end; {} orders are asked for again", orders.len());
-    orders.extend(wait_until_ready(&world, &clients, &mut random).await);
-    let without_answer = ask_again(&clients, &orders, &mut random).await;
-    report(&world, &clients, &tally);
-    let parcels = clients.parcels().await;
-    if judge(&orders, without_answer, parcels) {
-        return;
+    // PostgreSQL has its data in there, and is another user.
+    let all_may_look = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), all_may_look).expect("a folder");
+    let mut random = Rng::with_seed(seed);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let is_sound = runtime.block_on(async {
+        tokio::select! {
+            is_sound = run(&args, folder.path(), &mut random) => is_sound,
+            _ = tokio::signal::ctrl_c() => false,
+        }
+    });
+    // With its tasks go the servers, PostgreSQL and its disk.
+    drop(runtime);
+    if !is_sound {
+        println!("seed {seed}: see the servers' logs in {}", folder.keep().display());
+        std::process::exit(1);
     }
-    let _kept = folder.keep();
-    for server in &world.servers {
-        println!("see {}", server.log.display());
-    }
-    std::process::exit(1);
 }
 
-async fn furnish(args: &Args, folder: &Path) -> World {
-    let (postgres, servers) = match args.store {
-        Store::Postgres => (Some(Postgres::start()), 3),
-        Store::Sqlite => (None, 1),
+async fn run(args: &Args, folder: &Path, random: &mut Rng) -> bool {
+    let plan = Plan {
+        binary: &args.server,
+        is_postgres: args.store == Store::Postgres,
+        has_full_disks: !args.without_full_disks,
+        has_clocks: !args.without_clocks,
     };
-    let mut world = World { servers: Vec::new(), proxies: Vec::new(), postgres };
-    for at in 0..servers {
-        let database = match &world.postgres {
-            Some(postgres) => {
-                let proxy = Proxy::start(postgres.socket()).await;
-                let database =
-                    format!("postgres://parcelo@127.0.0.1:{}/torture?sslmode=disable", proxy.port);
-                world.proxies.push(proxy);
-                database
-            }
-            None => format!("sqlite:{}", folder.join("parcelo.db").display()),
-        };
-        let server = Server::new(&args.server, database, folder.join(format!("server{at}.log")));
-        server.start();
-        world.servers.push(server);
+    let world = Arc::new(World::furnish(&plan, folder).await);
+    let receiver = Receiver::start(random.fork(), !args.brief).await;
+    for server in &world.servers {
+        server.wait_until_it_listens();
     }
-    world
+    let accounts = (0..ACCOUNTS).map(|at| world.new_account(at, &receiver)).collect();
+    let addresses = world.servers.iter().map(Server::address).collect();
+    let clients = Arc::new(Clients::new(addresses, accounts, world.clock_of_only_server()));
+    let troubles = Arc::new(Troubles {
+        world,
+        clients: Arc::clone(&clients),
+        tally: Tally::default(),
+        calm: args.calm.max(2),
+        may_outlast_leases: !args.brief,
+        go_on: AtomicBool::new(true),
+    });
+    let mut run = Run { troubles, clients, receiver, verdict: Verdict::default() };
+    run.wait_until_ready(random).await;
+    run.torture(args, random).await;
+    println!("faults end");
+    run.wait_until_ready(random).await;
+    run.verdict.ask_again(&run.clients, random).await;
+    run.verdict.wait_for_webhooks(run.receiver.ledger()).await;
+    run.verdict.judge(&run.troubles, &run.receiver).await
 }
 
-/// Waits until every server answers, and gives the orders that were created meanwhile.
-async fn wait_until_ready(
-    world: &World,
-    clients: &Arc<Clients>,
-    random: &mut Rng,
-) -> Vec<Arc<OrderHistory>> {
-    let began = Instant::now();
-    let (mut orders, mut in_a_row) = (Vec::new(), 0);
-    while in_a_row < 4 * world.servers.len() {
-        assert!(began.elapsed() < Duration::from_secs(90), "the servers do not come back");
-        for server in &world.servers {
-            server.ensure_alive();
+impl Run {
+    /// Waits until every server answers.
+    async fn wait_until_ready(&mut self, random: &mut Rng) {
+        let began = Instant::now();
+        let world = &self.troubles.world;
+        let mut in_a_row = 0;
+        while in_a_row < 4 * world.servers.len() {
+            assert!(began.elapsed() < Duration::from_secs(300), "the servers do not come back");
+            for server in &world.servers {
+                server.ensure_alive();
+            }
+            let order = KeptOrder::new(self.clients.work(random).await);
+            let all_answered = order.as_ref().is_ok_and(KeptOrder::is_settled);
+            in_a_row = if all_answered { in_a_row + 1 } else { 0 };
+            self.verdict.add(order);
         }
-        let order = clients.work(random).await;
-        let all_answered = order.records().iter().all(|record| record.answered.is_some());
-        in_a_row = if all_answered { in_a_row + 1 } else { 0 };
-        orders.push(order);
     }
-    orders
-}
 
-/// Works on orders while things go wrong.
-async fn torture(
-    args: &Args,
-    world: &Arc<World>,
-    clients: &Arc<Clients>,
-    random: &mut Rng,
-) -> (Vec<Arc<OrderHistory>>, Tally) {
-    let go_on = Arc::new(AtomicBool::new(true));
-    let faults = tokio::spawn(faults::make(Arc::clone(world), random.fork(), Arc::clone(&go_on)));
-    let ends = Instant::now() + Duration::from_secs(args.seconds);
-    let mut workers = tokio::task::JoinSet::new();
-    for _ in 0..args.orders {
-        let (clients, mut random, writes) = (Arc::clone(clients), random.fork(), args.writes);
-        workers.spawn(async move {
-            let mut orders = Vec::new();
-            while Instant::now() < ends
-                && clients.acknowledged_writes.load(Ordering::Relaxed) < writes
-            {
-                orders.push(clients.work(&mut random).await);
-            }
-            orders
-        });
-    }
-    let orders = workers.join_all().await.into_iter().flatten().collect();
-    go_on.store(false, Ordering::SeqCst);
-    (orders, faults.await.expect("faults that can happen"))
-}
-
-/// Creates every order again under its key, and looks where its parcel stands; how many did not answer.
-async fn ask_again(
-    clients: &Arc<Clients>,
-    orders: &[Arc<OrderHistory>],
-    random: &mut Rng,
-) -> usize {
-    let mut workers = tokio::task::JoinSet::new();
-    for part in orders.chunks(orders.len() / 32 + 1) {
-        let (clients, part, mut random) = (Arc::clone(clients), part.to_vec(), random.fork());
-        workers.spawn(async move {
-            let mut without_answer = 0;
-            for order in part {
-                let again = clients.call(&order, Call::Create, &mut random).await;
-                let stands = clients.call(&order, Call::Track, &mut random).await;
-                without_answer += usize::from(again.is_none() || stands.is_none());
-            }
-            without_answer
-        });
-    }
-    workers.join_all().await.into_iter().sum()
-}
-
-fn report(world: &World, clients: &Clients, tally: &Tally) {
-    for (fault, count) in tally {
-        println!("{count:>8} {fault}");
-    }
-    let cuts: u64 = world.proxies.iter().map(Proxy::cuts).sum();
-    println!("{cuts:>8} connections were cut");
-    println!("{:>8} writes were acknowledged", clients.acknowledged_writes.load(Ordering::Relaxed));
-    println!("{:>8} calls had no answer", clients.without_answer.load(Ordering::Relaxed));
-}
-
-/// Whether every promise was kept.
-fn judge(orders: &[Arc<OrderHistory>], without_answer: usize, parcels: u64) -> bool {
-    let (mut wrong, mut doubled) = (0, 0);
-    for order in orders {
-        let records = order.records();
-        if !is_linearizable::<Order>(&records) {
-            wrong += 1;
-            println!("{}: no order of these calls fits their answers: {records:#?}", order.key);
+    /// Works on orders while things go wrong.
+    async fn torture(&mut self, args: &Args, random: &mut Rng) {
+        let troubles = Arc::clone(&self.troubles);
+        let making = tokio::spawn(Arc::clone(&troubles).make(random.fork()));
+        let mut workers = JoinSet::new();
+        for _ in 0..args.orders {
+            let (troubles, mut random) = (Arc::clone(&troubles), random.fork());
+            workers.spawn(async move {
+                let mut orders = Vec::new();
+                while troubles.go_on.load(Ordering::SeqCst) {
+                    let order = KeptOrder::new(troubles.clients.work(&mut random).await);
+                    if let Err(fault) = &order {
+                        println!("{fault}");
+                    }
+                    orders.push(order);
+                }
+                orders
+            });
         }
-        let creations = records
-            .iter()
-            .filter(|record| matches!(record.answered, Some((_, Answer::Created(_)))));
-        doubled += usize::from(creations.count() > 1);
+        self.watch(args).await;
+        troubles.go_on.store(false, Ordering::SeqCst);
+        for order in workers.join_all().await.into_iter().flatten() {
+            self.verdict.add(order);
+        }
+        making.await.expect("faults that can happen");
     }
-    let expected = orders.len() as u64;
-    println!("{expected:>8} orders, and {parcels} parcels");
-    println!("{wrong:>8} orders whose calls are not linearizable");
-    println!("{doubled:>8} orders that were created twice");
-    println!("{without_answer:>8} orders that are not answered afterwards");
-    wrong + doubled + without_answer == 0 && parcels == expected
+
+    /// Until there was enough trouble; says now and then how it goes.
+    async fn watch(&self, args: &Args) {
+        let (began, clients) = (Instant::now(), &self.clients);
+        let mut said = Instant::now();
+        let is_enough =
+            || clients.counts.writes() >= args.writes && self.troubles.tally.kills() >= args.kills;
+        while began.elapsed() < Duration::from_secs(args.seconds) && !is_enough() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if said.elapsed() > Duration::from_secs(10) {
+                said = Instant::now();
+                println!(
+                    "{:>5} s: {} writes, {} faults, {} kills, {} events",
+                    began.elapsed().as_secs(),
+                    clients.counts.writes(),
+                    self.troubles.tally.all(),
+                    self.troubles.tally.kills(),
+                    self.receiver.ledger().counts.events.load(Ordering::Relaxed),
+                );
+            }
+        }
+    }
 }

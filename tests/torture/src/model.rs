@@ -5,7 +5,7 @@ use crate::linearizability::Model;
 /// An order, known by its idempotency key.
 pub(crate) struct Order;
 
-/// What can be asked about it.
+/// What can be asked about it. A call that got no answer is made again under its key, and is one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     /// The same order under the same key.
@@ -16,6 +16,12 @@ pub(crate) enum Call {
     Reprint,
     /// A manifest of this parcel alone, under an air waybill of its own.
     Manifest,
+    /// A carrier saw the parcel.
+    Scan {
+        seen: Status,
+        /// When, later than whatever servers date; none if a server's own clock is wrong, so that any may be later.
+        at: Option<u64>,
+    },
     /// Its status.
     Track,
 }
@@ -26,7 +32,7 @@ pub(crate) enum Call {
 pub(crate) enum Answer {
     /// 201, and a hash of the body.
     Created(u64),
-    /// 200, and a hash of the body without its request id.
+    /// 200, and a hash of the body.
     Repeated(u64),
     /// Voided by this call.
     Voided,
@@ -36,18 +42,95 @@ pub(crate) enum Answer {
     Reprinted(u32),
     /// The manifest was submitted.
     Submitted,
+    /// The parcel stands where it was seen.
+    Applied,
+    /// The scan is in the history, and the parcel stays where it was.
+    Recorded,
+    /// The scan was taken before.
+    TakenBefore,
     /// Not in this status.
     Refused,
+    /// The carrier's clock is ahead of the server's.
+    TooEarly,
     /// Where the parcel stands.
     Stands(Status),
+    /// What no state of the order explains, such as that there is no such parcel.
+    Unexpected,
 }
 
-/// Where a parcel of production can stand as long as no carrier reports.
+impl Answer {
+    /// Whether it acknowledges that something was written by this call.
+    pub(crate) const fn is_of_write(self) -> bool {
+        match self {
+            Self::Created(_)
+            | Self::Voided
+            | Self::Reprinted(_)
+            | Self::Submitted
+            | Self::Applied
+            | Self::Recorded => true,
+            Self::Repeated(_)
+            | Self::AlreadyVoided
+            | Self::TakenBefore
+            | Self::Refused
+            | Self::TooEarly
+            | Self::Stands(_)
+            | Self::Unexpected => false,
+        }
+    }
+}
+
+/// Where a parcel can stand here: a part of the service's statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Status {
     Labelled,
     Manifested,
+    PickedUp,
+    Clearance,
+    InTransit,
+    OutForDelivery,
+    Delivered,
     Voided,
+}
+
+impl Status {
+    /// Each with its name on the wire.
+    const NAMES: [(Self, &str); 8] = [
+        (Self::Labelled, "LABEL_GENERATED"),
+        (Self::Manifested, "MANIFEST_SUBMITTED"),
+        (Self::PickedUp, "PICKED_UP"),
+        (Self::Clearance, "CUSTOMS_CLEARANCE"),
+        (Self::InTransit, "IN_TRANSIT"),
+        (Self::OutForDelivery, "OUT_FOR_DELIVERY"),
+        (Self::Delivered, "DELIVERED"),
+        (Self::Voided, "VOIDED"),
+    ];
+
+    /// Those that carriers see.
+    pub(crate) const SEEN: [Self; 5] =
+        [Self::PickedUp, Self::Clearance, Self::InTransit, Self::OutForDelivery, Self::Delivered];
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, known)| *known == name).map(|(status, _)| *status)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
+    }
+
+    /// Whether a carrier's scan can lead from here to there.
+    fn leads_to(self, seen: Self) -> bool {
+        use Status::{
+            Clearance, Delivered, InTransit, Labelled, Manifested, OutForDelivery, PickedUp, Voided,
+        };
+        match self {
+            Labelled | Manifested => matches!(seen, PickedUp | Clearance | InTransit),
+            PickedUp => matches!(seen, Clearance | InTransit | OutForDelivery),
+            Clearance => matches!(seen, InTransit | OutForDelivery),
+            InTransit => matches!(seen, Clearance | OutForDelivery | Delivered),
+            OutForDelivery => matches!(seen, InTransit | Delivered),
+            Delivered | Voided => false,
+        }
+    }
 }
 
 /// What the service knows of an order.
@@ -55,12 +138,17 @@ pub(crate) enum Status {
 pub(crate) enum State {
     #[default]
     Absent,
-    Parcel {
-        /// None until an answer of the creation was heard.
-        creation: Option<u64>,
-        status: Status,
-        label: u32,
-    },
+    Parcel(Parcel),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Parcel {
+    /// None until an answer of the creation was heard.
+    creation: Option<u64>,
+    status: Status,
+    label: u32,
+    /// When the newest scan was made.
+    newest: u64,
 }
 
 impl Model for Order {
@@ -68,56 +156,99 @@ impl Model for Order {
     type Call = Call;
     type Answer = Answer;
 
-    fn step(state: &State, call: &Call, answer: Option<&Answer>) -> Option<State> {
-        let State::Parcel { creation, status, label } = *state else {
-            return match (call, answer) {
-                (Call::Create, Some(Answer::Created(body))) => Some(new_parcel(Some(*body))),
-                (Call::Create, None) => Some(new_parcel(None)),
+    fn step(state: &State, call: &Call, answer: Option<&Answer>) -> Vec<State> {
+        let State::Parcel(parcel) = *state else {
+            let created = match (call, answer) {
+                (Call::Create, Some(Answer::Created(body))) => Some(Parcel::new(Some(*body))),
+                (Call::Create, None) => Some(Parcel::new(None)),
                 // The others name a tracking number, which no client has before an answer.
                 _ => None,
             };
+            return created.map(State::Parcel).into_iter().collect();
         };
-        let parcel = |status, label| State::Parcel { creation, status, label };
-        let is_labelled = status == Status::Labelled;
-        match (call, answer) {
-            (Call::Create, None) => Some(*state),
-            (Call::Create, Some(Answer::Repeated(body))) => creation
-                .is_none_or(|known| known == *body)
-                .then_some(State::Parcel { creation: Some(*body), status, label }),
-            (Call::Void, None) if is_labelled => Some(parcel(Status::Voided, label)),
-            (Call::Void, Some(Answer::Voided)) => {
-                is_labelled.then_some(parcel(Status::Voided, label))
-            }
-            (Call::Void, Some(Answer::AlreadyVoided)) => {
-                (status == Status::Voided).then_some(*state)
-            }
-            (Call::Void, Some(Answer::Refused)) => (status == Status::Manifested).then_some(*state),
-            (Call::Manifest, None) if is_labelled => Some(parcel(Status::Manifested, label)),
-            (Call::Manifest, Some(Answer::Submitted)) => {
-                is_labelled.then_some(parcel(Status::Manifested, label))
-            }
-            (Call::Manifest, Some(Answer::Refused)) => (!is_labelled).then_some(*state),
-            (Call::Reprint, None) if status != Status::Voided => Some(parcel(status, label + 1)),
-            (Call::Reprint, Some(Answer::Reprinted(version))) => (status != Status::Voided
-                && *version == label + 1)
-                .then_some(parcel(status, *version)),
-            (Call::Reprint, Some(Answer::Refused)) => (status == Status::Voided).then_some(*state),
-            (Call::Track, Some(Answer::Stands(seen))) => (*seen == status).then_some(*state),
-            // Not executed, or executed without an effect.
-            (_, None) => Some(*state),
-            _ => None,
-        }
+        let next = match (call, answer) {
+            (Call::Scan { seen, at }, answer) => return parcel.scanned(*seen, *at, answer),
+            (_, None) => Some(parcel.after_unheard(*call)),
+            (_, Some(answer)) => parcel.after(*call, *answer),
+        };
+        next.map(State::Parcel).into_iter().collect()
     }
 }
 
-fn new_parcel(creation: Option<u64>) -> State {
-    State::Parcel { creation, status: Status::Labelled, label: 1 }
+impl Parcel {
+    const fn new(creation: Option<u64>) -> Self {
+        Self { creation, status: Status::Labelled, label: 1, newest: 0 }
+    }
+
+    const fn can_be_printed(self) -> bool {
+        !matches!(self.status, Status::Voided | Status::Delivered)
+    }
+
+    /// After a call whose answer was not heard, if it was executed.
+    fn after_unheard(self, call: Call) -> Self {
+        let is_labelled = self.status == Status::Labelled;
+        match call {
+            Call::Void if is_labelled => Self { status: Status::Voided, ..self },
+            Call::Manifest if is_labelled => Self { status: Status::Manifested, ..self },
+            Call::Reprint if self.can_be_printed() => Self { label: self.label + 1, ..self },
+            _ => self,
+        }
+    }
+
+    /// After a call, if this can be its answer.
+    fn after(self, call: Call, answer: Answer) -> Option<Self> {
+        let is_labelled = self.status == Status::Labelled;
+        let (fits, next) = match (call, answer) {
+            (Call::Create, Answer::Repeated(body)) => (
+                self.creation.is_none_or(|known| known == body),
+                Self { creation: Some(body), ..self },
+            ),
+            (Call::Void, Answer::Voided) => (is_labelled, self.after_unheard(call)),
+            (Call::Void, Answer::AlreadyVoided) => (self.status == Status::Voided, self),
+            (Call::Void, Answer::Refused) => (!is_labelled && self.status != Status::Voided, self),
+            (Call::Manifest, Answer::Submitted) => (is_labelled, self.after_unheard(call)),
+            (Call::Manifest, Answer::Refused) => (!is_labelled, self),
+            (Call::Reprint, Answer::Reprinted(version)) => {
+                (self.can_be_printed() && version == self.label + 1, self.after_unheard(call))
+            }
+            (Call::Reprint, Answer::Refused) => (!self.can_be_printed(), self),
+            (Call::Track, Answer::Stands(seen)) => (seen == self.status, self),
+            _ => (false, self),
+        };
+        fits.then_some(next)
+    }
+
+    /// The states after a scan: a carrier's answer says which of them it is.
+    fn scanned(self, seen: Status, at: Option<u64>, answer: Option<&Answer>) -> Vec<State> {
+        let newest = at.map_or(0, |at| at.max(self.newest));
+        let is_late = at.map(|at| at < self.newest);
+        let moved = Self { status: seen, newest, ..self };
+        let kept = Self { newest, ..self };
+        let can_move = self.status.leads_to(seen) && is_late != Some(true);
+        let can_stay = self.status == seen || is_late != Some(false);
+        let possible: &[(bool, Self)] = match answer {
+            Some(Answer::Applied) => &[(can_move, moved)],
+            Some(Answer::Recorded) => &[(can_stay, kept)],
+            Some(Answer::TakenBefore) => &[(can_move, moved), (can_stay, kept)],
+            Some(Answer::Refused) => {
+                &[(!can_move && self.status != seen && is_late != Some(true), self)]
+            }
+            Some(Answer::TooEarly) => &[(at.is_none(), self)],
+            None => &[(can_move, moved), (can_stay, kept), (!can_move && !can_stay, self)],
+            Some(_) => &[],
+        };
+        possible.iter().filter(|(fits, _)| *fits).map(|(_, next)| State::Parcel(*next)).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linearizability::{Record, is_linearizable};
+    use crate::linearizability::{Record, end_states};
+
+    fn is_linearizable(records: &[Record<Call, Answer>]) -> bool {
+        !end_states::<Order>(&[State::Absent], records).is_empty()
+    }
 
     /// Calls one after another.
     fn in_turn(calls: &[(Call, Option<Answer>)]) -> bool {
@@ -125,10 +256,13 @@ mod tests {
             let started = 2 * at as u64;
             Record { call: *call, started, answered: answer.map(|answer| (started + 1, answer)) }
         });
-        is_linearizable::<Order>(&records.collect::<Vec<_>>())
+        is_linearizable(&records.collect::<Vec<_>>())
     }
 
-    use Answer::{AlreadyVoided, Created, Refused, Repeated, Reprinted, Stands, Submitted, Voided};
+    use Answer::{
+        AlreadyVoided, Applied, Created, Recorded, Refused, Repeated, Reprinted, Stands, Submitted,
+        TakenBefore, TooEarly, Unexpected, Voided,
+    };
     use Call::{Create, Manifest, Reprint, Track, Void};
 
     #[test]
@@ -158,9 +292,10 @@ mod tests {
         assert!(!then(Manifest, Submitted), "shipped after it was voided");
         assert!(!then(Track, Stands(Status::Labelled)), "a stale read");
         assert!(!then(Reprint, Reprinted(2)), "a label for a voided parcel");
+        assert!(!then(Track, Unexpected), "no such parcel");
         let labels = |version| {
             in_turn(&[
-                voided[0],
+                (Create, Some(Created(7))),
                 (Reprint, Some(Reprinted(2))),
                 (Reprint, Some(Reprinted(version))),
             ])
@@ -169,9 +304,34 @@ mod tests {
     }
 
     #[test]
+    fn a_scan_moves_the_parcel_once_by_the_table_and_a_late_one_does_not() {
+        let scan = |seen, at| Call::Scan { seen, at: Some(at) };
+        let picked_up = [(Create, Some(Created(7))), (scan(Status::PickedUp, 5), Some(Applied))];
+        let then = |call, answer| in_turn(&[picked_up[0], picked_up[1], (call, Some(answer))]);
+        assert!(then(scan(Status::InTransit, 6), Applied));
+        assert!(!then(scan(Status::InTransit, 6), Recorded), "it was not late");
+        assert!(!then(scan(Status::InTransit, 6), Refused), "it can follow");
+        assert!(
+            then(scan(Status::InTransit, 4), Recorded) && then(scan(Status::PickedUp, 6), Recorded)
+        );
+        assert!(!then(scan(Status::InTransit, 4), Applied), "an older scan moved it");
+        assert!(then(scan(Status::Delivered, 6), Refused));
+        assert!(!then(scan(Status::Delivered, 6), Applied), "against the table");
+        assert!(!then(scan(Status::InTransit, 6), TooEarly), "the clocks are right");
+        assert!(!then(Void, Voided) && then(Void, Refused));
+        let heard_late = |seen| {
+            let scan = (scan(Status::InTransit, 6), Some(TakenBefore));
+            in_turn(&[picked_up[0], picked_up[1], scan, (Track, Some(Stands(seen)))])
+        };
+        assert!(heard_late(Status::InTransit) && !heard_late(Status::PickedUp));
+        let doubtful = Call::Scan { seen: Status::InTransit, at: None };
+        assert!(then(doubtful, Applied) && then(doubtful, Recorded) && then(doubtful, TooEarly));
+    }
+
+    #[test]
     fn of_two_calls_at_once_either_may_be_first_but_not_both() {
         let both = |void, manifest| {
-            is_linearizable::<Order>(&[
+            is_linearizable(&[
                 Record { call: Create, started: 0, answered: Some((1, Created(7))) },
                 Record { call: Void, started: 2, answered: Some((5, void)) },
                 Record { call: Manifest, started: 3, answered: Some((4, manifest)) },

@@ -3,12 +3,21 @@
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
-/// A cluster in a temporary folder, on a Unix socket there; gone when it is dropped.
+use self::cluster::{as_owner, programs};
+use crate::disk::Disk;
+
+#[path = "../../../server/tests/cluster/mod.rs"]
+mod cluster;
+
+/// A cluster whose data are on a disk that may be full, on a Unix socket in a temporary folder; gone when it is
+/// dropped.
 pub(crate) struct Postgres {
     programs: PathBuf,
-    pub(crate) folder: PathBuf,
+    folder: PathBuf,
+    data: PathBuf,
 }
 
 /// How PostgreSQL is stopped.
@@ -21,21 +30,16 @@ pub(crate) enum Shutdown {
 }
 
 impl Postgres {
-    pub(crate) fn start() -> Self {
-        let programs = programs();
+    pub(crate) fn start(disk: &Disk) -> Self {
+        let programs = programs().expect("PostgreSQL is installed");
         let folder = PathBuf::from(said(as_postgres("mktemp").arg("-d")).trim());
-        let cluster = Self { programs, folder };
-        let data = cluster.data();
+        let data = disk.folder.join("postgres");
+        let cluster = Self { programs, folder, data };
+        said(as_postgres("mkdir").args(["-m", "700"]).arg(&cluster.data));
         let mut initdb = as_postgres(cluster.programs.join("initdb"));
-        said(initdb.arg("-D").arg(data).args([
-            "-A",
-            "trust",
-            "-U",
-            "parcelo",
-            "-E",
-            "UTF8",
-            "--locale=C",
-        ]));
+        initdb.arg("-D").arg(&cluster.data).args(["-A", "trust", "-U", "parcelo", "-E", "UTF8"]);
+        // Small segments: a disk is full in the middle of a log rather than of tables.
+        said(initdb.args(["--locale=C", "--wal-segsize=1"]));
         cluster.control(&["start"]);
         cluster.sql("postgres", "CREATE DATABASE torture");
         cluster
@@ -49,39 +53,57 @@ impl Postgres {
         self.control(&["-m", mode, "restart"]);
     }
 
+    /// Starts it again if it has ended, as it does when its disk is full.
+    pub(crate) fn ensure_running(&self) {
+        for _ in 0..600 {
+            let mut status = as_postgres(self.programs.join("pg_ctl"));
+            let status = status.arg("-D").arg(&self.data).arg("status").stdout(Stdio::null());
+            if !status.status().is_ok_and(|status| status.success()) {
+                self.control(&["start"]);
+            }
+            let answer = self.psql("postgres", "SELECT 1").stderr(Stdio::null()).output();
+            if answer.is_ok_and(|answer| answer.status.success()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("PostgreSQL does not come back");
+    }
+
     /// Ends every connection of the servers, in the middle of whatever it does.
     pub(crate) fn end_connections(&self) {
         let others = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'torture'";
         self.sql("postgres", others);
     }
 
-    /// The answer to a query, unadorned.
-    pub(crate) fn sql(&self, database: &str, query: &str) -> String {
+    fn sql(&self, database: &str, query: &str) {
+        said(&mut self.psql(database, query));
+    }
+
+    fn psql(&self, database: &str, query: &str) -> Command {
         let mut psql = Command::new(self.programs.join("psql"));
         psql.args(["-qAt", "-U", "parcelo", "-d", database, "-c", query])
             .arg("-h")
             .arg(&self.folder);
-        said(&mut psql).trim().to_owned()
+        psql
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")
     }
 
-    fn data(&self) -> PathBuf {
-        self.folder.join("data")
-    }
-
     fn control(&self, arguments: &[&str]) {
-        let settings =
-            format!("-k {} -c listen_addresses= -c max_connections=200", self.folder.display());
+        let settings = format!(
+            "-k {} -c listen_addresses= -c max_connections=100 -c min_wal_size=16MB -c max_wal_size=256MB",
+            self.folder.display()
+        );
         let mut pg_ctl = as_postgres(self.programs.join("pg_ctl"));
         pg_ctl
             .arg("-D")
-            .arg(self.data())
+            .arg(&self.data)
             .arg("-l")
             .arg(self.folder.join("log"))
-            .args(["-w", "-o", &settings]);
+            .args(["-w", "-t", "300", "-o", &settings]);
         // What it starts holds its standard output open.
         let status = pg_ctl.args(arguments).stdout(Stdio::null()).status();
         assert!(status.is_ok_and(|status| status.success()), "pg_ctl {arguments:?}");
@@ -95,27 +117,9 @@ impl Drop for Postgres {
     }
 }
 
-/// A command as a user under whom PostgreSQL runs: it does not run as root.
+/// A command of the user to whom PostgreSQL's files belong.
 fn as_postgres(program: impl AsRef<Path>) -> Command {
-    let mut command = if said(Command::new("id").arg("-u")) == "0\n" {
-        let mut command = Command::new("runuser");
-        command.args(["-u", "postgres", "--"]).arg(program.as_ref());
-        command
-    } else {
-        Command::new(program.as_ref())
-    };
-    command.current_dir("/");
-    command
-}
-
-/// The newest PostgreSQL where Debian puts them, or that of `PARCELO_POSTGRES_BIN`.
-fn programs() -> PathBuf {
-    if let Some(named) = std::env::var_os("PARCELO_POSTGRES_BIN") {
-        return named.into();
-    }
-    let versions = std::fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL is installed");
-    let folders = versions.map(|version| version.expect("a folder").path().join("bin"));
-    folders.filter(|folder| folder.join("initdb").exists()).max().expect("PostgreSQL's programs")
+    as_owner(program.as_ref().to_str().expect("a path of text"))
 }
 
 /// What a command that must succeed writes.

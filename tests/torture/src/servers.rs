@@ -4,11 +4,13 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
+
+use crate::stepped_clock::{SteppedClock, clear_after};
 
 /// A server that can be killed, stopped for a while, and started again.
 pub(crate) struct Server {
@@ -16,7 +18,11 @@ pub(crate) struct Server {
     database: String,
     port: u16,
     pub(crate) log: PathBuf,
+    /// What it goes by, if not the machine's clock.
+    pub(crate) clock: Option<Arc<SteppedClock>>,
     child: Mutex<Option<Child>>,
+    /// Held by the fault that happens to it.
+    pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Server {
@@ -24,7 +30,8 @@ impl Server {
         // The port is free for the server as soon as the listener is dropped here.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        Self { binary: binary.to_owned(), database, port, log, child: Mutex::default() }
+        let (binary, clock, turn) = (binary.to_owned(), None, Arc::default());
+        Self { binary, database, port, log, clock, child: Mutex::default(), turn }
     }
 
     pub(crate) fn address(&self) -> String {
@@ -37,16 +44,13 @@ impl Server {
             std::fs::File::options().create(true).append(true).open(&self.log).expect("a log");
         let mut serve = Command::new(&self.binary);
         serve.args(["serve", "--environments", "production", "--admin-listen", "127.0.0.1:0"]);
-        serve.args([
-            "--production-rate-limit",
-            "1000000",
-            "--base-url",
-            "https://parcels.example",
-            "--drain",
-            "1",
-        ]);
+        serve.args(["--production-rate-limit", "1000000", "--webhooks-allow-private"]);
+        serve.args(["--base-url", "https://parcels.example", "--drain", "1"]);
         serve.args(["--database", &self.database, "--listen", &format!("127.0.0.1:{}", self.port)]);
         serve.env("PARCELO_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        if let Some(clock) = &self.clock {
+            clock.set_for(&mut serve);
+        }
         *self.child() = Some(serve.spawn().expect("the server's binary"));
     }
 
@@ -55,6 +59,7 @@ impl Server {
         let has_ended =
             self.child().as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
         if has_ended {
+            self.wait();
             self.start();
         }
     }
@@ -71,41 +76,36 @@ impl Server {
     pub(crate) fn wait(&self) {
         let Some(mut child) = self.child().take() else { return };
         let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(15) {
+        while began.elapsed() < Duration::from_secs(30) {
             if !matches!(child.try_wait(), Ok(None)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ended_before = child.kill();
+        let _status = child.wait();
+        clear_after(child.id());
+    }
+
+    /// Waits until it listens; it may still be making its database.
+    pub(crate) fn wait_until_it_listens(&self) {
+        let ends = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < ends {
+            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let _ended_before = child.kill();
-        let _status = child.wait();
+        panic!("see {}: the server does not listen", self.log.display());
     }
 
-    /// A new key of production. The server may still be making its database.
-    pub(crate) fn new_key(&self) -> String {
-        let ends = Instant::now() + Duration::from_secs(30);
-        while Instant::now() < ends {
-            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let mut keys = Command::new(&self.binary);
-        keys.args([
-            "keys",
-            "create",
-            "--environment",
-            "production",
-            "--name",
-            "Torture",
-            "--countries",
-            "*",
-        ]);
-        let output =
-            keys.args(["--json", "--database", &self.database]).output().expect("the binary");
+    /// What a command on the same database prints as JSON.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Value {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).args(["--environment", "production", "--json"]);
+        let output = command.args(["--database", &self.database]).output().expect("the binary");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let made: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        made["key"].as_str().expect("a key").to_owned()
+        serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
     fn child(&self) -> MutexGuard<'_, Option<Child>> {

@@ -275,8 +275,8 @@ const NO_BASE_URL: Texts = (
     "Falta la dirección del servicio: llame a base_url o defina PARCELO_BASE_URL.",
 );
 const INVALID_BASE_URL: Texts = (
-    "The base URL is not an http or https address.",
-    "La URL base no es una dirección http o https.",
+    "The base URL is not an http or https address: begin it with http:// or https://.",
+    "La URL base no es una dirección http o https: comience con http:// o https://.",
 );
 const BASE_URL_WITH_EXTRAS: Texts = (
     "The base URL must not have credentials, a query or a fragment.",

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Rule, environment, notes, order, refuses, set, verdict, verdict_in};
 use crate::{
-    model::{CountryCode, Environment},
+    model::{ContentsCategory, CountryCode, Environment},
     rules::{Destinations, OrderContext},
 };
 
@@ -87,8 +87,10 @@ fn lengths_count_characters() {
         ("sender.address.line2", 255),
         ("sender.address.city", 255),
         ("receiver.fullName", 255),
+        ("receiver.companyName", 255),
         ("receiver.nationalId", 255),
         ("receiver.address.line1", 255),
+        ("receiver.address.line2", 255),
         ("receiver.address.city", 255),
         ("receiver.address.province", 255),
         ("receiver.address.deliveryInstructions", 500),
@@ -223,6 +225,32 @@ fn formats_of_people_and_places() {
         ),
         Rule(
             "PE",
+            "products.0.countryOfOrigin",
+            json!(["CO", "CN", null, ""]),
+            json!(["co", "COL", "China", "ZZ", " CO"]),
+            "products[0].countryOfOrigin UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
+            "customsInfo",
+            json!([
+                {"contentsCategory": "SALE_OF_GOODS"}, {"contentsCategory": "GIFT"},
+                {"contentsCategory": "DOCUMENTS"}, {"contentsCategory": "COMMERCIAL_SAMPLE"},
+                {"contentsCategory": "RETURNED_GOODS"}, {"contentsCategory": "OTHER"},
+                {"contentsCategory": null}, {"contentsCategory": " "},
+            ]),
+            json!([{"contentsCategory": "gift"}, {"contentsCategory": "MERCHANDISE"}]),
+            "customsInfo.contentsCategory UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
+            "customsInfo",
+            json!([{"incoterm": "DAP"}, {"incoterm": "DDP"}, {"incoterm": "EXW"}, {"incoterm": null}]),
+            json!([{"incoterm": "dap"}, {"incoterm": "DDU"}, {"incoterm": "DAP Quito"}]),
+            "customsInfo.incoterm UNKNOWN_VALUE",
+        ),
+        Rule(
+            "PE",
             "parcelDetails.currency",
             json!(["USD", "PEN", "VES", null, ""]),
             json!(["usd", "US", "ZZZ", "DEM", "HRK", "hrk", "BGN", "CUC", "SLL", "ZWL"]),
@@ -256,11 +284,13 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
         "sender.address.zipCode",
         "sender.address.country",
         "receiver.fullName",
+        "receiver.companyName",
         "receiver.phone",
         "receiver.email",
         "receiver.nationalId",
         "receiver.idType",
         "receiver.address.line1",
+        "receiver.address.line2",
         "receiver.address.city",
         "receiver.address.province",
         "receiver.address.zipCode",
@@ -268,6 +298,7 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
         "receiver.address.deliveryInstructions",
         "parcelDetails.currency",
         "products.0.description",
+        "products.0.countryOfOrigin",
         "products.0.hsCode",
         "products.0.sku",
     ];
@@ -280,6 +311,7 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
         "parcelDetails.declaredValue",
         "products.0.quantity",
         "products.0.unitFobValue",
+        "products.0.unitNetWeightKg",
     ];
     let objects = [
         "sender",
@@ -352,6 +384,7 @@ fn a_name_is_seen_as_it_is_unless_its_alphabet_needs_what_is_not_seen() {
         ("sender.fullName", "sender.fullName INVALID_FORMAT"),
         ("sender.companyName", "sender.companyName INVALID_FORMAT"),
         ("receiver.fullName", "receiver.fullName INVALID_FORMAT"),
+        ("receiver.companyName", "receiver.companyName INVALID_FORMAT"),
     ] {
         refuses(vec![Rule("PE", at, json!(["Ana Ruiz", "José Muñoz"]), hidden.clone(), says)]);
     }
@@ -429,6 +462,13 @@ fn numbers_stay_in_bounds() {
         ),
         Rule(
             "PE",
+            "products.0.unitNetWeightKg",
+            json!([0.001, 0.5, null]),
+            json!([0, -1, 10_000.001, 1e300]),
+            "products[0].unitNetWeightKg OUT_OF_RANGE",
+        ),
+        Rule(
+            "PE",
             "products.0.unitFobValue",
             json!([19.99]),
             json!([-0.01, 1_000_000_000, 1e300]),
@@ -494,6 +534,66 @@ fn products_add_up_to_the_declared_value() {
         ["products[0].quantity INVALID_FORMAT"],
         "no sum of what cannot be read"
     );
+}
+
+#[test]
+fn goods_weigh_no_more_than_the_parcel_that_they_are_in() {
+    let item = |quantity: u32, net: serde_json::Value| json!({"quantity": quantity, "unitFobValue": 0, "unitNetWeightKg": net, "description": "Pin", "hsCode": "731940"});
+    let kilograms = |kg: serde_json::Value| json!({"weightKg": kg, "declaredValue": 0});
+    let at = "parcelDetails|products";
+    notes(vec![
+        Rule(
+            "PE",
+            at,
+            json!([
+                [kilograms(json!(1)), [item(2, json!(0.5))]],
+                [kilograms(json!(1)), [item(2, json!(0.2)), item(3, json!(0.2))]],
+                [kilograms(json!(1)), [item(2, json!(null))]],
+            ]),
+            json!([
+                [kilograms(json!(1)), [item(2, json!(0.501))]],
+                [
+                    kilograms(json!(1)),
+                    [item(2, json!(0.2)), item(4, json!(0.2)), item(9, json!(null))]
+                ],
+            ]),
+            "parcelDetails.weightKg NET_WEIGHT_ABOVE_WEIGHT",
+        ),
+        Rule(
+            "PE",
+            at,
+            json!([[{"weightLbs": 3, "declaredValue": 0}, [item(1, json!(1.361))]]]),
+            json!([[{"weightLbs": 3, "declaredValue": 0}, [item(1, json!(1.362))]]]),
+            "parcelDetails.weightLbs NET_WEIGHT_ABOVE_WEIGHT",
+        ),
+    ]);
+}
+
+#[test]
+fn a_withdrawn_incoterm_names_the_one_that_took_its_place() {
+    for (given, meant) in [("DDU", "DAP"), ("DAT", "DPU"), ("ddp", "DDP"), (" DAP", "DAP")] {
+        let mut body = order("PE");
+        set(&mut body, "customsInfo", json!({"incoterm": given}));
+        let faults = super::check_order(&body, &super::OFFLINE).unwrap_err().faults;
+        assert_eq!(faults[0].suggestion.as_deref(), Some(meant), "{given}");
+    }
+    for (given, meant) in [("gift", "GIFT"), ("sale of goods", "SALE_OF_GOODS")] {
+        let mut body = order("PE");
+        set(&mut body, "customsInfo", json!({"contentsCategory": given}));
+        let faults = super::check_order(&body, &super::OFFLINE).unwrap_err().faults;
+        assert_eq!(faults[0].suggestion.as_deref(), Some(meant), "{given}");
+    }
+}
+
+#[test]
+fn every_contents_category_is_named_in_the_fault_of_a_wrong_one() {
+    let mut body = order("PE");
+    set(&mut body, "customsInfo", json!({"contentsCategory": "MERCHANDISE"}));
+    let fault = super::check_order(&body, &super::OFFLINE).unwrap_err().faults.remove(0);
+    for category in ContentsCategory::KNOWN {
+        assert!(fault.message.contains(category.code()), "{category}: {}", fault.message);
+        assert!(fault.message_es.contains(category.code()), "{category}: {}", fault.message_es);
+    }
 }
 
 #[test]
@@ -649,7 +749,9 @@ fn texts_that_the_label_cannot_draw() {
         "sender.address.line2",
         "sender.address.city",
         "receiver.fullName",
+        "receiver.companyName",
         "receiver.address.line1",
+        "receiver.address.line2",
         "receiver.address.city",
         "receiver.address.province",
         "receiver.address.deliveryInstructions",
@@ -704,6 +806,10 @@ fn unknown_fields_are_told_with_what_was_probably_meant() {
         ("receiver.zipCode", json!("x"), "receiver.zipCode", Some("address.zipCode")),
         ("parcelDetails.weight", json!(1), "parcelDetails.weight", Some("weightKg")),
         ("products.0.qty", json!(1), "products[0].qty", Some("quantity")),
+        ("products.0.origin", json!("CO"), "products[0].origin", Some("countryOfOrigin")),
+        ("products.0.netWeight", json!(1), "products[0].netWeight", Some("unitNetWeightKg")),
+        ("receiver.company", json!("x"), "receiver.company", Some("companyName")),
+        ("receiver.address.apartment", json!("x"), "receiver.address.apartment", Some("line2")),
         ("metadata", json!(null), "metadata", None),
     ];
     for (at, value, path, meant) in table {

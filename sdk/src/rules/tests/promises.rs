@@ -8,24 +8,25 @@ use serde_json::{Map, Value, json};
 use super::{OFFLINE, accepted, order, set, verdict};
 use crate::{
     model::{
-        CountryCode, CustomsInfo, IdType, IdempotencyKey, OrderRequest, Product, Receiver,
-        ReceiverAddress, Sender, SenderAddress,
+        ContentsCategory, CountryCode, CustomsInfo, IdType, IdempotencyKey, Incoterm, OrderRequest,
+        Product, Receiver, ReceiverAddress, Sender, SenderAddress,
     },
     rules::{
-        Destinations, KeyReading, OrderContext, check_batch, check_manifest, check_order,
-        check_reprint, check_void, destination, parse_body, read_key,
+        Destinations, KeyReading, OrderContext, check_batch, check_label_batch, check_manifest,
+        check_order, check_reprint, check_void, destination, parse_body, read_key,
     },
 };
 
 #[test]
 fn all_faults_at_once_in_the_order_of_the_spec() {
     let body = json!({
-        "products": [{"quantity": 1, "unitFobValue": 1}, {"quantity": 0, "unitFobValue": "1", "hsCode": "x"}, 7],
-        "customsInfo": {"hsCode": "x", "description": 1},
+        "products": [{"quantity": 1, "unitFobValue": 1}, {"quantity": 0, "unitFobValue": "1", "hsCode": "x",
+            "countryOfOrigin": "x", "unitNetWeightKg": 0}, 7],
+        "customsInfo": {"incoterm": "x", "contentsCategory": "x", "hsCode": "x", "description": 1},
         "parcelDetails": {"currency": "usd", "declaredValue": -1, "heightCm": 0, "weightLbs": 0},
         "receiver": {
-            "address": {"country": "EC", "zipCode": "1", "province": "xx", "deliveryInstructions": 1},
-            "idType": "dni", "nationalId": 7, "email": "x", "phone": "1",
+            "address": {"country": "EC", "zipCode": "1", "province": "xx", "deliveryInstructions": 1, "line2": 1},
+            "idType": "dni", "nationalId": 7, "email": "x", "phone": "1", "companyName": 1,
         },
         "sender": {"address": {"country": "x", "state": 1}, "email": "x", "companyName": 1},
         "customerReference": 1, "externalOrderId": 1, "trackingNumber": "x",
@@ -44,11 +45,13 @@ fn all_faults_at_once_in_the_order_of_the_spec() {
         "sender.address.state INVALID_FORMAT",
         "sender.address.country UNKNOWN_VALUE",
         "receiver.fullName REQUIRED",
+        "receiver.companyName INVALID_FORMAT",
         "receiver.phone INVALID_FORMAT",
         "receiver.email INVALID_FORMAT",
         "receiver.nationalId INVALID_FORMAT",
         "receiver.idType NOT_SUPPORTED",
         "receiver.address.line1 REQUIRED",
+        "receiver.address.line2 INVALID_FORMAT",
         "receiver.address.city REQUIRED",
         "receiver.address.province UNKNOWN_VALUE",
         "receiver.address.zipCode INVALID_FORMAT",
@@ -59,8 +62,12 @@ fn all_faults_at_once_in_the_order_of_the_spec() {
         "parcelDetails.currency UNKNOWN_VALUE",
         "customsInfo.description INVALID_FORMAT",
         "customsInfo.hsCode INVALID_FORMAT",
+        "customsInfo.contentsCategory UNKNOWN_VALUE",
+        "customsInfo.incoterm UNKNOWN_VALUE",
         "products[1].quantity OUT_OF_RANGE",
         "products[1].unitFobValue INVALID_FORMAT",
+        "products[1].unitNetWeightKg OUT_OF_RANGE",
+        "products[1].countryOfOrigin UNKNOWN_VALUE",
         "products[1].hsCode INVALID_FORMAT",
         "products[2] INVALID_FORMAT",
     ];
@@ -129,6 +136,34 @@ fn an_accepted_order_is_accepted_again_as_it_is() {
 }
 
 #[test]
+fn what_the_specification_leaves_out_is_read_and_kept() {
+    let mut body = order("PE");
+    let fields = [
+        ("receiver.companyName", json!("Andes SAC")),
+        ("receiver.address.line2", json!("Dpto. 402")),
+        ("customsInfo", json!({"contentsCategory": "GIFT", "incoterm": "DAP"})),
+        ("products.0.countryOfOrigin", json!("CO")),
+        ("products.0.unitNetWeightKg", json!(0.25)),
+    ];
+    for (at, value) in &fields {
+        set(&mut body, at, value.clone());
+    }
+    assert_eq!(verdict(&body), (vec![], vec![]));
+    let stored = serde_json::to_value(accepted(&body)).unwrap();
+    for (at, value) in fields {
+        let pointer = format!("/{}", at.replace('.', "/"));
+        assert_eq!(stored.pointer(&pointer), Some(&value), "{at}");
+    }
+    assert_eq!(accepted(&stored), accepted(&body));
+    let without = serde_json::to_string(&accepted(&order("PE"))).unwrap();
+    for name in
+        ["companyName", "line2", "contentsCategory", "incoterm", "countryOfOrigin", "unitNet"]
+    {
+        assert!(!without.contains(name), "{name} in an order without it: {without}");
+    }
+}
+
+#[test]
 fn the_header_s_key_stands_in_for_the_body_s() {
     let mut body = order("PE");
     set(&mut body, "idempotencyKey", json!(null));
@@ -178,9 +213,20 @@ fn a_built_order_is_checked_like_any_other() {
     let to = ReceiverAddress::new("Av. Vallarta 1020", "Guadalajara", CountryCode::MX)
         .with_province("Jalisco")
         .with_zip_code("44100")
+        .with_line2("Int. 4")
         .with_delivery_instructions("Ring twice");
     let sender = Sender::new("Ana Ruiz", "+13055550100", from).with_email("ana@example.com");
-    let receiver = Receiver::new("Iñaki Peña", "+523312345678", to).with_rfc("GODE561231GR8");
+    let receiver = Receiver::new("Iñaki Peña", "+523312345678", to)
+        .with_company_name("Peña S.A.")
+        .with_rfc("GODE561231GR8");
+    let customs = CustomsInfo::new("Clothes")
+        .with_hs_code("610910")
+        .with_contents_category(ContentsCategory::Gift)
+        .with_incoterm(Incoterm::Dap);
+    let shirt = Product::new("Shirt", 2, Decimal::new(1999, 2))
+        .with_sku("S-1")
+        .with_country_of_origin(CountryCode::CO)
+        .with_unit_net_weight_kg(Decimal::new(25, 2));
     let builder = OrderRequest::builder()
         .idempotency_key(IdempotencyKey::derive("shop", "1001"))
         .sender(sender)
@@ -188,8 +234,8 @@ fn a_built_order_is_checked_like_any_other() {
         .weight_lbs(Decimal::new(3, 0))
         .size_cm(Decimal::TEN, Decimal::TEN, Decimal::TEN)
         .declared_value(Decimal::new(3998, 2))
-        .customs_info(CustomsInfo::new("Clothes").with_hs_code("610910"))
-        .products([Product::new("Shirt", 2, Decimal::new(1999, 2)).with_sku("S-1")]);
+        .customs_info(customs)
+        .products([shirt]);
     assert!(!format!("{builder:?}").contains("Ana"), "{builder:?}");
     let checked = builder.clone().check().unwrap();
     assert_eq!(checked.warnings, []);
@@ -292,6 +338,10 @@ const NAMES: &[&str] = &[
     "description",
     "quantity",
     "unitFobValue",
+    "unitNetWeightKg",
+    "countryOfOrigin",
+    "contentsCategory",
+    "incoterm",
     "hsCode",
     "sku",
     "trackingNumbers",
@@ -318,6 +368,8 @@ const PLACES: &[&str] = &[
     "receiver.nationalId",
     "receiver.idType",
     "receiver.address",
+    "receiver.companyName",
+    "receiver.address.line2",
     "receiver.address.city",
     "receiver.address.province",
     "receiver.address.state",
@@ -329,8 +381,12 @@ const PLACES: &[&str] = &[
     "parcelDetails.declaredValue",
     "parcelDetails.currency",
     "customsInfo",
+    "customsInfo.contentsCategory",
+    "customsInfo.incoterm",
     "products",
     "products.0",
+    "products.0.countryOfOrigin",
+    "products.0.unitNetWeightKg",
     "products.0.quantity",
     "products.0.unitFobValue",
     "products.0.hsCode",
@@ -352,6 +408,7 @@ fn check_everything(body: &Value) {
         check_manifest(body, None),
         check_reprint(body, None),
         check_batch(body),
+        check_label_batch(body),
     );
     let written = serde_json::to_vec(body).unwrap();
     assert_eq!(parse_body(&written).is_ok(), body.is_object());

@@ -105,6 +105,14 @@ pub(crate) fn too_short(min: usize) -> FaultText {
     )
 }
 
+pub(crate) fn nothing_to_search() -> FaultText {
+    FaultText::new(
+        FaultCode::TooShort,
+        "There is nothing to search for: type at least one letter or digit.",
+        "No hay nada que buscar: escriba al menos una letra o un dígito.",
+    )
+}
+
 pub(crate) fn too_many(max: usize) -> FaultText {
     FaultText::new(
         FaultCode::TooLong,
@@ -257,6 +265,27 @@ pub(crate) fn currency() -> FaultText {
     FaultText::unknown(
         "This is not an active ISO 4217 currency: use three upper-case letters, such as USD.",
         "No es una moneda ISO 4217 vigente: use tres letras mayúsculas, como USD.",
+    )
+}
+
+pub(crate) fn many_labels() -> FaultText {
+    FaultText::unknown(
+        "Use PDF or ZPL: a PNG file has one label.",
+        "Use PDF o ZPL: un archivo PNG tiene una sola etiqueta.",
+    )
+}
+
+pub(crate) fn contents_category() -> FaultText {
+    FaultText::unknown(
+        "Use SALE_OF_GOODS, GIFT, DOCUMENTS, COMMERCIAL_SAMPLE, RETURNED_GOODS or OTHER.",
+        "Use SALE_OF_GOODS, GIFT, DOCUMENTS, COMMERCIAL_SAMPLE, RETURNED_GOODS u OTHER.",
+    )
+}
+
+pub(crate) fn incoterm() -> FaultText {
+    FaultText::unknown(
+        "This is not a rule of Incoterms 2020: use three upper-case letters, such as DAP or DDP.",
+        "No es una regla de Incoterms 2020: use tres letras mayúsculas, como DAP o DDP.",
     )
 }
 

@@ -1,5 +1,7 @@
 //! The warnings: what looks unlikely and is accepted all the same.
 
+use rust_decimal::Decimal;
+
 use super::WarningText;
 use crate::model::{CountryCode, Language, WarningCode};
 
@@ -146,6 +148,17 @@ pub(crate) fn both_weights() -> WarningText {
         WarningCode::BothWeightsGiven,
         "Both weights are given, and weightKg is used: send only one.",
         "Se indicaron ambos pesos y se usa weightKg: envíe solo uno.",
+    )
+}
+
+pub(crate) fn net_weight_above(net: Decimal) -> WarningText {
+    let net = net.normalize();
+    WarningText::new(
+        WarningCode::NetWeightAboveWeight,
+        format!(
+            "The products weigh {net} kg without packaging, more than the parcel: check the weights."
+        ),
+        format!("Los productos pesan {net} kg sin embalaje, más que el paquete: revise los pesos."),
     )
 }
 

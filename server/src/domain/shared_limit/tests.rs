@@ -295,3 +295,36 @@ fn what_is_left_in_a_window_falls_with_what_others_use() {
     let question = windows.question();
     assert!(question.is_none(), "{question:?}");
 }
+
+#[test]
+fn a_request_that_stands_for_many_goes_beyond_the_limit_once() {
+    let mut windows = SharedWindows::<()>::default();
+    let now = Millis(BEGIN);
+    let left = |admission: Admission| match admission {
+        Admission::Granted(quota) => Some(quota.remaining),
+        Admission::Refused(_) => None,
+    };
+    // Three at the same moment: all are admitted before the first of them is known to stand for 100.
+    for remaining in [9, 8, 7] {
+        assert_eq!(left(windows.take(KEY, 10, now).unwrap()), Some(remaining));
+    }
+    assert_eq!(left(windows.take_more(KEY, (10, 99), now)), Some(0));
+    assert_eq!(left(windows.take_more(KEY, (10, 99), now)), None);
+    assert_eq!(left(windows.take_more(KEY, (10, 1), now)), None);
+    assert_eq!(left(windows.take(KEY, 10, now).unwrap()), None);
+    let next = now.plus(1_000);
+    assert_eq!(left(windows.take(KEY, 1, next).unwrap()), Some(0));
+    assert_eq!(left(windows.take_more(KEY, (1, 99), next)), Some(0), "a limit of 1 is no wall");
+}
+
+#[test]
+fn other_servers_hear_of_a_request_that_stands_for_many_without_waiting_for_the_next() {
+    let mut windows = SharedWindows::<()>::default();
+    windows.meet(Meeting { servers: 2, now: Millis(BEGIN) }, Millis(BEGIN));
+    let now = Millis(BEGIN);
+    assert!(windows.take(KEY, 100, now).is_some());
+    assert!(windows.question().is_none());
+    windows.take_more(KEY, (100, 59), now);
+    let question = windows.question().unwrap();
+    assert_eq!(question.claims()[0].admitted, 60);
+}

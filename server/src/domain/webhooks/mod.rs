@@ -23,6 +23,9 @@ pub(crate) use target::{Allowance, AllowedHosts, InvalidUrl, check_url};
 
 use crate::clock::Millis;
 
+/// What endpoints see in `User-Agent`.
+pub(crate) const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
+
 /// How long a replaced secret signs beside the new one.
 pub(crate) const OLD_SECRET: i64 = Millis::DAY;
 

@@ -12,7 +12,7 @@ use crate::{
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let asked = parcelo::admin::check_account(&body).map_err(invalid)?;
-    let (account, is_new) = call.service().issuer().account(asked.name, call.now()).await?;
+    let (account, is_new) = call.issuer().account(asked.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(call.answer_with(status, AccountView::from(&account)))
 }

@@ -17,7 +17,7 @@ const MAX_EXCEPTIONS: u32 = 1_000;
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
-    let issuer = call.service().issuer();
+    let issuer = call.issuer();
     let (key, record) = issuer.issue(asked.name, asked.environment, call.now()).await?;
     Ok(call.created(CarrierScope::created(&key, &record)))
 }
@@ -29,7 +29,7 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
 
 pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
     let (store, now) = (call.service().store(), call.now());
-    let revoked = store.revoke_credential(&call.parameter, now).await?;
+    let revoked = store.revoke_credential(&call.parameter, now, &call.by.clone().at(now)).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
     Ok(call.answer(CarrierScope::view(&record, now)))
 }

@@ -18,7 +18,7 @@ pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Respo
     let body = body::json_object(request).await?;
     let destinations = &call.service().settings().destinations;
     let asked = parcelo::admin::check_key(&body, destinations).map_err(invalid)?;
-    let (key, record) = call.service().issuer().issue_api_key(wanted(asked)?, call.now()).await?;
+    let (key, record) = call.issuer().issue_api_key(wanted(asked)?, call.now()).await?;
     Ok(call.created(ApiKeyScope::created(&key, &record)))
 }
 
@@ -34,7 +34,11 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
 pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
     let overlap = call.number("overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
     let key = known(&call).await?;
-    match call.service().rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS)).await? {
+    match call
+        .service()
+        .rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS), call.by.clone())
+        .await?
+    {
         Rotation::Done(key, record) => {
             let rotated = RotatedApiKey::new(&key, &record, call.now());
             Ok(call.answer(rotated))
@@ -46,7 +50,8 @@ pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
 
 pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
     let key = known(&call).await?;
-    let record = call.service().revoke_key(&key).await?.ok_or(ErrorCode::KeyNotFound)?;
+    let record =
+        call.service().revoke_key(&key, call.by.clone()).await?.ok_or(ErrorCode::KeyNotFound)?;
     let view = ApiKeyScope::view(&record, call.now());
     Ok(call.answer(view))
 }

@@ -34,8 +34,8 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{AccountRowId, Refusal},
-    service::{EndpointError, Service},
+    domain::{AccountRowId, Refusal, audit::Actor},
+    service::{CredentialIssuer, EndpointError, Service},
 };
 
 /// Where the admin API is.
@@ -67,10 +67,13 @@ pub(super) fn area(api: &Api) -> Area {
     Area::new(policy).map_routes(|routes| routes.nest(FOLDER, calls))
 }
 
-async fn ask_for_token(State(api): State<Api>, request: Request, next: Next) -> Response {
+async fn ask_for_token(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     let given = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
     match api.service.authenticate_admin(given.as_deref()).await {
-        Ok(()) => next.run(request).await,
+        Ok(id) => {
+            request.extensions_mut().insert(Actor::Token(id));
+            next.run(request).await
+        }
         Err(refusal) => Refused(refusal).into_response(),
     }
 }
@@ -82,6 +85,8 @@ pub(super) struct AdminRequest {
     /// The parameter of its path; empty if it has none.
     parameter: String,
     query: Option<String>,
+    /// The token that was shown.
+    by: Actor,
 }
 
 impl FromRequestParts<Api> for AdminRequest {
@@ -90,14 +95,20 @@ impl FromRequestParts<Api> for AdminRequest {
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Refused> {
         let id = Extension::<RequestId>::from_request_parts(parts, api).await;
         let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
+        let by = parts.extensions.get::<Actor>().cloned().ok_or_else(Refusal::unavailable)?;
         let parameter = body::parameter(Path::from_request_parts(parts, api).await);
-        Ok(Self { api: api.clone(), id, parameter, query: parts.uri.query().map(str::to_owned) })
+        let query = parts.uri.query().map(str::to_owned);
+        Ok(Self { api: api.clone(), id, parameter, query, by })
     }
 }
 
 impl AdminRequest {
     fn service(&self) -> &Service {
         &self.api.service
+    }
+
+    fn issuer(&self) -> CredentialIssuer<'_> {
+        self.service().issuer(self.by.clone())
     }
 
     fn now(&self) -> Millis {

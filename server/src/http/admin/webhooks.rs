@@ -14,10 +14,10 @@ use crate::{
     domain::{
         Refusal, Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Endpoint, Kinds, OLD_SECRET},
+        webhooks::{Endpoint, Kinds, OLD_SECRET, check_url},
     },
     http::{Api, Refused, body},
-    service::{EndpointRequest, Endpoints},
+    service::{EndpointError, EndpointRequest, Endpoints},
     store::EventsToReplay,
 };
 
@@ -50,7 +50,7 @@ impl Which {
     }
 
     fn endpoints(&self) -> Endpoints<'_> {
-        self.call.service().endpoints()
+        self.call.service().endpoints(self.call.by.clone())
     }
 
     fn show(self, endpoint: &Endpoint) -> Response {
@@ -68,7 +68,10 @@ pub(super) async fn set(which: Which, request: Request) -> Result<Response, Refu
     let asked =
         parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(invalid)?;
     let (service, now) = (which.call.service(), which.call.now());
-    let (account, _) = service.issuer().account(which.account.clone(), now).await?;
+    let reach = service.settings().reach(which.environment);
+    // Before the account, so that what is refused makes none.
+    check_url(&asked.url, reach).map_err(EndpointError::Address)?;
+    let (account, _) = which.call.issuer().account(which.account.clone(), now).await?;
     let tenant = Tenant { account: account.key, environment: which.environment };
     let kinds = Kinds::named(asked.events.iter().map(EventKind::code));
     let request = EndpointRequest {
@@ -76,7 +79,7 @@ pub(super) async fn set(which: Which, request: Request) -> Result<Response, Refu
         url: asked.url,
         // The rules let only known kinds pass.
         kinds: kinds.unwrap_or_default(),
-        reach: service.settings().reach(which.environment),
+        reach,
     };
     let (endpoint, is_new) = which.endpoints().set_up(request, now).await?;
     if is_new {

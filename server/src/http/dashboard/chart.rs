@@ -116,7 +116,9 @@ mod tests {
 
     #[test]
     fn columns_are_as_high_as_their_share_of_the_fullest_day() {
-        let counted = |created_day, state, parcels| ParcelCount { created_day, state, parcels };
+        let country = parcelo::CountryCode::EC;
+        let counted =
+            |created_day, state, parcels| ParcelCount { created_day, state, country, parcels };
         let counts = [
             counted(11, State::Delivered, 30),
             counted(11, State::InTransit, 10),

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
     response::Response,
 };
-use parcelo::{ErrorCode, Language};
+use parcelo::{Environment, ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::frame::{self, Frame, Notice};
@@ -26,7 +26,9 @@ const SESSION_COOKIE: &str = "__Host-parcelo_session";
 const GUEST_COOKIE: &str = "__Host-parcelo_guest";
 /// The language that was chosen.
 const LANGUAGE_COOKIE: &str = "__Host-parcelo_language";
-/// A language is remembered for a year.
+/// The environment that was looked at last.
+const ENVIRONMENT_COOKIE: &str = "__Host-parcelo_environment";
+/// A language and an environment are remembered for a year.
 const YEAR_SECONDS: i64 = 31_536_000;
 
 /// What every answer says to browsers and caches.
@@ -49,7 +51,11 @@ pub(super) struct PageContext {
     /// The language was chosen with this request.
     chosen: bool,
     /// The address without its language, for the link to the other one.
-    here: String,
+    pub(super) here: String,
+    /// The environment that this page is of, or one before it; production at first.
+    pub(super) environment: Environment,
+    /// The request names another environment than the one before.
+    is_environment_new: bool,
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
@@ -73,10 +79,14 @@ impl PageContext {
         let asked = body::query(request.uri().query(), "lang");
         let asked = asked.and_then(|tag| public::language_of(&tag));
         let kept = cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::language_of(&tag));
+        let named = named_environment(request.uri());
+        let last = cookie(headers, ENVIRONMENT_COOKIE).and_then(|code| environment_of(&code));
         Self {
             language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
             chosen: asked.is_some(),
             here: without_language(request.uri()),
+            environment: named.or(last).unwrap_or(Environment::Production),
+            is_environment_new: named.is_some() && named != last,
             session: cookie(headers, SESSION_COOKIE),
             guest: cookie(headers, GUEST_COOKIE),
             client,
@@ -104,6 +114,9 @@ impl PageContext {
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
         if self.chosen {
             set_cookie(headers, LANGUAGE_COOKIE, self.language.code(), YEAR_SECONDS);
+        }
+        if self.is_environment_new {
+            set_cookie(headers, ENVIRONMENT_COOKIE, self.environment.code(), YEAR_SECONDS);
         }
         response
     }
@@ -172,6 +185,17 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
+/// The environment that an address is of: in its query, or a part of its path.
+fn named_environment(uri: &Uri) -> Option<Environment> {
+    let asked = body::query(uri.query(), "environment");
+    let in_path = || uri.path().split('/').find_map(environment_of);
+    asked.as_deref().and_then(environment_of).or_else(in_path)
+}
+
+fn environment_of(code: &str) -> Option<Environment> {
+    Environment::ALL.into_iter().find(|environment| environment.code() == code)
+}
+
 fn without_language(uri: &Uri) -> String {
     let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -192,6 +216,20 @@ mod tests {
         assert_eq!(cookie(&headers, SESSION_COOKIE).as_deref(), Some("tok-en"));
         assert_eq!(cookie(&headers, GUEST_COOKIE), None);
         assert_eq!(cookie(&headers, "session"), None);
+    }
+
+    #[test]
+    fn an_address_is_of_the_environment_that_it_names() {
+        let table = [
+            ("/dashboard", None),
+            ("/dashboard/parcels?environment=sandbox", Some(Environment::Sandbox)),
+            ("/dashboard/parcels?environment=mars", None),
+            ("/dashboard/webhooks/production", Some(Environment::Production)),
+            ("/dashboard/parcels/sandbox/SB-SUCCESS-0001", Some(Environment::Sandbox)),
+        ];
+        for (uri, environment) in table {
+            assert_eq!(named_environment(&uri.parse().unwrap()), environment, "{uri}");
+        }
     }
 
     #[test]

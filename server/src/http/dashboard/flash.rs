@@ -4,20 +4,52 @@
 use parcelo::{Environment, Language};
 use serde::{Deserialize, Serialize};
 
+use super::fields::Fields;
+
 /// A page that flashes are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlashPage {
     Keys,
     Webhook(Environment),
+    Settings,
+    NewKey,
+    Parcels,
+    /// Any parcel's.
+    Parcel,
 }
 
 impl FlashPage {
+    /// Those with a form that a session's end may interrupt.
+    pub(super) const WITH_FORM: [Self; 5] = [
+        Self::Webhook(Environment::Production),
+        Self::Webhook(Environment::Sandbox),
+        Self::Settings,
+        Self::NewKey,
+        Self::Parcels,
+    ];
+
     /// Its name in the database.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Keys => "keys",
             Self::Webhook(Environment::Production) => "webhook production",
             Self::Webhook(Environment::Sandbox) => "webhook sandbox",
+            Self::Settings => "settings",
+            Self::NewKey => "new key",
+            Self::Parcels => "parcels",
+            Self::Parcel => "parcel",
+        }
+    }
+
+    /// Where it is.
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Keys => "/dashboard/keys",
+            Self::Webhook(Environment::Production) => "/dashboard/webhooks/production",
+            Self::Webhook(Environment::Sandbox) => "/dashboard/webhooks/sandbox",
+            Self::Settings => "/dashboard/settings",
+            Self::NewKey => "/dashboard/keys/new",
+            Self::Parcels | Self::Parcel => "/dashboard/parcels",
         }
     }
 }
@@ -41,9 +73,18 @@ pub(super) enum FlashText {
     IsOff,
     /// Nothing, since there is no webhook.
     IsGone,
+    ShopSet,
+    ParcelVoided,
+    LabelReprinted,
+    PasswordChanged,
+    /// Nothing was done: the session had ended.
+    FormRestored,
+    /// The same, of a button.
+    NothingDone,
 }
 
 impl FlashText {
+    #[expect(clippy::too_many_lines, reason = "one table of texts")]
     pub(super) fn text(self, language: Language) -> String {
         let text = match self {
             Self::KeyRevoked => language.pick(
@@ -89,6 +130,27 @@ impl FlashText {
                 "Nothing was changed: the webhook no longer exists. Set one up first.",
                 "No se cambió nada: el webhook ya no existe. Configure uno primero.",
             ),
+            Self::ShopSet => language.pick("Saved.", "Guardado."),
+            Self::ParcelVoided => language.pick(
+                "The order is voided, and its label can no longer be used.",
+                "El pedido está anulado y su etiqueta ya no se puede usar.",
+            ),
+            Self::LabelReprinted => language.pick(
+                "The label has a new version. Print it, and throw the old one away.",
+                "La etiqueta tiene una versión nueva. Imprímala y deseche la anterior.",
+            ),
+            Self::PasswordChanged => language.pick(
+                "The password is changed. All other sessions of this account have ended.",
+                "La contraseña está cambiada. Las demás sesiones de esta cuenta terminaron.",
+            ),
+            Self::FormRestored => language.pick(
+                "Your session had ended, so nothing was sent. The form is as you filled it in: check it and send it.",
+                "Su sesión había terminado, así que no se envió nada. El formulario está como lo llenó: revíselo y envíelo.",
+            ),
+            Self::NothingDone => language.pick(
+                "Your session had ended, so nothing was done. Press the button again.",
+                "Su sesión había terminado, así que no se hizo nada. Pulse el botón de nuevo.",
+            ),
             Self::Replayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")
             }
@@ -119,6 +181,8 @@ pub(super) struct OneTimeSecret {
 pub(super) enum FlashContent {
     FlashText(FlashText),
     OneTimeSecret(OneTimeSecret),
+    /// A form that the end of a session interrupted, as a browser encodes it.
+    FilledForm(String),
 }
 
 impl From<FlashText> for FlashContent {
@@ -138,6 +202,8 @@ impl From<OneTimeSecret> for FlashContent {
 pub(super) struct ShownFlashes {
     pub(super) text: Option<FlashText>,
     pub(super) secrets: Vec<OneTimeSecret>,
+    /// What the page's form is filled with.
+    pub(super) form: Option<Fields>,
 }
 
 impl ShownFlashes {
@@ -148,6 +214,10 @@ impl ShownFlashes {
             match what {
                 FlashContent::FlashText(text) => shown.text = Some(text),
                 FlashContent::OneTimeSecret(one_time) => shown.secrets.push(one_time),
+                FlashContent::FilledForm(filled) => {
+                    shown.text = Some(FlashText::FormRestored);
+                    shown.form = Some(Fields::parse(filled.as_bytes()));
+                }
             }
         }
         shown

@@ -6,7 +6,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{DateTime, Utc};
-use parcelo::{Environment, ErrorCode, Language, ParcelStatus};
+use parcelo::{
+    Environment, ErrorCode, Language, ParcelStatus,
+    model::{Arrival, ArrivalKind},
+};
 
 use super::flash::FlashText;
 use crate::{
@@ -24,13 +27,21 @@ pub(super) enum Section {
     Webhooks,
     Exceptions,
     Legacy,
+    Settings,
 }
 
 impl Section {
-    const ALL: [Self; 6] =
-        [Self::Overview, Self::Parcels, Self::Keys, Self::Webhooks, Self::Exceptions, Self::Legacy];
+    const ALL: [Self; 7] = [
+        Self::Overview,
+        Self::Parcels,
+        Self::Keys,
+        Self::Webhooks,
+        Self::Exceptions,
+        Self::Legacy,
+        Self::Settings,
+    ];
 
-    const fn path(self) -> &'static str {
+    pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Overview => "/dashboard",
             Self::Parcels => "/dashboard/parcels",
@@ -38,6 +49,7 @@ impl Section {
             Self::Webhooks => "/dashboard/webhooks",
             Self::Exceptions => "/dashboard/exceptions",
             Self::Legacy => "/dashboard/legacy",
+            Self::Settings => "/dashboard/settings",
         }
     }
 
@@ -49,6 +61,7 @@ impl Section {
             Self::Webhooks => "Webhooks",
             Self::Exceptions => language.pick("Carrier exceptions", "Eventos rechazados"),
             Self::Legacy => language.pick("Legacy API", "API anterior"),
+            Self::Settings => language.pick("Settings", "Ajustes"),
         }
     }
 }
@@ -133,6 +146,29 @@ impl Moment {
     pub(super) fn new(at: DateTime<Utc>) -> Self {
         let words = at.format("%Y-%m-%d %H:%M").to_string();
         Self { machine: parcelo::model::time::to_text(at), words }
+    }
+}
+
+/// What is known of a parcel's arrival, and whether it is late; nothing is said while no day is promised.
+pub(super) struct ArrivalText {
+    pub(super) text: String,
+    pub(super) is_late: bool,
+}
+
+impl ArrivalText {
+    pub(super) fn new(arrival: Option<&Arrival>, language: Language) -> Option<Self> {
+        let Arrival { kind, date, .. } = arrival?;
+        let text = match kind {
+            ArrivalKind::Expected => language.pick("expected on", "se espera el"),
+            ArrivalKind::Today => language.pick("arrives today,", "llega hoy,"),
+            ArrivalKind::Delayed => {
+                language.pick("late, expected on", "con retraso, se esperaba el")
+            }
+            ArrivalKind::Delivered => language.pick("delivered on", "entregado el"),
+            // One that is newer than this page.
+            _ => return None,
+        };
+        Some(Self { text: format!("{text} {date}"), is_late: *kind == ArrivalKind::Delayed })
     }
 }
 

@@ -6,7 +6,7 @@ use parcelo::{
     rules::Destinations,
 };
 
-use super::auth::Fields;
+use super::fields::Fields;
 use crate::domain::{Countries, access};
 
 /// The form as it was filled in.

@@ -3,12 +3,13 @@
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
-    response::{IntoResponse, Redirect, Response},
+    response::Response,
 };
 use parcelo::{Environment, ErrorCode};
 
 use super::{
-    auth::{Fields, SignedIn, SubmittedForm},
+    auth::{SignedIn, SubmittedForm},
+    fields::Fields,
     flash::{FlashPage, FlashText, OneTimeSecret},
     frame::{Frame, Moment, Section, invalid_form, page},
     key_form::KeyForm,
@@ -18,13 +19,15 @@ use crate::{
     clock::Millis,
     domain::{
         ApiKeyRecord,
+        activity::begin_of,
+        audit::Actor,
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        key_uses::LastUses,
     },
     http::{Api, Refused},
     service::{NewKeyRequest, Rotation},
 };
 
-const PAGE: &str = "/dashboard/keys";
 /// Keys on a page.
 const KEYS_PER_PAGE: usize = 50;
 
@@ -46,6 +49,8 @@ struct Key {
     countries: String,
     addresses: Vec<String>,
     created: Moment,
+    /// The last day on which it was used.
+    used: Option<String>,
     old_until: Option<Moment>,
     revoked: Option<Moment>,
 }
@@ -109,9 +114,15 @@ impl Key {
             countries: record.scope.countries.to_wire().join(", "),
             addresses: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created: Moment::from_millis(record.created_at),
+            used: None,
             old_until: record.old_secret_until(now).map(Moment::from_millis),
             revoked: record.revoked_at.map(Moment::from_millis),
         }
+    }
+
+    fn with_last_use(self, uses: &LastUses, record: &ApiKeyRecord) -> Self {
+        let day = uses.get(&record.row).map(|day| begin_of(*day).to_utc().date_naive());
+        Self { used: day.map(|day| day.to_string()), ..self }
     }
 }
 
@@ -126,21 +137,26 @@ pub(super) async fn list(
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
     let number = asked.min(last);
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
+    let uses = api.service.key_uses_of(member.session.account).await?;
     let now = api.service.now();
     let flashes = member.take(&api, FlashPage::Keys).await?;
     let frame = member.frame(Section::Keys).with_flash(flashes.text);
     page(&Keys {
         frame,
         fresh: flashes.secrets,
-        all: shown.map(|record| Key::new(record, now)).collect(),
-        pages: Pagination::new(number, number < last, |number| pagination::address(PAGE, number)),
+        all: shown.map(|record| Key::new(record, now).with_last_use(&uses, record)).collect(),
+        pages: Pagination::new(number, number < last, |number| {
+            pagination::address(FlashPage::Keys.path(), number)
+        }),
     })
 }
 
-/// An empty form.
-pub(super) async fn blank(member: SignedIn) -> Result<Response, Refused> {
-    let frame = member.frame(Section::Keys);
-    page(&NewKey { frame, form: KeyForm::blank(), faults: Vec::new() })
+/// An empty form, or the one that the end of a session interrupted.
+pub(super) async fn blank(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
+    let flashes = member.take(&api, FlashPage::NewKey).await?;
+    let form = flashes.form.as_ref().map_or_else(KeyForm::blank, KeyForm::from_fields);
+    let frame = member.frame(Section::Keys).with_flash(flashes.text);
+    page(&NewKey { frame, form, faults: Vec::new() })
 }
 
 /// Makes a key, whose secret the next page shows.
@@ -164,10 +180,9 @@ pub(super) async fn create(
         ip_list: wanted.addresses,
         rate_limit: None,
     };
-    let (key, _) = api.service.issuer().issue_api_key(request, now).await?;
+    let (key, _) = api.service.issuer(Actor::Session).issue_api_key(request, now).await?;
     let one_time = OneTimeSecret { name: wanted.name, secret: key.secret().to_owned() };
-    member.leave(&api, FlashPage::Keys, one_time).await?;
-    Ok(Redirect::to(PAGE).into_response())
+    member.go_to(&api, FlashPage::Keys, one_time).await
 }
 
 /// Asks whether a key is to get a new secret, and how long the old one is to keep working.
@@ -198,18 +213,17 @@ pub(super) async fn rotate(
         ));
         return invalid_form(&Rotate { frame, key, overlaps: OVERLAPS, fault });
     };
-    match api.service.rotate_key(&found.id, overlap.seconds).await? {
+    match api.service.rotate_key(&found.id, overlap.seconds, Actor::Session).await? {
         Rotation::Done(key, record) => {
-            let one_time = OneTimeSecret { name: record.name, secret: key.secret().to_owned() };
-            member.leave(&api, FlashPage::Keys, one_time).await?;
             let is_over = overlap.seconds == 0;
             let said = if is_over { FlashText::KeyRotatedAtOnce } else { FlashText::KeyRotated };
-            member.leave(&api, FlashPage::Keys, said).await?;
+            member.note(&api, FlashPage::Keys, said).await;
+            let one_time = OneTimeSecret { name: record.name, secret: key.secret().to_owned() };
+            member.go_to(&api, FlashPage::Keys, one_time).await
         }
-        Rotation::Revoked => member.leave(&api, FlashPage::Keys, FlashText::KeyWasRevoked).await?,
-        Rotation::Unknown => return Err(ErrorCode::NotFound.into()),
+        Rotation::Revoked => member.go_to(&api, FlashPage::Keys, FlashText::KeyWasRevoked).await,
+        Rotation::Unknown => Err(ErrorCode::NotFound.into()),
     }
-    Ok(Redirect::to(PAGE).into_response())
 }
 
 /// Asks whether a key is to be revoked.
@@ -229,9 +243,8 @@ pub(super) async fn revoke(
     SubmittedForm { member, .. }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id).await?;
-    api.service.revoke_key(&key.id).await?;
-    member.leave(&api, FlashPage::Keys, FlashText::KeyRevoked).await?;
-    Ok(Redirect::to(PAGE).into_response())
+    api.service.revoke_key(&key.id, Actor::Session).await?;
+    member.go_to(&api, FlashPage::Keys, FlashText::KeyRevoked).await
 }
 
 async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<ApiKeyRecord, Refused> {

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     domain::legacy::Uses,
-    http::{Api, Refused, public::in_words},
+    http::{Api, Refused},
+    wording::in_words,
 };
 
 #[derive(Template)]

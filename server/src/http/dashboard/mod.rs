@@ -4,17 +4,27 @@
 mod auth;
 mod chart;
 mod context;
+mod delivery;
 mod exceptions;
+mod fields;
 mod flash;
 mod frame;
+mod interrupted;
 mod key_form;
 mod keys;
+mod labels;
 mod legacy;
+mod mails;
+mod next_page;
 mod overview;
 mod pagination;
+mod parcel;
 mod parcels;
+mod parcels_csv;
 mod search;
+mod settings;
 mod sign_in;
+mod sign_in_form;
 #[cfg(test)]
 mod tests;
 mod webhooks;
@@ -63,12 +73,19 @@ pub(super) fn area() -> Area {
         .route("/dashboard/keys/new", get(keys::blank))
         .route("/dashboard/keys/{id}/rotate", get(keys::ask_rotation).post(keys::rotate))
         .route("/dashboard/keys/{id}/revoke", get(keys::ask).post(keys::revoke))
-        .route("/dashboard/webhooks", get(|| async { Redirect::to(webhooks::FIRST) }))
+        .route("/dashboard/webhooks", get(webhooks::last_seen))
         .route("/dashboard/webhooks/{environment}", get(webhooks::show).post(webhooks::set))
         .route("/dashboard/webhooks/{environment}/{action}", post(webhooks::act))
+        .route("/dashboard/webhooks/{environment}/events/{event}", get(delivery::show))
         .route("/dashboard/parcels", get(parcels::list).post(parcels::search))
-        .route("/dashboard/parcels/{environment}/{number}", get(parcels::show))
-        .route("/dashboard/parcels/{environment}/{number}/{file}", get(parcels::label))
+        .route("/dashboard/parcels.csv", get(parcels_csv::download))
+        .route("/dashboard/parcels/{file}", get(labels::of_page))
+        .route("/dashboard/manifests/{environment}/{awb}/{file}", get(labels::of_manifest))
+        .route("/dashboard/parcels/{environment}/{number}", get(parcel::show).post(parcel::act))
+        .route("/dashboard/parcels/{environment}/{number}/{file}", get(parcel::paper))
+        .route("/dashboard/settings", get(settings::show).post(settings::set))
+        .route("/dashboard/settings/password", post(settings::set_password))
+        .route("/dashboard/settings/mails", post(mails::set))
         .route("/dashboard/exceptions", get(exceptions::list))
         .route("/dashboard/legacy", get(legacy::list))
 }

@@ -2,17 +2,20 @@
 
 use askama::Template;
 use axum::{extract::State, response::Response};
-use parcelo::{Environment, ParcelStatus};
+use parcelo::{Environment, Language, ParcelStatus};
 
 use super::{
     auth::SignedIn,
     chart::Chart,
     frame::{Frame, Section, page, tone},
+    parcel,
+    search::Search,
     webhooks,
 };
 use crate::{
+    clock::Millis,
     domain::{
-        activity::{ParcelCount, begin_of, day_of},
+        activity::{self, ParcelCount, begin_of, day_of},
         webhooks::DisabledBy,
     },
     http::{Api, Refused},
@@ -20,12 +23,21 @@ use crate::{
 
 /// Days in the chart, today included.
 const DAYS: i64 = 30;
+/// For how many days a refused carrier event is pointed to.
+const EXCEPTION_DAYS: i64 = 7;
+/// For how many days e-mails that failed are pointed to.
+const MAIL_DAYS: i64 = 7;
+/// Parcels that were created longer ago are late for a reason that is known by now, or none will ever come.
+const LATE_DAYS: i64 = 90;
+/// How many are counted.
+const MAX_EXCEPTIONS: u32 = 100;
 
 #[derive(Template)]
 #[template(path = "dashboard/overview.html")]
 struct Overview {
     frame: Frame,
     disabled: Vec<DisabledWebhook>,
+    noticed: Vec<Noticed>,
     environments: Vec<Activity>,
     days: i64,
 }
@@ -36,6 +48,14 @@ struct DisabledWebhook {
     why: &'static str,
     held: i64,
     page: String,
+}
+
+/// Something that goes on by itself and should be looked at.
+struct Noticed {
+    environment: Environment,
+    text: String,
+    page: String,
+    link: &'static str,
 }
 
 /// What has become of an environment's parcels.
@@ -69,7 +89,11 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
         });
     }
     let frame = member.frame(Section::Overview);
-    page(&Overview { frame, disabled: disabled(&api, &member).await?, environments, days: DAYS })
+    let disabled = disabled(&api, &member).await?;
+    let mut noticed = noticed(&api, &member).await?;
+    noticed.extend(late(&api, &member).await?);
+    noticed.extend(failed_mails(&api, &member).await?);
+    page(&Overview { frame, disabled, noticed, environments, days: DAYS })
 }
 
 /// The webhooks that the server turned off; those turned off by hand are known.
@@ -87,6 +111,99 @@ async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, 
         }
     }
     Ok(all)
+}
+
+/// Events that missed a webhook that is on, and the carrier events of the last days that were refused.
+async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
+    let (language, mut all) = (member.language(), Vec::new());
+    for environment in Environment::ALL {
+        let tenant = member.tenant(environment);
+        let is_on = api.service.store().switched_off(tenant).await?.is_none();
+        if is_on && api.service.has_missed(tenant).await? {
+            all.push(Noticed {
+                environment,
+                text: language
+                    .pick(
+                        "Some events did not reach your webhook. They can be sent again for 30 days.",
+                        "Algunos eventos no llegaron a su webhook. Se pueden reenviar durante 30 días.",
+                    )
+                    .to_owned(),
+                page: webhooks::address(environment),
+                link: language.pick("View the webhook", "Ver el webhook"),
+            });
+        }
+        let since = api.service.now().plus(-EXCEPTION_DAYS * Millis::DAY);
+        let logged = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
+        let recent = logged.iter().filter(|one| since <= one.exception.refused_at).count();
+        if recent > 0 {
+            all.push(Noticed {
+                environment,
+                text: exceptions(recent, language),
+                page: Section::Exceptions.path().to_owned(),
+                link: language.pick("View them", "Verlos"),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// Parcels whose promised day has passed, by status. In the sandbox nothing travels: what is late there waits for no one.
+async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
+    let (environment, language) = (Environment::Production, member.language());
+    let now = api.service.now();
+    let first = day_of(now) - LATE_DAYS;
+    let counted = api.service.activity_of(member.tenant(environment), first).await?;
+    let noticed = |(state, parcels)| {
+        let status = ParcelStatus::from(state);
+        let what =
+            language.pick("Parcels past the promised day", "Paquetes con el día prometido vencido");
+        let search = Search {
+            environment,
+            from: Some(begin_of(first).to_utc().date_naive()),
+            to: None,
+            page: 1,
+            status: Some(status.clone()),
+        };
+        Noticed {
+            environment,
+            text: format!("{what} ({}): {parcels}", status.name(language)),
+            page: search.address(),
+            link: language.pick("View them", "Verlos"),
+        }
+    };
+    Ok(activity::late(&counted, now).into_iter().map(noticed).collect())
+}
+
+/// E-mails of the last days that did not arrive, and where the latest of them can be seen: its parcel's page has them all.
+async fn failed_mails(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
+    let (store, language) = (api.service.store(), member.language());
+    let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());
+    for environment in Environment::ALL {
+        let (mails, latest) = store.failed_mails(member.tenant(environment), since).await?;
+        let Some(latest) = latest else { continue };
+        let Some((parcel, _)) = store.parcel_in_row(latest).await? else { continue };
+        let what = language.pick(
+            "E-mails of the last 7 days that could not be delivered:",
+            "Correos de los últimos 7 días que no se pudieron entregar:",
+        );
+        all.push(Noticed {
+            environment,
+            text: format!("{what} {mails}"),
+            page: parcel::address(environment, parcel.tracking_number.as_str()),
+            link: language.pick("View the latest parcel", "Ver el paquete más reciente"),
+        });
+    }
+    Ok(all)
+}
+
+fn exceptions(count: usize, language: Language) -> String {
+    let more = if count >= MAX_EXCEPTIONS as usize { "+" } else { "" };
+    match language {
+        Language::En => format!("Carrier events refused in the last 7 days: {count}{more}"),
+        Language::Es => {
+            format!("Eventos del transportista rechazados en los últimos 7 días: {count}{more}")
+        }
+    }
 }
 
 /// The statuses that any parcel has, in the order of a journey.

@@ -1,6 +1,6 @@
 //! Long lists come page by page.
 
-use super::auth::Fields;
+use super::fields::Fields;
 
 /// The last page that an address can ask for.
 const MAX_PAGE: u32 = 1_000_000;

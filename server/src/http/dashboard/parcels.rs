@@ -1,24 +1,27 @@
-//! Parcels: looking for them, and one of them with its way and its label.
+//! Parcels: the list, and looking for them.
 
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
-    http::header,
+    extract::{RawQuery, State},
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, LabelFormat, ParcelStatus, model::ParcelSummary};
+use parcelo::{
+    Environment, ErrorCode, Language, ParcelStatus, TrackingNumber,
+    model::{PageMeta, ParcelSummary},
+};
 
 use super::{
-    auth::{Fields, SignedIn, SubmittedForm},
-    frame::{Frame, Moment, Section, invalid_form, page, tone},
+    auth::{SignedIn, SubmittedForm},
+    fields::Fields,
+    flash::FlashPage,
+    frame::{ArrivalText, Frame, Moment, Section, invalid_form, page, tone},
     pagination::Pagination,
+    parcel,
     search::{self, Search},
-    webhooks::environment_of,
 };
 use crate::{
-    domain::labels,
     http::{Api, Refused},
-    service::OwnParcel,
+    service::{OwnParcel, has_label},
 };
 
 #[derive(Template)]
@@ -30,7 +33,12 @@ struct Parcels {
     fault: Option<&'static str>,
     statuses: Vec<Choice>,
     rows: Vec<Row>,
+    has_labels: bool,
     total: u64,
+    /// Whether there may be more than those.
+    is_partial: bool,
+    /// Whether it is what a text finds, which has one page and no file.
+    is_search: bool,
     pages: Pagination,
 }
 
@@ -45,28 +53,11 @@ struct Row {
     status: String,
     tone: &'static str,
     country: String,
+    /// The columns of a row are always there: empty ones keep the others in line.
+    reference: String,
+    arrival: String,
+    is_late: bool,
     created: Moment,
-}
-
-#[derive(Template)]
-#[template(path = "dashboard/parcel.html")]
-struct Parcel {
-    frame: Frame,
-    environment: Environment,
-    number: String,
-    status: String,
-    tone: &'static str,
-    facts: Vec<(&'static str, String)>,
-    tracking_url: String,
-    has_label: bool,
-    events: Vec<Event>,
-}
-
-struct Event {
-    status: String,
-    location: String,
-    description: Option<String>,
-    at: Moment,
 }
 
 /// A page of parcels.
@@ -75,9 +66,17 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let fields = Fields::parse(query.unwrap_or_default().as_bytes());
-    let search = Search::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
-    page(&parcels(&api, &member, search).await?)
+    let flashes = member.take(&api, FlashPage::Parcels).await?;
+    let asked = Fields::parse(query.unwrap_or_default().as_bytes());
+    let mut search = Search::from_fields(&asked).map_err(|_| ErrorCode::NotFound)?;
+    if asked.text("environment").is_empty() {
+        search.environment = member.context.environment;
+    }
+    let typed = flashes.form.as_ref().and_then(|typed| Search::from_fields(typed).ok());
+    let mut shown = parcels(&api, &member, typed.unwrap_or(search)).await?;
+    shown.frame = shown.frame.with_flash(flashes.text);
+    shown.number = flashes.form.map(|typed| typed.text("number").to_owned()).unwrap_or_default();
+    page(&shown)
 }
 
 /// Goes to the page that shows what was looked for; what was typed is in no address.
@@ -85,23 +84,59 @@ pub(super) async fn search(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
-    let looked_for = search::number(&fields);
     let found = Search::from_fields(&fields);
-    let fault = match (&looked_for, &found) {
-        (Err(fault), _) | (_, Err(fault)) => search::text(*fault, member.language()),
+    let fault = match (search::wanted(&fields), &found) {
+        (Err(fault), _) | (_, &Err(fault)) => search::text(fault, member.language()),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
-        (Ok(Some(number)), Ok(_)) => match place_of(&api, &member, number.as_str()).await? {
-            Some(address) => return Ok(Redirect::to(&address).into_response()),
-            None => member.language().pick(
-                "None of your parcels has this number. Compare it with the label.",
-                "Ninguno de sus paquetes tiene este número. Compárelo con la etiqueta.",
-            ),
-        },
+        (Ok(Some(wanted)), Ok(search)) => return found_by(&api, &member, search, wanted).await,
     };
     let all = Search::from_fields(&Fields::default()).map_err(|_| ErrorCode::InternalError)?;
     let shown = parcels(&api, &member, found.unwrap_or(all)).await?;
     let number = fields.text("number").trim().to_owned();
     invalid_form(&Parcels { number, fault: Some(fault), ..shown })
+}
+
+/// The parcel that a text finds, or the list of several or none.
+async fn found_by(
+    api: &Api,
+    member: &SignedIn,
+    search: &Search,
+    wanted: String,
+) -> Result<Response, Refused> {
+    if let Ok(number) = TrackingNumber::parse(&wanted)
+        && let Some(address) = place_of(api, member, number.as_str()).await?
+    {
+        return Ok(Redirect::to(&address).into_response());
+    }
+    let tenant = member.tenant(search.environment);
+    let list_of = async |text: &str| {
+        api.service.list_of(tenant, &search.query_for(text), member.language()).await
+    };
+    // What is found as a whole is what was meant, however many go on where it ends.
+    let (mut found, mut meta) = list_of(&format!("\"{wanted}\"")).await?;
+    if found.is_empty() {
+        (found, meta) = list_of(&wanted).await?;
+    }
+    let list = Parcels::new(member, (search.at_page(1), wanted), &found, &meta);
+    match &*found {
+        // There may be one among those that were not looked at.
+        _ if meta.is_partial => page(&list),
+        [] => invalid_form(&Parcels { fault: Some(nothing_found(member.language())), ..list }),
+        [one] => {
+            let address = parcel::address(search.environment, one.tracking_number.as_str());
+            Ok(Redirect::to(&address).into_response())
+        }
+        _ => page(&list),
+    }
+}
+
+fn nothing_found(language: Language) -> &'static str {
+    language.pick(
+        "No parcel matches. Type the beginning or the last 4 or more characters of a number, reference or air waybill, \
+         or words of the receiver's name.",
+        "Ningún paquete coincide. Escriba el comienzo o los últimos 4 o más caracteres de un número, una referencia o \
+         una guía aérea, o palabras del nombre del destinatario.",
+    )
 }
 
 /// The page of a parcel, in whichever environment it is.
@@ -110,8 +145,7 @@ async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<S
         let tenant = member.tenant(environment);
         match api.service.parcel_of(tenant, number, member.language()).await {
             Ok(OwnParcel { row, .. }) => {
-                let (environment, number) = (environment.code(), row.tracking_number);
-                return Ok(Some(format!("/dashboard/parcels/{environment}/{number}")));
+                return Ok(Some(parcel::address(environment, row.tracking_number.as_str())));
             }
             Err(refusal) if refusal.code == ErrorCode::ParcelNotFound => {}
             Err(refusal) => return Err(refusal.into()),
@@ -123,105 +157,64 @@ async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<S
 async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels, Refused> {
     let (tenant, language) = (member.tenant(search.environment), member.language());
     let (found, meta) = api.service.list_of(tenant, &search.query(), language).await?;
-    let choice = |status: &ParcelStatus| Choice {
-        code: status.code().to_owned(),
-        name: status.name(language).to_owned(),
-        chosen: search.status.as_ref() == Some(status),
-    };
-    let at = |page: u32| search.at_page(page).address();
-    let has_older = u64::from(search.page) < meta.total_pages;
-    let position = Some(format!("{} / {}", search.page, meta.total_pages));
-    Ok(Parcels {
-        frame: member.frame(Section::Parcels),
-        number: String::new(),
-        fault: None,
-        statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
-        rows: found.iter().map(|parcel| Row::new(parcel, member)).collect(),
-        total: meta.total,
-        pages: Pagination { position, ..Pagination::new(search.page, has_older, at) },
-        search,
-    })
+    Ok(Parcels::new(member, (search, String::new()), &found, &meta))
+}
+
+impl Parcels {
+    /// Whether a search has found more than it shows.
+    const fn is_cut(&self) -> bool {
+        self.is_partial || self.total > self.rows.len() as u64
+    }
+
+    fn new(
+        member: &SignedIn,
+        (search, wanted): (Search, String),
+        found: &[ParcelSummary],
+        meta: &PageMeta,
+    ) -> Self {
+        let language = member.language();
+        let choice = |status: &ParcelStatus| Choice {
+            code: status.code().to_owned(),
+            name: status.name(language).to_owned(),
+            chosen: search.status.as_ref() == Some(status),
+        };
+        let at = |page: u32| search.at_page(page).address();
+        let is_search = !wanted.is_empty();
+        let has_older = !is_search && u64::from(search.page) < meta.total_pages;
+        let position = (!is_search).then(|| format!("{} / {}", search.page, meta.total_pages));
+        Self {
+            frame: member.frame(Section::Parcels),
+            number: wanted,
+            fault: None,
+            statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
+            rows: found.iter().map(|parcel| Row::new(parcel, member)).collect(),
+            has_labels: !is_search && found.iter().any(|parcel| has_label(&parcel.status)),
+            total: meta.total,
+            is_partial: meta.is_partial,
+            is_search,
+            pages: Pagination { position, ..Pagination::new(search.page, has_older, at) },
+            search,
+        }
+    }
 }
 
 impl Row {
     fn new(parcel: &ParcelSummary, member: &SignedIn) -> Self {
+        let arrival = ArrivalText::new(parcel.arrival.as_ref(), member.language());
+        let mut references: Vec<&str> = [&parcel.external_order_id, &parcel.customer_reference]
+            .into_iter()
+            .filter_map(|reference| reference.as_deref())
+            .collect();
+        references.dedup();
         Self {
             number: parcel.tracking_number.to_string(),
             status: parcel.status_name.clone(),
             tone: tone(&parcel.status),
             country: parcel.destination_country.name(member.language()).to_owned(),
+            reference: references.join(" · "),
+            is_late: arrival.as_ref().is_some_and(|arrival| arrival.is_late),
+            arrival: arrival.map(|arrival| arrival.text).unwrap_or_default(),
             created: Moment::new(parcel.created_at),
         }
     }
-}
-
-/// One parcel.
-pub(super) async fn show(
-    State(api): State<Api>,
-    Path((environment, number)): Path<(String, String)>,
-    member: SignedIn,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
-    let tenant = member.tenant(environment);
-    let found = api.service.parcel_of(tenant, &number, member.language()).await?;
-    let facts = facts(&found, &member);
-    let OwnParcel { row, record, tracking_url, .. } = found;
-    let events = record.history.into_iter().flatten().flatten().rev().map(|entry| Event {
-        status: entry.status_name,
-        location: entry.location,
-        description: entry.description,
-        at: Moment::new(entry.timestamp),
-    });
-    page(&Parcel {
-        environment,
-        number: row.tracking_number.to_string(),
-        status: record.status_name,
-        tone: tone(&record.status),
-        facts,
-        tracking_url,
-        has_label: labels::check_alive(row.state).is_ok(),
-        events: events.collect(),
-        frame: member.frame(Section::Parcels),
-    })
-}
-
-fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
-    let OwnParcel { row, order, record, .. } = found;
-    let say = |en, es| member.language().pick(en, es);
-    let mut facts = vec![
-        (say("To", "Destino"), row.country.name(member.language()).to_owned()),
-        (say("Created", "Creado"), Moment::from_millis(row.created_at).words),
-        (say("Last change", "Último cambio"), Moment::from_millis(row.updated_at).words),
-        (
-            say("Estimated delivery", "Entrega estimada"),
-            record.estimated_delivery.date_naive().to_string(),
-        ),
-        (say("Label version", "Versión de la etiqueta"), row.label_version.to_string()),
-    ];
-    let optional = [
-        (say("Your order", "Su pedido"), &order.external_order_id),
-        (say("Reference", "Referencia"), &order.customer_reference),
-    ];
-    facts.extend(optional.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
-    facts
-}
-
-/// A parcel's label, as a picture or a file.
-pub(super) async fn label(
-    State(api): State<Api>,
-    Path((environment, number, file)): Path<(String, String, String)>,
-    member: SignedIn,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
-    let format = file.strip_prefix("label.").and_then(|format| LabelFormat::parse(format).ok());
-    let format = format.ok_or(ErrorCode::NotFound)?;
-    let label = api.service.label_of(member.tenant(environment), &number, format).await?;
-    // A browser that shows PDFs by itself would run them; a picture is on the page.
-    let place = if format == LabelFormat::Png { "inline" } else { "attachment" };
-    let name = format!("{place}; filename=\"{}.{}\"", label.number, format.extension());
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, name),
-    ];
-    Ok((headers, label.bytes).into_response())
 }

@@ -2,10 +2,13 @@
 //! numbers, statuses and dates only, whatever was typed.
 
 use chrono::{NaiveDate, TimeDelta};
-use parcelo::{Environment, Language, ParcelStatus, TrackingNumber, rules::ListQuery};
+use parcelo::{
+    Environment, Language, ParcelStatus,
+    rules::{ListQuery, check_list},
+};
 use url::form_urlencoded;
 
-use super::{auth::Fields, pagination};
+use super::{fields::Fields, pagination};
 
 /// Parcels on a page.
 const PARCELS_PER_PAGE: u32 = 25;
@@ -23,9 +26,9 @@ pub(super) struct Search {
 /// A search that means nothing.
 pub(super) type Fault = (&'static str, &'static str);
 
-const NO_NUMBER: Fault = (
-    "Not a valid tracking number: it has 10 to 30 letters, digits and hyphens.",
-    "No es un número de rastreo válido: tiene de 10 a 30 letras, dígitos y guiones.",
+const NOTHING_TO_SEARCH: Fault = (
+    "Type letters or digits to search for, 100 characters at most.",
+    "Escriba letras o dígitos que buscar, 100 caracteres como máximo.",
 );
 const NO_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba la fecha como 2026-01-31.");
 const BACKWARDS: Fault =
@@ -71,6 +74,30 @@ impl Search {
         Self { page, ..self.clone() }
     }
 
+    /// The file with the labels of this page.
+    pub(super) fn labels_address(&self, ending: &str) -> String {
+        self.address().replacen("/parcels?", &format!("/parcels/labels.{ending}?"), 1)
+    }
+
+    /// The file with all that it finds.
+    pub(super) fn csv_address(&self) -> String {
+        self.at_page(1).address().replacen("/parcels?", "/parcels.csv?", 1)
+    }
+
+    /// As [`Search::query`], in the largest pages.
+    pub(super) fn whole_list(&self) -> ListQuery {
+        let mut query = self.query();
+        query.limit = ListQuery::MAX_LIMIT;
+        query
+    }
+
+    /// The newest parcels that a text finds: what was typed is in no address, so there are no other pages.
+    pub(super) fn query_for(&self, wanted: &str) -> ListQuery {
+        let mut query = self.at_page(1).whole_list();
+        query.search = Some(wanted.to_owned());
+        query
+    }
+
     /// The same as the list of the API takes it.
     pub(super) fn query(&self) -> ListQuery {
         let begin = |date: NaiveDate| date.and_time(chrono::NaiveTime::MIN).and_utc();
@@ -83,11 +110,14 @@ impl Search {
     }
 }
 
-/// The number that is looked for, if one is.
-pub(super) fn number(fields: &Fields) -> Result<Option<TrackingNumber>, Fault> {
+/// The text that is looked for, if one is: a number, a reference, a name, or a part of them.
+pub(super) fn wanted(fields: &Fields) -> Result<Option<String>, Fault> {
     match fields.text("number").trim() {
         "" => Ok(None),
-        text => TrackingNumber::parse(text).map(Some).map_err(|_| NO_NUMBER),
+        text => {
+            let checked = check_list([("search".into(), text.into())]);
+            checked.map(|query| query.search).map_err(|_| NOTHING_TO_SEARCH)
+        }
     }
 }
 
@@ -136,9 +166,13 @@ mod tests {
         assert_eq!(search("to=2026-02-30"), Err(NO_DATE));
         assert_eq!(search("from=2026-02-02&to=2026-02-01"), Err(BACKWARDS));
         assert_eq!(search("page=-1").unwrap().page, 1);
-        let number = |text: &str| number(&Fields::parse(text.as_bytes()));
-        assert_eq!(number("number=+"), Ok(None));
-        assert!(number("number=+SB-SUCCESS-0001+").unwrap().is_some());
-        assert_eq!(number("number=Maria"), Err(NO_NUMBER));
+        let wanted = |text: &str| wanted(&Fields::parse(text.as_bytes()));
+        assert_eq!(wanted("number=+"), Ok(None));
+        assert_eq!(wanted("number=+SB-SUCCESS-0001+"), Ok(Some("SB-SUCCESS-0001".to_owned())));
+        assert_eq!(wanted("number=Maria"), Ok(Some("Maria".to_owned())));
+        let long = format!("number={}", "x".repeat(101));
+        for nothing in ["number=%25_", "number=-", "number=a%00b", &long] {
+            assert_eq!(wanted(nothing), Err(NOTHING_TO_SEARCH), "{nothing}");
+        }
     }
 }

@@ -13,15 +13,16 @@ use tower::ServiceExt;
 
 use crate::{
     clock::{ManualClock, Millis},
-    domain::{Secrets, session::Login},
+    domain::{Secrets, audit::BY, session::Login},
     http::{Api, admin_router},
     ids::Ids,
     service::{Service, tests::settings},
-    store::Store,
+    store::{Store, damage_file},
 };
 
 const NOW: Millis = Millis(1_769_786_400_000);
 const TOKEN: &str = "the-cookie-of-a-session";
+const NEW_KEY: &str = "name=Shop&environment=sandbox&countries=all";
 
 /// A server, and the clock of its database's servers.
 struct Server {
@@ -57,22 +58,25 @@ impl Server {
     }
 
     async fn make_key(&self) {
+        assert_eq!(self.post("/dashboard/keys", NEW_KEY).await.0, StatusCode::SEE_OTHER);
+    }
+
+    async fn post(&self, path: &str, fields: &str) -> (StatusCode, String) {
         let form = self.service.form_token(TOKEN);
-        let fields = format!("form={form}&name=Shop&environment=sandbox&countries=all");
-        let request = Request::post("/dashboard/keys")
+        let request = Request::post(path)
             .header("host", "127.0.0.1")
             .header("cookie", format!("__Host-parcelo_session={TOKEN}"))
             .header("content-type", "application/x-www-form-urlencoded")
-            .body(Body::from(fields))
+            .body(Body::from(format!("form={form}&{fields}")))
             .unwrap();
-        assert_eq!(self.call(request).await.0, StatusCode::SEE_OTHER);
+        self.call(request).await
     }
 
     async fn sign_in(&self) {
         let store = self.service.store();
         let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
         let password = "a hash".to_owned();
-        store.set_password(account, password.clone(), NOW).await.unwrap();
+        store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
         let hash = self.service.settings().secrets.hash_of_session(TOKEN);
         let session = (hash, NOW.plus(3_600_000));
         assert!(store.begin_session(Login { account, password }, session, None).await.unwrap());
@@ -137,4 +141,52 @@ async fn a_secret_that_one_server_made_is_shown_once_by_any() {
     let one = Store::connect(address.clone(), [1; 32]).await.unwrap();
     let other = Store::connect(address, [2; 32]).await.unwrap();
     a_secret_is_shown_once(one, other).await;
+}
+
+/// What is made while nothing can be kept for the next page; `break_flashes` makes it so.
+async fn secrets_are_shown_at_once(store: Store, break_flashes: impl FnOnce()) {
+    let server = server(store, &Arc::new(ManualClock::at(NOW)), 1);
+    server.sign_in().await;
+    server.make_key().await;
+    let page = server.keys_page().await;
+    let (_, rest) = page.split_once("/dashboard/keys/key_").unwrap();
+    let key = format!("/dashboard/keys/key_{}", rest.split_once('/').unwrap().0);
+    break_flashes();
+    let hook = "/dashboard/webhooks/production";
+    let asked = [
+        ("/dashboard/keys", NEW_KEY),
+        (&*format!("{key}/rotate"), "overlap=0"),
+        (hook, "url=https://shop.example/"),
+        (&format!("{hook}/rotate"), ""),
+    ];
+    let mut shown = Vec::new();
+    for (path, fields) in asked {
+        let (status, page) = server.post(path, fields).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {page}");
+        shown.extend(secrets(&page));
+    }
+    assert_eq!(shown.len(), 4, "{shown:?}");
+    // What is not a secret is left out, and what was done is answered as done.
+    for path in [format!("{hook}/disable"), format!("{key}/revoke")] {
+        assert_eq!(server.post(&path, "").await.0, StatusCode::SEE_OTHER, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_kept_for_the_next_page_is_shown_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parcelo.db");
+    let store = Store::open(&file, [1; 32]).unwrap();
+    let refuse = "CREATE TRIGGER no_room BEFORE INSERT ON dashboard_flashes \
+         BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    secrets_are_shown_at_once(store, || assert_eq!(damage_file(&file, refuse), 0)).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_the_servers_database_cannot_keep_is_shown_at_once() {
+    let Some(address) = crate::store::test_database() else { return };
+    let store = Store::connect(address.clone(), [1; 32]).await.unwrap();
+    let refuse = "ALTER TABLE dashboard_flashes ADD CONSTRAINT no_room CHECK (false) NOT VALID";
+    secrets_are_shown_at_once(store, || crate::store::run_sql(&address, refuse)).await;
 }

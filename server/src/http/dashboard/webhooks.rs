@@ -3,13 +3,15 @@
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
-    response::{IntoResponse, Redirect, Response},
+    response::{Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode, Language, webhook::Secret};
 use ulid::Ulid;
 
 use super::{
-    auth::{Fields, SignedIn, SubmittedForm},
+    auth::{SignedIn, SubmittedForm},
+    context::PageContext,
+    fields::Fields,
     flash::{FlashContent, FlashPage, FlashText, OneTimeSecret},
     frame::{Frame, Moment, Section, invalid_form, page},
     pagination::{self, Pagination},
@@ -18,6 +20,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
+        audit::Actor,
         webhooks::{
             DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LoggedDelivery,
         },
@@ -28,8 +31,6 @@ use crate::{
     store::{EventsToReplay, StoreError},
 };
 
-/// The environment that is shown first.
-pub(super) const FIRST: &str = "/dashboard/webhooks/production";
 /// Events on a page of the log.
 const EVENTS_PER_PAGE: usize = 50;
 
@@ -94,6 +95,11 @@ struct PageState {
     page: u32,
 }
 
+/// Goes to the webhook of the environment that was looked at last.
+pub(super) async fn last_seen(context: PageContext) -> Redirect {
+    Redirect::to(&address(context.environment))
+}
+
 /// A webhook with its deliveries.
 pub(super) async fn show(
     State(api): State<Api>,
@@ -121,17 +127,16 @@ pub(super) async fn set(
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let reach = api.service.settings().reach(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
-    match api.service.endpoints().set_up(request.clone(), now).await {
-        Ok((endpoint, true)) => member.leave(&api, place, one_time(&endpoint.secret)).await?,
-        Ok((_, false)) => member.leave(&api, place, FlashText::WebhookSet).await?,
+    match api.service.endpoints(Actor::Session).set_up(request.clone(), now).await {
+        Ok((endpoint, true)) => member.go_to(&api, place, one_time(&endpoint.secret)).await,
+        Ok((_, false)) => member.go_to(&api, place, FlashText::WebhookSet).await,
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
             let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
-            return invalid_form(&webhook(&api, &member, state).await?);
+            invalid_form(&webhook(&api, &member, state).await?)
         }
-        Err(error) => return Err(refused(error)),
+        Err(error) => Err(refused(error)),
     }
-    Ok(back(environment))
 }
 
 /// Carries out what a button asks for.
@@ -142,7 +147,7 @@ pub(super) async fn act(
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
     let (tenant, now) = (member.tenant(environment), api.service.now());
-    let endpoints = api.service.endpoints();
+    let endpoints = api.service.endpoints(Actor::Session);
     let done: Result<FlashContent, _> = match action.as_str() {
         "test" => endpoints.test(tenant, now).await.map(|_| FlashText::TestSent.into()),
         "enable" => endpoints.enable(tenant).await.map(|_| FlashText::Enabled.into()),
@@ -158,12 +163,11 @@ pub(super) async fn act(
         _ => return Err(ErrorCode::NotFound.into()),
     };
     let what = done.or_else(outdated).map_err(refused)?;
-    member.leave(&api, FlashPage::Webhook(environment), what).await?;
-    Ok(back(environment))
+    member.go_to(&api, FlashPage::Webhook(environment), what).await
 }
 
 async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, Refused> {
-    let PageState { environment, url, kinds, fault, page } = state;
+    let PageState { environment, mut url, kinds: mut chosen, fault, page } = state;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant).await?;
@@ -173,6 +177,10 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
     let has_older = logged.len() > EVENTS_PER_PAGE;
     logged.truncate(EVENTS_PER_PAGE);
     let mut flashes = member.take(api, FlashPage::Webhook(environment)).await?;
+    if let Some(form) = flashes.form.take() {
+        form.text("url").clone_into(&mut url);
+        chosen = kinds(&form).unwrap_or(chosen);
+    }
     Ok(Webhook {
         // Of two the newer one signs.
         fresh: flashes.secrets.pop(),
@@ -180,7 +188,7 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
         environment,
         hook: hook.map(|hook| Hook::new(&hook, now, language)),
         url,
-        kinds: choices(kinds, language),
+        kinds: choices(chosen, language),
         fault,
         pages: Pagination::new(page, has_older, |page| {
             pagination::address(&address(environment), page)
@@ -349,8 +357,4 @@ fn refused(error: EndpointError) -> Refused {
 pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
     let found = Environment::ALL.into_iter().find(|environment| environment.code() == word);
     found.ok_or_else(|| ErrorCode::NotFound.into())
-}
-
-fn back(environment: Environment) -> Response {
-    Redirect::to(&address(environment)).into_response()
 }

@@ -17,7 +17,9 @@ use utoipa::{
     },
 };
 
-use super::described::{Answer, FILE, JSON, Query, REPLAYED, Schemas, TAG, add, name, reference};
+use super::described::{
+    Answer, FILE, JSON, Query, REPLAYED, Schemas, TAG, UNTAGGED_FILE, add, name, reference,
+};
 
 /// A call: `Target` says which.
 pub(crate) struct Call<Target> {
@@ -143,6 +145,21 @@ impl Answer {
 
     /// The bytes of a label.
     pub(crate) fn file(status: &'static str, about: &'static str) -> Self {
+        Self::bytes(status, about, &LabelFormat::ALL)
+    }
+
+    /// The bytes of many labels.
+    pub(crate) fn labels(status: &'static str, about: &'static str) -> Self {
+        let formats = [LabelFormat::Pdf, LabelFormat::Zpl];
+        Self { headers: UNTAGGED_FILE, ..Self::bytes(status, about, &formats) }
+    }
+
+    /// The bytes of a paper that is a PDF only.
+    pub(crate) fn pdf(status: &'static str, about: &'static str) -> Self {
+        Self::bytes(status, about, &[LabelFormat::Pdf])
+    }
+
+    fn bytes(status: &'static str, about: &'static str, formats: &[LabelFormat]) -> Self {
         let bytes = SchemaFormat::KnownFormat(KnownFormat::Binary);
         let file = ObjectBuilder::new()
             .schema_type(SchemaType::from(Type::String))
@@ -150,7 +167,7 @@ impl Answer {
             .build();
         // Some client generators know bytes under this type only, and take the first type that they know.
         let any = [("application/octet-stream", file.clone().into())];
-        let formats = LabelFormat::ALL.map(|format| (format.content_type(), file.clone().into()));
+        let formats = formats.iter().map(|format| (format.content_type(), file.clone().into()));
         let contents = any.into_iter().chain(formats).collect();
         Self { status, about, contents, headers: FILE, ..Self::default() }
     }

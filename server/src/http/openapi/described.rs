@@ -93,6 +93,10 @@ pub(super) const FILE: &[Header] = &[
     Header("etag", "Which bytes these are: the same for the same bytes.", Type::String),
 ];
 
+/// Of a file of many labels.
+pub(super) const UNTAGGED_FILE: &[Header] =
+    &[Header("content-disposition", "The file's name.", Type::String)];
+
 impl Described {
     pub(crate) fn into_operation(self) -> Operation {
         let responses = self.responses();

@@ -20,7 +20,7 @@ use utoipa::{
 use super::{
     call::Call,
     described::{self, Described, add, in_header, name},
-    webhooks,
+    group_of, webhooks,
 };
 use crate::http::{
     carriers, health, labels, legacy, manifests, orders, parcels, public, sandbox, tracking,
@@ -124,16 +124,6 @@ fn describe(call: Call<Operation>) -> Described {
         security: key,
         is_counted: true,
     }
-}
-
-/// The group of an operation: the first segment of its path after the version.
-fn group_of(operation: Operation) -> &'static str {
-    if operation.is_legacy() {
-        return "legacy";
-    }
-    let path = operation.path();
-    let path = path.strip_prefix("/api/v1").unwrap_or(path);
-    path.split('/').nth(1).unwrap_or_default()
 }
 
 /// What is to be known about an operation beside what it does.

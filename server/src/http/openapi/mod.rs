@@ -22,6 +22,8 @@ use axum::{
     routing::{MethodRouter, get},
 };
 use parcelo::ErrorCode;
+#[cfg(feature = "server")]
+use parcelo::Operation;
 use serde_json::Value;
 use url::Url;
 
@@ -110,6 +112,17 @@ pub(super) fn route() -> MethodRouter<Api> {
 pub(super) fn admin_route() -> MethodRouter<Api> {
     let served = std::sync::Arc::new(Served::default());
     get(|headers: HeaderMap| async move { served.answer(&headers, || Document::Admin.under("/")) })
+}
+
+/// The group of an operation: the first segment of its path after the version.
+#[cfg(feature = "server")]
+pub(super) fn group_of(operation: Operation) -> &'static str {
+    if operation.is_legacy() {
+        return "legacy";
+    }
+    let path = operation.path();
+    let path = path.strip_prefix("/api/v1").unwrap_or(path);
+    path.split('/').nth(1).unwrap_or_default()
 }
 
 /// The path that a proxy adds before the API's, or `/`.

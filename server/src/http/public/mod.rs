@@ -1,28 +1,30 @@
 //! GET /track/{trackingNumber}: where a parcel stands, for anyone who has its number; as a page
 //! for people and as JSON for programs. It shows what the public record has, and nothing else.
+//! `/` and `/track` have a field for the number; `/unsubscribe/…` is where links of e-mails lead.
 
-mod dates;
+mod typed_number;
+mod unsubscribe;
 mod view;
-mod words;
 
 use std::sync::Arc;
 
 use axum::{
-    Extension,
+    Extension, Router,
     extract::{Path, Request, State, rejection::PathRejection},
     http::{HeaderMap, HeaderName, HeaderValue, header},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
 };
 use parcelo::{Environment, ErrorCode, Language, Operation, TrackingNumber};
+use url::{Url, form_urlencoded};
 
 use super::{
     Api, Refused, answer,
-    area::{AddressLimit, Area, FinishResponse, Policy, ResponseStyle},
+    area::{AddressLimit, Area, FinishResponse, Policy, ResponseStyle, not_found},
     body,
 };
-#[cfg(feature = "server")]
-pub(super) use dates::in_words;
-use view::{Frame, Notice, ParcelPage};
+use crate::service::PublicParcel;
+use view::{Frame, FrontDoor, Lookup, Notice, ParcelPage};
 
 /// Where the page is, with its number below.
 const FOLDER: &str = "/track";
@@ -34,13 +36,35 @@ const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("referrer-policy", "no-referrer"),
 ];
 
+/// The field of the form, and of its address.
+const NUMBER: &str = "number";
+
+/// Programs that fetch a link to show its title. They accept anything, as other programs do that want JSON, so they are
+/// known by their names only.
+const LINK_PREVIEWS: [&str; 9] = [
+    "whatsapp",
+    "facebookexternalhit",
+    "telegrambot",
+    "twitterbot",
+    "slackbot",
+    "linkedinbot",
+    "discordbot",
+    "skypeuripreview",
+    "applebot",
+];
+
 /// What a request to the page asks for: its form and language, and which number.
 #[derive(Debug, Clone)]
 struct PageContext {
     form: Form,
     language: Language,
+    /// Whether the address says the language; links to further pages say it too then.
+    is_chosen: bool,
     environment: Environment,
-    number: Option<TrackingNumber>,
+    /// What stands before the paths of this service in its public address.
+    base: String,
+    /// What stands in the number's place, as it was typed.
+    typed: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,13 +79,33 @@ pub(super) fn area() -> Area {
         style: ResponseStyle::Custom(Arc::new(style)),
         ..Policy::open(AddressLimit::PublicPages)
     };
-    Area::new(policy).path_prefix(FOLDER).operation(Operation::PublicTracking, track)
+    Area::new(policy)
+        .map_routes(|routes| routes.nest(FOLDER, Router::new().fallback(not_found)))
+        .route("/", get(front_door))
+        .route(FOLDER, get(front_door))
+        .route("/track/", get(front_door))
+        .route(unsubscribe::ROUTE, get(unsubscribe::ask).post(unsubscribe::act))
+        .operation(Operation::PublicTracking, track)
 }
 
 fn style(api: &Api, request: &mut Request) -> FinishResponse {
-    let context = PageContext::new(api.environment, request);
+    let site = api.service.settings().site(api.environment);
+    let base = Url::parse(site.base_url()).map(|url| url.path().trim_end_matches('/').to_owned());
+    let context = PageContext::new((api.environment, base.unwrap_or_default()), request);
     request.extensions_mut().insert(context.clone());
     Box::new(move |response| context.restyle(response))
+}
+
+/// The page with a field for the number; one that was typed leads to its parcel's page.
+async fn front_door(Extension(context): Extension<PageContext>) -> Result<Response, Refused> {
+    match context.form {
+        Form::Json => Err(ErrorCode::NotFound.into()),
+        Form::Page if context.typed.is_empty() => {
+            let page = view::render(&FrontDoor::new(context.frame(), context.lookup()));
+            Ok(context.page_with_form(page.ok_or(ErrorCode::InternalError)?))
+        }
+        Form::Page => context.forgiving_redirect().ok_or_else(|| ErrorCode::ParcelNotFound.into()),
+    }
 }
 
 async fn track(
@@ -70,29 +114,49 @@ async fn track(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let record = api.service.track_publicly(context.environment, &number, context.language).await?;
+    if context.form == Form::Page && TrackingNumber::parse(&number).is_err() {
+        return context.forgiving_redirect().ok_or_else(|| ErrorCode::ParcelNotFound.into());
+    }
+    let found = api.service.track_publicly(context.environment, &number, context.language).await?;
+    let PublicParcel { record, account } = found;
     match context.form {
         Form::Json => Ok(answer::json_ok(&record)),
         Form::Page => {
-            let page = view::render(&ParcelPage::new(context.frame(), &record));
+            let shop = api.service.store().shop(account).await?;
+            let page = view::render(&ParcelPage::new(context.frame(), &record, shop));
             Ok(context.page(page.ok_or(ErrorCode::InternalError)?))
         }
     }
 }
 
 impl PageContext {
-    fn new(environment: Environment, request: &Request) -> Self {
+    fn new((environment, base): (Environment, String), request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
         let asked = body::query(query, "lang").and_then(|tag| language_of(&tag));
         let is_json = body::query(query, "format").is_some_and(|form| form == "json");
-        let form = if !is_json && names_html(headers) { Form::Page } else { Form::Json };
-        let number = request.uri().path().strip_prefix("/track/");
+        let is_page = !is_json && (names_html(headers) || is_link_preview(headers));
+        let typed = match request.uri().path().strip_prefix("/track/") {
+            Some(path) if !path.is_empty() => decoded(path),
+            _ => body::query(query, NUMBER).unwrap_or_default(),
+        };
         Self {
-            form,
+            form: if is_page { Form::Page } else { Form::Json },
             language: asked.unwrap_or_else(|| body::language(headers)),
+            is_chosen: asked.is_some(),
             environment,
-            number: number.and_then(|number| TrackingNumber::parse(number).ok()),
+            base,
+            typed: typed_number::shown(&typed),
         }
+    }
+
+    /// To the page of the number that is meant. Whether a parcel has it is not looked up here, so that this answer
+    /// costs a guess as much as any other and says nothing.
+    fn forgiving_redirect(&self) -> Option<Response> {
+        let number = typed_number::read(&self.typed)?;
+        let language = if self.is_chosen { self.language.code() } else { "" };
+        let query = if self.is_chosen { "?lang=" } else { "" };
+        let place = format!("{}{FOLDER}/{number}{query}{language}", self.base);
+        Some(Redirect::to(&place).into_response())
     }
 
     /// Makes an answer fit for the public: refusals become a page for those who want one.
@@ -106,18 +170,22 @@ impl PageContext {
             let name = HeaderName::from_static(name);
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
-        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, view::POLICY.clone());
+        let policy = response.headers_mut().entry(header::CONTENT_SECURITY_POLICY);
+        policy.or_insert_with(|| view::POLICY.clone());
         response
     }
 
     fn refusal(&self, Refused(refusal): &Refused) -> Option<Response> {
-        let notice = match refusal.code {
+        let mut response = match refusal.code {
             ErrorCode::ParcelNotFound | ErrorCode::NotFound => {
-                Notice::not_found(self.frame(), self.number.as_ref())
+                let notice = Notice::not_found(self.frame(), self.lookup());
+                self.page_with_form(view::render(&notice)?)
             }
-            _ => Notice::refused(self.frame(), refusal.text(self.language)),
+            _ => {
+                let notice = Notice::refused(self.frame(), refusal.text(self.language));
+                self.page(view::render(&notice)?)
+            }
         };
-        let mut response = self.page(view::render(&notice)?);
         *response.status_mut() = answer::status_of(refusal.code);
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -129,14 +197,40 @@ impl PageContext {
         let headers = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CONTENT_LANGUAGE, self.language.code()),
-            (header::VARY, "Accept, Accept-Language"),
+            (header::VARY, "Accept, Accept-Language, User-Agent"),
         ];
         (headers, html).into_response()
     }
 
-    const fn frame(&self) -> Frame {
-        Frame::new(self.language, self.environment)
+    /// A page that may send its form, to this site only.
+    fn page_with_form(&self, html: String) -> Response {
+        let mut response = self.page(html);
+        let policy = view::POLICY_WITH_FORM.clone();
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+        response
     }
+
+    fn frame(&self) -> Frame {
+        let front_door = format!("{}{FOLDER}", self.base);
+        Frame::new(self.language, self.environment, front_door)
+    }
+
+    /// The form, with what was typed.
+    fn lookup(&self) -> Lookup {
+        let language = self.is_chosen.then_some(self.language);
+        Lookup::new(self.typed.clone(), language)
+    }
+}
+
+/// A part of a path as text: that of a form, but for the characters that separate a form's fields.
+fn decoded(path: &str) -> String {
+    let path = path.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    form_urlencoded::parse(path.as_bytes()).map(|(text, _)| text).collect()
+}
+
+fn is_link_preview(headers: &HeaderMap) -> bool {
+    let agent = body::header_text(headers, "user-agent").unwrap_or_default().to_ascii_lowercase();
+    LINK_PREVIEWS.iter().any(|name| agent.contains(name))
 }
 
 pub(super) fn language_of(tag: &str) -> Option<Language> {
@@ -199,7 +293,8 @@ mod tests {
     fn context(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
         let request =
             http::Request::get(uri).header("accept", accept).header("accept-language", languages);
-        let context = PageContext::new(Environment::Sandbox, &request.body(Body::empty()).unwrap());
+        let request = request.body(Body::empty()).unwrap();
+        let context = PageContext::new((Environment::Sandbox, String::new()), &request);
         (context.form, context.language)
     }
 

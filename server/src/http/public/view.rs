@@ -5,40 +5,66 @@ use std::sync::LazyLock;
 use askama::Template;
 use axum::http::HeaderValue;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
-use chrono::{DateTime, FixedOffset, NaiveDate};
+use chrono::{DateTime, FixedOffset};
 use parcelo::{
     Environment, Language, ParcelStatus, TrackingNumber,
     model::{HistoryEntry, Row, TrackingRecord},
 };
 use sha2::{Digest, Sha256};
+use url::form_urlencoded;
 
-use super::{
-    dates,
-    words::{Words, meaning, words},
+use crate::{
+    domain::Shop,
+    wording::{ArrivalText, Day, Words, advice, meaning, offset_in_words, words},
 };
 
 /// What a page may do: show its own style sheet, known by its hash, and its icon. No script, no
 /// form, no frame around it, and nothing from elsewhere.
-pub(super) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+pub(super) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy("'none'"));
+
+/// The same, and send its form to where it came from.
+pub(super) static POLICY_WITH_FORM: LazyLock<HeaderValue> = LazyLock::new(|| policy("'self'"));
+
+fn policy(form: &str) -> HeaderValue {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'"
+         form-action {form}; frame-ancestors 'none'"
     );
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
-});
+}
 
 /// The style sheet as it stands in each page.
 const STYLE: &str = include_str!("../../../templates/track.css");
 
-/// What both pages have around them.
+/// What every page has around it.
 pub(super) struct Frame {
-    language: Language,
-    other: Language,
-    other_name: &'static str,
-    words: &'static Words,
-    sandbox: bool,
-    style: &'static str,
+    pub(super) language: Language,
+    pub(super) other: Language,
+    pub(super) other_name: &'static str,
+    /// The same page in the other language.
+    pub(super) other_link: String,
+    /// The page with the field.
+    pub(super) front_door: String,
+    pub(super) words: &'static Words,
+    pub(super) sandbox: bool,
+    pub(super) style: &'static str,
+}
+
+/// The form with the field for a number.
+pub(super) struct Lookup {
+    typed: String,
+    /// The language, when the address says it.
+    language: Option<Language>,
+    is_wrong: bool,
+}
+
+/// The page with the field.
+#[derive(Template)]
+#[template(path = "front_door.html")]
+pub(super) struct FrontDoor {
+    frame: Frame,
+    lookup: Lookup,
 }
 
 /// A parcel's page.
@@ -49,11 +75,20 @@ pub(super) struct ParcelPage {
     number: String,
     status: String,
     meaning: &'static str,
+    advice: &'static [&'static str],
+    shop: Option<ShopView>,
     appearance: Appearance,
     stages: Vec<Stage>,
-    arrival: Option<Arrival>,
+    arrival: Option<ArrivalText>,
     events: Vec<Entry>,
-    offset: String,
+    times: String,
+}
+
+/// The shop that sent the parcel, as far as it describes itself.
+struct ShopView {
+    name: Option<String>,
+    /// Address and text of a link.
+    contact: Option<(String, String)>,
 }
 
 /// A page that says why there is no parcel to show.
@@ -65,6 +100,7 @@ pub(super) struct Notice {
     text: String,
     number: Option<String>,
     advice: &'static [&'static str],
+    lookup: Option<Lookup>,
 }
 
 /// How a status looks to someone who waits for the parcel: its colour and picture.
@@ -85,18 +121,6 @@ struct Stage {
     class: &'static str,
 }
 
-/// When the parcel arrives, or has arrived.
-struct Arrival {
-    label: &'static str,
-    hint: Option<&'static str>,
-    date: Day,
-}
-
-struct Day {
-    machine: String,
-    words: String,
-}
-
 /// One line of the timeline; the first of a day names the day.
 struct Entry {
     day: Option<Day>,
@@ -112,18 +136,47 @@ pub(super) fn render(page: &impl Template) -> Option<String> {
 }
 
 impl Frame {
-    pub(super) const fn new(language: Language, environment: Environment) -> Self {
+    pub(super) fn new(language: Language, environment: Environment, front_door: String) -> Self {
         let (other, other_name) = match language {
             Language::En => (Language::Es, "Español"),
             Language::Es => (Language::En, "English"),
         };
         let sandbox = matches!(environment, Environment::Sandbox);
-        Self { language, other, other_name, words: words(language), sandbox, style: STYLE }
+        let other_link = format!("?lang={}", other.code());
+        let words = words(language);
+        Self { language, other, other_name, other_link, front_door, words, sandbox, style: STYLE }
+    }
+
+    /// With a link to the other language that keeps what was typed.
+    fn keeping(self, lookup: &Lookup) -> Self {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if !lookup.typed.is_empty() {
+            query.append_pair(super::NUMBER, &lookup.typed);
+        }
+        query.append_pair("lang", self.other.code());
+        Self { other_link: format!("{}?{}", self.front_door, query.finish()), ..self }
+    }
+
+    /// The code of the language and a region, as previews of links want it: Spanish is that of Latin America.
+    pub(super) fn locale(&self) -> &'static str {
+        self.language.pick("en_US", "es_LA")
+    }
+}
+
+impl Lookup {
+    pub(super) fn new(typed: String, language: Option<Language>) -> Self {
+        Self { typed, language, is_wrong: false }
+    }
+}
+
+impl FrontDoor {
+    pub(super) fn new(frame: Frame, lookup: Lookup) -> Self {
+        Self { frame, lookup }
     }
 }
 
 impl ParcelPage {
-    pub(super) fn new(frame: Frame, record: &TrackingRecord) -> Self {
+    pub(super) fn new(frame: Frame, record: &TrackingRecord, shop: Shop) -> Self {
         let (language, words) = (frame.language, frame.words);
         let offset = *record.estimated_delivery.offset();
         let history = record.history.as_deref().unwrap_or_default();
@@ -131,33 +184,55 @@ impl ParcelPage {
             number: record.tracking_number.to_string(),
             status: record.status_name.clone(),
             meaning: meaning(&record.status, language),
+            advice: advice(&record.status, language),
+            shop: ShopView::new(shop),
             appearance: Appearance::for_status(&record.status),
             stages: stages(&record.status, words),
-            arrival: Arrival::from_record(record, language, words),
+            arrival: record.arrival.as_ref().and_then(|known| ArrivalText::new(known, language)),
             events: entries(history, offset, language),
-            offset: dates::offset_in_words(offset),
+            times: times(offset, words),
             frame,
         }
     }
 }
 
+/// Whose times the history has. A destination without an offset of its own has several zones, or one that is not known
+/// here.
+fn times(offset: FixedOffset, words: &Words) -> String {
+    match offset.local_minus_utc() {
+        0 => words.times_in_utc.to_owned(),
+        _ => format!("{} ({})", words.times, offset_in_words(offset)),
+    }
+}
+
+impl ShopView {
+    fn new(shop: Shop) -> Option<Self> {
+        let contact = shop.contact.map(|contact| (contact.link(), contact.text()));
+        (shop.name.is_some() || contact.is_some()).then_some(Self { name: shop.name, contact })
+    }
+}
+
 impl Notice {
-    pub(super) fn not_found(frame: Frame, number: Option<&TrackingNumber>) -> Self {
+    /// No parcel has the number that was typed, or it is none.
+    pub(super) fn not_found(frame: Frame, lookup: Lookup) -> Self {
         let words = frame.words;
+        let number = TrackingNumber::parse(&lookup.typed).ok();
         let text = if number.is_some() { words.unknown_number } else { words.no_number };
         Self {
-            frame,
+            frame: frame.keeping(&lookup),
             heading: words.not_found,
             text: text.to_owned(),
-            number: number.map(ToString::to_string),
+            number: number.map(|number| number.to_string()),
             advice: &words.advice,
+            lookup: Some(Lookup { is_wrong: true, ..lookup }),
         }
     }
 
     pub(super) fn refused(frame: Frame, text: String) -> Self {
         let words = frame.words;
         let advice = std::slice::from_ref(&words.try_again);
-        Self { frame, heading: words.unavailable, text, number: None, advice }
+        let heading = words.unavailable;
+        Self { frame, heading, text, number: None, advice, lookup: None }
     }
 }
 
@@ -224,36 +299,6 @@ fn stages(status: &ParcelStatus, words: &Words) -> Vec<Stage> {
     names.map(|(place, name)| Stage { name, class: class(place) }).collect()
 }
 
-impl Arrival {
-    /// The promise while it holds, and the day of delivery once it is kept.
-    fn from_record(record: &TrackingRecord, language: Language, words: &Words) -> Option<Self> {
-        let promised = record.estimated_delivery;
-        match record.status {
-            ParcelStatus::Delivered => {
-                let mut history = record.history.iter().flatten().flatten();
-                let last = history.rfind(|entry| entry.status == ParcelStatus::Delivered)?;
-                let date = local(last, *promised.offset()).date_naive();
-                let date = Day::new(date, language);
-                Some(Self { label: words.delivered_on, hint: None, date })
-            }
-            ParcelStatus::DeliveryFailed | ParcelStatus::ReturnToSender | ParcelStatus::Voided => {
-                None
-            }
-            _ => Some(Self {
-                label: words.estimated_delivery,
-                hint: Some(words.by_end_of_day),
-                date: Day::new(promised.date_naive(), language),
-            }),
-        }
-    }
-}
-
-impl Day {
-    fn new(date: NaiveDate, language: Language) -> Self {
-        Self { machine: date.to_string(), words: dates::in_words(date, language) }
-    }
-}
-
 /// The timeline, newest first.
 fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Language) -> Vec<Entry> {
     let mut day = None;
@@ -303,8 +348,9 @@ mod tests {
             ParcelStatus::KNOWN.iter().chain([&ParcelStatus::Unknown("TELEPORTED".to_owned())])
         {
             for language in [Language::En, Language::Es] {
-                let frame = Frame::new(language, Environment::Production);
-                let page = render(&ParcelPage::new(frame, &record(status, language))).unwrap();
+                let frame = Frame::new(language, Environment::Production, "/track".to_owned());
+                let record = record(status, language);
+                let page = render(&ParcelPage::new(frame, &record, Shop::default())).unwrap();
                 assert!(
                     page.contains(&format!("<h1 id=\"now\">{}</h1>", status.name(language))),
                     "{status}"
@@ -320,21 +366,10 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_shown_while_it_holds_and_the_day_once_it_is_kept() {
-        let words = words(Language::En);
-        let day = |status: &ParcelStatus| {
-            let arrival = Arrival::from_record(&record(status, Language::En), Language::En, words);
-            arrival.map(|arrival| (arrival.label, arrival.date.machine))
-        };
-        let promised = Some((words.estimated_delivery, "2026-01-20".to_owned()));
-        assert_eq!(day(&ParcelStatus::InTransit), promised);
-        assert_eq!(day(&ParcelStatus::CustomsHold), promised);
-        let kept = Some((words.delivered_on, "2026-01-12".to_owned()));
-        assert_eq!(day(&ParcelStatus::Delivered), kept);
-        for status in
-            [ParcelStatus::Voided, ParcelStatus::ReturnToSender, ParcelStatus::DeliveryFailed]
-        {
-            assert_eq!(day(&status), None, "{status}");
-        }
+    fn times_are_called_the_destinations_only_when_they_are() {
+        let named =
+            |hours: i32| times(FixedOffset::east_opt(hours * 3_600).unwrap(), words(Language::En));
+        assert_eq!(named(-5), "Times at the destination (UTC−5)");
+        assert_eq!(named(0), "Times in UTC");
     }
 }

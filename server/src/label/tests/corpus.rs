@@ -122,7 +122,9 @@ fn filled(text: &str) -> OrderRequest {
     (from.address.city, from.address.state) = (long(255), Some(long(255)));
     let to = &mut order.receiver;
     to.full_name = long(255);
+    to.company_name = Some(long(255));
     (to.address.line1, to.address.city) = (long(255), long(255));
+    to.address.line2 = Some(long(255));
     to.address.delivery_instructions = Some(long(500));
     order.products[0].description = Some(long(255));
     order.products[0].quantity = 1_000_000;
@@ -183,8 +185,13 @@ fn colombia() -> OrderRequest {
 fn mexico() -> OrderRequest {
     let mut order = usual();
     order.products = [&order.products[..], &order.products[..1]].concat();
+    for product in &mut order.products {
+        product.country_of_origin = Some(country("CN"));
+    }
     let to = &mut order.receiver;
     to.full_name = "Xóchitl Íñiguez Zúñiga".to_owned();
+    to.company_name = Some("Papelería del Ángel S.A. de C.V.".to_owned());
+    to.address.line2 = Some("Int. 304".to_owned());
     to.id_type = Some(IdType::Passport);
     to.national_id = Some("G12345678".to_owned());
     to.address.line1 = "Av. Paseo de la Reforma 222, Piso 3, Col. Juárez".to_owned();

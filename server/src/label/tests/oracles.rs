@@ -7,7 +7,7 @@ use parcelo::LabelFormat;
 use serde_json::{Value, json};
 
 use super::{
-    super::{draw, element::Element, font::is_drawable, layout},
+    super::{draw, draw_many, element::Element, font::is_drawable, lay_out, layout},
     code_of,
     corpus::{self, Case},
     qr_of, texts,
@@ -26,6 +26,11 @@ fn write_corpus() {
             let path = folder.join(case.name).with_extension(format.extension());
             fs::write(path, draw(&case.data(), format).unwrap()).unwrap();
         }
+    }
+    let together: Vec<_> = cases.iter().map(|case| lay_out(&case.data()).unwrap()).collect();
+    for format in [LabelFormat::Pdf, LabelFormat::Zpl] {
+        let path = folder.join("merged").with_extension(format.extension());
+        fs::write(path, draw_many(&together, format).unwrap()).unwrap();
     }
     let expected: Vec<Value> = cases.iter().map(expected).collect();
     fs::write(folder.join("corpus.json"), serde_json::to_vec_pretty(&expected).unwrap()).unwrap();

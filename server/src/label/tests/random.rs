@@ -40,8 +40,8 @@ fn words() -> impl Strategy<Value = String> {
 }
 
 /// An order with random words in every field that a label shows.
-fn orders() -> impl Strategy<Value = OrderRequest> {
-    let words = proptest::collection::vec(words(), 20);
+pub(super) fn orders() -> impl Strategy<Value = OrderRequest> {
+    let words = proptest::collection::vec(words(), 22);
     (words, any::<u32>(), 0..6_usize).prop_map(|(words, quantity, products)| {
         let mut order = sample::order();
         let mut words = words.into_iter();
@@ -56,9 +56,11 @@ fn orders() -> impl Strategy<Value = OrderRequest> {
         order.sender.address.state = Some(next());
         order.sender.address.zip_code = Some(next());
         order.receiver.full_name = next();
+        order.receiver.company_name = Some(next());
         order.receiver.phone = next();
         order.receiver.national_id = Some(next());
         order.receiver.address.line1 = next();
+        order.receiver.address.line2 = Some(next());
         order.receiver.address.city = next();
         order.receiver.address.province = Some(next());
         order.receiver.address.zip_code = Some(next());
@@ -66,6 +68,7 @@ fn orders() -> impl Strategy<Value = OrderRequest> {
         order.products[0].description = Some(next());
         order.products[0].hs_code = Some(next());
         order.products[0].quantity = quantity;
+        order.products[0].country_of_origin = Some(order.sender.address.country);
         order.products = order.products.iter().cycle().take(products).cloned().collect();
         order
     })
@@ -129,7 +132,9 @@ fn assert_all_are_there(order: &OrderRequest, elements: &[Element]) {
         from.company_name.as_deref(),
         Some(&from.address.line1),
         Some(&from.address.city),
+        Some(&from.full_name),
         Some(&to.full_name),
+        to.company_name.as_deref(),
         Some(&to.address.line1),
         to.address.zip_code.as_deref(),
         to.address.delivery_instructions.as_deref(),

@@ -10,8 +10,8 @@ use utoipa::{
 use super::{
     requests::{ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus},
     responses::{
-        ClockShown, InboxShown, InboxStarted, IssuedKey, Offences, RequestLog, ResetDone,
-        SampleOrder, StatusPut, UnusedFaults,
+        ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
+        ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
     schemas::{operation_names, text},
 };
@@ -115,8 +115,9 @@ fn data() -> Vec<Call<Control>> {
         .refuses(ABOUT_A_PARCEL),
         reads::<ResetDone>(
             post("/reset", "MockReset"),
-            "Delete all data and faults; keys and clock stay",
+            "Delete all data, faults and e-mails; keys and clock stay",
         ),
+        reads::<MailsShown>(get("/mails", "MockReadMails"), "List the e-mails that were sent"),
         reads::<SampleOrder>(sample, "Get a valid sample order with a tracking number")
             .refuses(&[ErrorCode::ParcelNotFound]),
         reads::<Offences>(
@@ -128,7 +129,7 @@ fn data() -> Vec<Call<Control>> {
 
 fn webhooks() -> Vec<Call<Control>> {
     let inbox = post("/webhooks", "MockStartInbox");
-    let starts = "Start an inbox for webhooks; it replaces an inbox started before";
+    let starts = "Start an inbox for webhooks, or have them sent to a receiver of your own; it replaces an inbox started before";
     vec![
         reads::<InboxShown>(get("/webhooks", "MockReadInbox"), "List what the inbox has received"),
         takes::<WantedInbox, InboxStarted>(inbox, starts, json!({ "reply": [503, 200] }))

@@ -26,8 +26,8 @@ use self::{
         invalid, read, select_requests,
     },
     responses::{
-        ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, Offences, RequestLog,
-        ResetDone, SampleOrder, StatusPut, UnusedFaults,
+        ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
+        RequestLog, ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
 };
 #[cfg(test)]
@@ -74,6 +74,7 @@ fn routes(server: Arc<MockServer>) -> Router {
         .route("/keys/rotate", post(rotate_key))
         .route("/orders/{number}", get(sample_order))
         .route("/reset", post(reset))
+        .route("/mails", get(list_mails))
         .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
         .route("/webhooks", get(read_inbox).post(start_inbox))
@@ -189,6 +190,11 @@ async fn rotate_key(State(controlled): Controls, request: Request) -> ControlRes
     Ok(answer_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }
 
+/// GET mails: the e-mails that the service would have sent.
+async fn list_mails(State(controlled): Controls) -> Response {
+    answer_ok(&MailsShown::new(controlled.server.mails()))
+}
+
 /// POST reset: deletes the data of all accounts, and all faults; keys and clock stay.
 async fn reset(State(controlled): Controls) -> Response {
     controlled.server.faults().clear();
@@ -214,15 +220,21 @@ async fn put_status(
     Ok(answer_ok(&StatusPut { tracking_number: number, statuses }))
 }
 
-/// POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200. It replaces
-/// an inbox started before.
+/// POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200; or sends
+/// them to `url`, and returns the secret that they are signed with. It replaces an inbox started before.
 async fn start_inbox(State(controlled): Controls, request: Request) -> ControlResult {
-    let requested: WantedInbox = read(request, "reply, a list of statuses").await?;
-    requested.check()?;
+    let requested: WantedInbox = read(request, "reply, a list of statuses, or url").await?;
+    let kinds = requested.check()?;
     let mut current = controlled.inbox.lock().await;
-    let inbox = controlled.server.webhook_inbox().reply(requested.reply).start().await;
-    let started = InboxStarted { url: inbox.url().to_owned() };
-    if let Some(previous) = current.replace(inbox) {
+    let receiver = controlled.server.webhook_inbox().kinds(kinds);
+    let (started, inbox) = if let Some(url) = requested.url {
+        let secret = receiver.try_send_to(&url).map_err(|error| invalid(&error.to_string()))?;
+        (InboxStarted { url, secret: Some(secret.expose()) }, None)
+    } else {
+        let inbox = receiver.reply(requested.reply).start().await;
+        (InboxStarted { url: inbox.url().to_owned(), secret: None }, Some(inbox))
+    };
+    if let Some(previous) = std::mem::replace(&mut *current, inbox) {
         previous.end();
     }
     Ok(answer_ok(&started))

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use parcelo::{
     ApiKey, Environment, Operation, ParcelStatus, TrackingNumber,
     admin::KeyRequest,
-    model::{FaultCode, FieldFault},
+    model::{EventKind, FaultCode, FieldFault},
     rules::Destinations,
 };
 use serde::Deserialize;
@@ -20,6 +20,7 @@ use crate::{
     domain::{
         Refusal,
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        webhooks::Kinds,
     },
     http::any_json_object,
     mock::{
@@ -177,6 +178,13 @@ pub(super) struct WantedInbox {
     #[serde(default)]
     #[cfg_attr(test, schema(schema_with = schemas::statuses))]
     pub(super) reply: Vec<u16>,
+    /// A receiver of the suite's own, which is sent to instead: an address of this machine, or a public one.
+    #[serde(default)]
+    pub(super) url: Option<String>,
+    /// Further kinds of events, beside those that every endpoint gets.
+    #[serde(default)]
+    #[cfg_attr(test, schema(schema_with = schemas::event_kinds))]
+    pub(super) events: Vec<String>,
 }
 
 /// Parses a control's body; `what` names it in the error.
@@ -260,12 +268,19 @@ impl WantedKey {
 }
 
 impl WantedInbox {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    /// The kinds of events that are wanted.
+    pub(super) fn check(&self) -> Result<Kinds, Refusal> {
         let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
-        if self.reply.iter().all(is_status) {
-            return Ok(());
+        if !self.reply.iter().all(is_status) {
+            return Err(invalid("reply must be a list of final statuses, 200 to 999"));
         }
-        Err(invalid("reply must be a list of final statuses, 200 to 999"))
+        if self.url.is_some() && !self.reply.is_empty() {
+            return Err(invalid("reply is for the mock server's inbox: a url answers for itself"));
+        }
+        Kinds::named(self.events.iter().map(String::as_str)).ok_or_else(|| {
+            let known: Vec<_> = EventKind::KNOWN.iter().map(EventKind::code).collect();
+            invalid_at("events", &format!("the kinds of events are {}", known.join(", ")))
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use parcelo::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::mock::{Fired, MockServer, Received, RecordedRequest};
+use crate::mock::{Fired, MockServer, Received, ReceivedMail, RecordedRequest};
 
 /// The clock's time, and what happened while it was moved.
 #[derive(Serialize)]
@@ -105,6 +105,48 @@ pub(super) struct ResetDone {
     pub(super) deleted: Deleted,
 }
 
+/// The e-mails so far, oldest first.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct MailsShown {
+    mails: Vec<MailShown>,
+}
+
+/// An e-mail that the service would have sent.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+struct MailShown {
+    /// The part of its Message-ID before the `@`: one for each event and recipient.
+    id: String,
+    #[cfg_attr(test, schema(format = DateTime))]
+    at: String,
+    to: String,
+    subject: String,
+    text: String,
+    html: String,
+    /// `en` or `es`.
+    language: String,
+    /// A POST to it stops the e-mails.
+    unsubscribe_url: String,
+}
+
+impl MailsShown {
+    pub(super) fn new(mails: Vec<ReceivedMail>) -> Self {
+        let mails = mails.into_iter().map(|mail| MailShown {
+            at: time::to_text(mail.at),
+            id: mail.id,
+            to: mail.to,
+            subject: mail.subject,
+            text: mail.text,
+            html: mail.html,
+            language: mail.language,
+            unsubscribe_url: mail.unsubscribe_url,
+        });
+        Self { mails: mails.collect() }
+    }
+}
+
 /// The statuses that a parcel went through.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
@@ -120,6 +162,9 @@ pub(super) struct StatusPut {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxStarted {
     pub(super) url: String,
+    /// What a receiver of the suite's own verifies with; absent for the mock server's inbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) secret: Option<String>,
 }
 
 /// What the inbox has received.

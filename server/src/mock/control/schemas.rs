@@ -1,6 +1,6 @@
 //! Schemas of the controls' fields that have no Rust type of their own, for the OpenAPI document.
 
-use parcelo::{ErrorCode, Operation};
+use parcelo::{ErrorCode, Operation, model::EventKind};
 use utoipa::openapi::{
     RefOr,
     schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type},
@@ -61,4 +61,9 @@ pub(super) fn statuses() -> RefOr<Schema> {
     let status = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
     let status = status.minimum(Some(FINAL_STATUSES.0)).maximum(Some(FINAL_STATUSES.1));
     ArrayBuilder::new().items(status).into()
+}
+
+pub(super) fn event_kinds() -> RefOr<Schema> {
+    let kinds = EventKind::KNOWN.iter().map(EventKind::code);
+    ArrayBuilder::new().items(text().enum_values(Some(kinds))).into()
 }

@@ -3,13 +3,16 @@
 use tokio_postgres::Row;
 
 use super::{
-    Store,
+    Store, audit,
     connection::{get, never_stored},
     error::DbResult,
 };
 use crate::{
     clock::Millis,
-    domain::{AccountRecord, AccountRowId},
+    domain::{
+        AccountRecord, AccountRowId, Shop,
+        audit::{AuditAction, AuditedChange, Author},
+    },
     store::StoreError,
 };
 
@@ -80,6 +83,34 @@ impl Store {
     pub(crate) async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
         let sql = "SELECT id, public_id, name, created_at FROM accounts ORDER BY id";
         self.read(async move |db| db.each(sql, &[], read).await).await
+    }
+
+    pub(crate) async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError> {
+        self.read(async move |db| {
+            let sql = "SELECT name, contact FROM shops WHERE account = $1";
+            let Some(row) = db.first(sql, &[&account.0]).await? else {
+                return Ok(Shop::default());
+            };
+            Ok(Shop::from_stored(Some((get(&row, 0)?, get(&row, 1)?))))
+        })
+        .await
+    }
+
+    pub(crate) async fn set_shop(
+        &self,
+        account: AccountRowId,
+        shop: &Shop,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let ((name, contact), by) = (shop.to_stored(), by.clone());
+        self.call(async move |db| {
+            let sql = "INSERT INTO shops (account, name, contact) VALUES ($1, $2, $3) \
+                 ON CONFLICT (account) DO UPDATE SET name = excluded.name, contact = excluded.contact";
+            db.execute(sql, &[&account.0, &name, &contact]).await?;
+            let change = AuditedChange::of_account(account, AuditAction::ShopSet);
+            audit::record(db, &by, &change).await
+        })
+        .await
     }
 }
 

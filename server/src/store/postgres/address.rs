@@ -1,19 +1,18 @@
 //! Where the database is, as `libpq` has it: the address, the password from one of four places, and what of
 //! TLS is checked. A password is shown by nothing in here.
 
-use std::{
-    env, fmt, fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
-};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use tokio_postgres::{
     Config,
     config::{Host, SslMode},
 };
 use url::form_urlencoded;
+
+use super::{
+    hosts::{self, HostConfig},
+    password::{FoundPassword, PasswordSource, find_passwords, is_password_cut, without_password},
+};
 
 /// How long one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -25,8 +24,8 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// The fields of a line of a password file.
-const PASSFILE_FIELDS: usize = 5;
+/// Values of which each parameter of the driver takes one.
+const VALUES: [&str; 4] = ["1", "require", "direct", "127.0.0.1"];
 
 /// What of the server's certificate is checked, in the words of `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,12 +49,29 @@ pub struct Address {
     pub(super) tls: Tls,
     /// The authorities' certificates; none means those that the operating system's vendors agree on.
     pub(super) root_certificates: Option<PathBuf>,
-    /// Whether settings that lose data are accepted: for tests.
-    pub(super) may_lose_data: bool,
+    /// What is said of settings by which a crash loses data.
+    pub(super) unsafe_settings: UnsafeSettings,
     /// How long PostgreSQL may take to answer a statement before the connection is given up.
     pub(super) answer_timeout: Duration,
     /// PostgreSQL itself, where `config` leads to a pooler.
     pub(super) direct: Option<Box<Self>>,
+    /// Where the password was found.
+    pub(super) password_source: PasswordSource,
+    /// What the password file has for each host, where the address has none for all.
+    pub(super) passwords: Vec<Option<String>>,
+    /// As it was typed, without a password.
+    pub(super) typed: String,
+}
+
+/// What is to be done about `fsync = off` and `full_page_writes = off`, in the words of `unsafe_settings`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnsafeSettings {
+    /// A database that has them is not used.
+    Refuse,
+    /// They lose nothing there, for the provider keeps the log in another place than PostgreSQL's disk.
+    Managed,
+    /// A crash may lose data: for tests.
+    Allow,
 }
 
 /// What is wrong with an address; it does not quote it.
@@ -63,66 +79,71 @@ pub struct Address {
 #[error("{0}")]
 pub struct AddressError(String);
 
+impl AddressError {
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
 impl Address {
     /// Reads `postgres://user@host:port/name?sslmode=verify-full`. A password that it lacks is looked for
     /// in `PGPASSWORD` and in the password file.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (start, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut tls, mut root, mut passfile) = (None, None, None);
-        let (mut is_system, mut may_lose_data) = (false, false);
-        let mut rest = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "sslmode" => tls = Some(Tls::from_str(&value)?),
-                "sslrootcert" if value == "system" => is_system = true,
-                "sslrootcert" => root = Some(PathBuf::from(&*value)),
-                "passfile" => passfile = Some(PathBuf::from(&*value)),
-                "unsafe_settings" => may_lose_data = value == "allow",
-                _ if is_known(&name, &value) => drop(rest.append_pair(&name, &value)),
-                _ => return Err(AddressError(format!("the parameter {name} is not supported"))),
-            }
+        if is_password_cut((start, query)) {
+            return Err(unescaped());
         }
-        // tokio-postgres reads `+` as it stands.
-        let rest = rest.finish().replace('+', "%20");
+        let parameters = Parameters::parse(query)?;
         let malformed = || AddressError("expected postgres://USER@HOST:PORT/NAME".to_owned());
-        let mut config =
-            Config::from_str(&format!("{start}?{rest}")).map_err(|_quotes| malformed())?;
-        // Without one it would only fail later, as a server that cannot be reached.
+        let whole = format!("{start}?{}", parameters.of_driver);
+        let mut config = Config::from_str(&whole).map_err(|_quotes| malformed())?;
+        // Without a host it would only fail later, as a server that cannot be reached; without a name it would be
+        // the database that has the user's.
         if config.get_hosts().is_empty() {
             return Err(malformed());
         }
-        // The rest of a password, which messages would name as the host.
-        if config
-            .get_hosts()
-            .iter()
-            .any(|host| matches!(host, Host::Tcp(name) if name.contains('@')))
-        {
-            return Err(AddressError("in a password, write %40 for @".to_owned()));
+        if config.get_dbname().is_none() {
+            return Err(AddressError::new("name the database: postgres://USER@HOST:PORT/NAME"));
         }
-        if config.get_password().is_none()
-            && let Some(password) = password(&config, passfile)
-        {
+        hosts::check(&config).map_err(AddressError::new)?;
+        let tls = parameters.tls()?;
+        let found = find_passwords(&config, parameters.passfile);
+        if let FoundPassword::ForAll(password) = &found {
             config.password(password);
         }
-        // What `libpq` does: authorities that are named are to be asked.
-        let tls = match (tls, &root) {
-            (None | Some(Tls::VerifyFull), _) if is_system => Tls::VerifyFull,
-            (Some(_), _) if is_system => {
-                let weak = "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate";
-                return Err(AddressError(weak.to_owned()));
-            }
-            (Some(Tls::Require), Some(_)) => Tls::VerifyCa,
-            (tls, _) => tls.unwrap_or(Tls::Prefer),
-        };
         set_up(&mut config, tls);
-        let (root_certificates, answer_timeout) = (root, ANSWER_TIMEOUT);
-        let direct = None;
-        Ok(Self { config, tls, root_certificates, may_lose_data, answer_timeout, direct })
+        Ok(Self {
+            config,
+            tls,
+            root_certificates: parameters.root,
+            unsafe_settings: parameters.unsafe_settings,
+            answer_timeout: ANSWER_TIMEOUT,
+            direct: None,
+            password_source: found.source(),
+            passwords: found.for_each(),
+            typed: without_password(text),
+        })
+    }
+
+    /// The address to be typed again: as it was, without a password.
+    pub(crate) fn typed(&self) -> &str {
+        &self.typed
     }
 
     /// A pooler's address, with the one of PostgreSQL itself.
     pub(crate) fn with_direct(self, direct: Self) -> Self {
         Self { direct: Some(Box::new(direct)), ..self }
+    }
+
+    /// Its hosts, each alone.
+    pub(super) fn hosts(&self) -> Vec<HostConfig> {
+        let mut hosts = hosts::each(&self.config, |one| set_up(one, self.tls));
+        for (host, password) in hosts.iter_mut().zip(&self.passwords) {
+            if let Some(password) = password {
+                host.config.password(password);
+            }
+        }
+        hosts
     }
 
     /// Where sessions are PostgreSQL's own.
@@ -137,15 +158,109 @@ impl Address {
 
     /// The address without user and password, for messages.
     pub(super) fn name(&self) -> String {
-        let hosts = self.config.get_hosts().iter().map(|host| match host {
-            Host::Tcp(name) => name.clone(),
-            Host::Unix(folder) => folder.display().to_string(),
-        });
-        let hosts = hosts.collect::<Vec<_>>().join(",");
-        let ports = self.config.get_ports().iter().map(ToString::to_string).collect::<Vec<_>>();
-        let port = if ports.is_empty() { "5432".to_owned() } else { ports.join(",") };
-        format!("postgres://{hosts}:{port}/{}", self.config.get_dbname().unwrap_or_default())
+        let hosts = hosts::names(&self.config).collect::<Vec<_>>().join(",");
+        format!("postgres://{hosts}/{}", self.config.get_dbname().unwrap_or_default())
     }
+}
+
+/// Takes the values by which `libpq` looks for a host to write to, which is what is done in any case, and refuses
+/// those by which it looks for another.
+fn check_session_attrs(value: &str) -> Result<(), AddressError> {
+    if matches!(value, "any" | "primary" | "read-write") {
+        return Ok(());
+    }
+    Err(AddressError::new(
+        "target_session_attrs is primary or read-write: servers and commands write",
+    ))
+}
+
+/// What an address says after its question mark.
+struct Parameters {
+    tls: Option<Tls>,
+    root: Option<PathBuf>,
+    /// Whether the authorities are the system's.
+    is_system: bool,
+    passfile: Option<PathBuf>,
+    unsafe_settings: UnsafeSettings,
+    /// The others, as the driver reads them.
+    of_driver: String,
+}
+
+impl Parameters {
+    fn parse(query: &str) -> Result<Self, AddressError> {
+        let (mut tls, mut root, mut passfile) = (None, None, None);
+        let (mut is_system, mut unsafe_settings) = (false, UnsafeSettings::Refuse);
+        let mut rest = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "sslmode" => tls = Some(Tls::from_str(&value)?),
+                "sslrootcert" if value == "system" => is_system = true,
+                "sslrootcert" => root = Some(PathBuf::from(&*value)),
+                "passfile" => passfile = Some(PathBuf::from(&*value)),
+                "unsafe_settings" => unsafe_settings = UnsafeSettings::from_str(&value)?,
+                "target_session_attrs" => check_session_attrs(&value)?,
+                // The driver takes a list for one host here, and in the place before the name it does not.
+                "host" => {
+                    for host in value.split(',') {
+                        rest.append_pair("host", host);
+                    }
+                }
+                _ if is_known(&name, &value) => drop(rest.append_pair(&name, &value)),
+                _ if VALUES.iter().any(|value| is_known(&name, value)) => {
+                    return Err(AddressError(format!("the parameter {name} has a wrong value")));
+                }
+                _ if LIBPQ_PARAMETERS.contains(&&*name) => {
+                    return Err(AddressError(format!("the parameter {name} is not supported")));
+                }
+                _ => return Err(unescaped()),
+            }
+        }
+        // tokio-postgres reads `+` as it stands.
+        let of_driver = rest.finish().replace('+', "%20");
+        Ok(Self { tls, root, is_system, passfile, unsafe_settings, of_driver })
+    }
+
+    /// What is checked, as `libpq` does: authorities that are named are to be asked.
+    fn tls(&self) -> Result<Tls, AddressError> {
+        match (self.tls, &self.root) {
+            (None | Some(Tls::VerifyFull), _) if self.is_system => Ok(Tls::VerifyFull),
+            (Some(_), _) if self.is_system => Err(AddressError::new(
+                "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate",
+            )),
+            (Some(Tls::Require), Some(_)) => Ok(Tls::VerifyCa),
+            (tls, _) => Ok(tls.unwrap_or(Tls::Prefer)),
+        }
+    }
+}
+
+/// Parameters of `libpq` that the driver lacks, which a message may name. Any other name may be the rest of a password.
+const LIBPQ_PARAMETERS: &[&str] = &[
+    "client_encoding",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "gsslib",
+    "krbsrvname",
+    "replication",
+    "require_auth",
+    "requirepeer",
+    "requiressl",
+    "service",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "sslcert",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslcrldir",
+    "sslkey",
+    "sslpassword",
+    "sslsni",
+];
+
+fn unescaped() -> AddressError {
+    let text = "a parameter is unknown, or a password is not escaped: in a password, write %40 for @, %3F for ? and %26 for &";
+    AddressError(text.to_owned())
 }
 
 /// Whether the driver takes a parameter with this value.
@@ -155,6 +270,7 @@ fn is_known(name: &str, value: &str) -> bool {
     Config::from_str(&format!("postgres://host/?{}", query.finish().replace('+', "%20"))).is_ok()
 }
 
+/// Sets what is not left to defaults.
 fn set_up(config: &mut Config, tls: Tls) {
     let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     config.ssl_mode(match tls {
@@ -199,6 +315,19 @@ impl FromStr for Tls {
     }
 }
 
+impl FromStr for UnsafeSettings {
+    type Err = AddressError;
+
+    fn from_str(word: &str) -> Result<Self, AddressError> {
+        match word {
+            "refuse" => Ok(Self::Refuse),
+            "managed" => Ok(Self::Managed),
+            "allow" => Ok(Self::Allow),
+            _ => Err(AddressError::new("unsafe_settings is refuse, managed or allow")),
+        }
+    }
+}
+
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({})", self.name())
@@ -211,58 +340,12 @@ impl fmt::Display for Address {
     }
 }
 
-fn password(config: &Config, passfile: Option<PathBuf>) -> Option<String> {
-    if let Ok(password) = env::var("PGPASSWORD") {
-        return Some(password);
-    }
-    let passfile = passfile
-        .or_else(|| env::var_os("PGPASSFILE").map(PathBuf::from))
-        .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
-    // One that others can read is not used, as `libpq` has it.
-    if fs::metadata(&passfile).ok()?.permissions().mode() & 0o077 != 0 {
-        tracing::warn!("the password file can be read by others, and is not used");
-        return None;
-    }
-    password_in(&fs::read_to_string(passfile).ok()?, config)
-}
-
-/// The password of the first line that fits: `host:port:database:user:password`.
-fn password_in(lines: &str, config: &Config) -> Option<String> {
-    let host = config.get_hosts().first().map_or("localhost", |host| match host {
-        Host::Tcp(name) => name.as_str(),
-        Host::Unix(_) => "localhost",
-    });
-    let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
-    let user = config.get_user().unwrap_or_default();
-    let wanted = [host, port.as_str(), config.get_dbname().unwrap_or(user), user];
-    lines.lines().filter(|line| !line.starts_with('#')).map(fields).find_map(|mut fields| {
-        let password = fields.pop().filter(|_| fields.len() + 1 == PASSFILE_FIELDS)?;
-        let fits = fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
-        fits.then_some(password)
-    })
-}
-
-/// The fields of a line, in which `\:` and `\\` stand for themselves.
-fn fields(line: &str) -> Vec<String> {
-    let (mut fields, mut is_escaped) = (vec![String::new()], false);
-    for character in line.chars() {
-        match character {
-            '\\' if !is_escaped => is_escaped = true,
-            ':' if !is_escaped => fields.push(String::new()),
-            _ => {
-                is_escaped = false;
-                if let Some(last) = fields.last_mut() {
-                    last.push(character);
-                }
-            }
-        }
-    }
-    fields
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use crate::store::postgres::password::passwords_in;
 
     #[test]
     fn an_address_is_shown_without_user_and_password() {
@@ -278,10 +361,69 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_host_is_refused_before_anything_is_tried() {
-        for text in ["postgres://", "postgres:///parcelo", "postgres://shop@/parcelo"] {
+    fn no_part_of_a_password_that_was_typed_without_escapes_is_shown() {
+        let table = [
+            "postgres://shop:a@s3cret/b@db.example/parcelo",
+            "postgres://shop:a?s3cret@db.example/parcelo",
+            "postgres://shop:a@b?s3cret=c@db.example/parcelo",
+            "postgres://shop:5432?user=s3cret@db.example/parcelo",
+            "postgres://shop@db.example/parcelo?password=a&s3cret",
+        ];
+        for text in table {
             let refused = Address::parse(text).unwrap_err().to_string();
-            assert!(refused.contains("USER@HOST"), "{text}: {refused}");
+            assert!(refused.contains("in a password, write %"), "{text}: {refused}");
+            assert!(!refused.contains("s3cret"), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_typed_again_without_its_password() {
+        for (text, expected) in [
+            (
+                "postgres://shop:s3cret@db/parcelo?sslmode=require",
+                "postgres://shop@db/parcelo?sslmode=require",
+            ),
+            ("postgres://shop@db/parcelo?password=s3cret", "postgres://shop@db/parcelo"),
+            (
+                "postgres://shop@/parcelo?host=/run/pg&pass%77ord=s3cret&port=1",
+                "postgres://shop@/parcelo?host=/run/pg&port=1",
+            ),
+            ("postgres://shop:a%40b@db1,db2/parcelo", "postgres://shop@db1,db2/parcelo"),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().typed(), expected);
+        }
+    }
+
+    #[test]
+    fn what_libpq_knows_and_a_server_cannot_use_is_refused_in_its_own_words() {
+        for value in ["any", "primary", "read-write"] {
+            Address::parse(&format!("postgres://u@a,b/d?target_session_attrs={value}")).unwrap();
+        }
+        for (query, advice) in [
+            ("target_session_attrs=standby", "primary or read-write"),
+            ("target_session_attrs=prefer-standby", "primary or read-write"),
+            ("target_session_attrs=read-only", "primary or read-write"),
+            ("connect_timeout=soon", "connect_timeout has a wrong value"),
+            ("channel_binding=never", "channel_binding has a wrong value"),
+            ("gssencmode=disable", "gssencmode is not supported"),
+            ("unsafe_settings=yes", "refuse, managed or allow"),
+        ] {
+            let refused = Address::parse(&format!("postgres://u@h/d?{query}")).unwrap_err();
+            assert!(refused.to_string().contains(advice), "{query}: {refused}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_host_or_a_name_is_refused_before_anything_is_tried() {
+        for (text, advice) in [
+            ("postgres://", "expected postgres://USER@HOST"),
+            ("postgres:///parcelo", "expected postgres://USER@HOST"),
+            ("postgres://shop@/parcelo", "expected postgres://USER@HOST"),
+            ("postgres://shop@db", "name the database: postgres://USER@HOST:PORT/NAME"),
+            ("postgres://shop@db/", "name the database: postgres://USER@HOST:PORT/NAME"),
+        ] {
+            let refused = Address::parse(text).unwrap_err().to_string();
+            assert!(refused.contains(advice), "{text}: {refused}");
         }
     }
 
@@ -314,8 +456,34 @@ mod tests {
     #[test]
     fn a_password_file_is_read_as_libpq_reads_it() {
         let file = "# a comment\nother:*:*:*:no\ndb:5432:parcelo:shop:a\\:b\\\\c\n*:*:*:*:last";
-        let in_file = |url: &str| password_in(file, &Config::from_str(url).unwrap());
-        assert_eq!(in_file("postgres://shop@db/parcelo").as_deref(), Some("a:b\\c"));
-        assert_eq!(in_file("postgres://shop@db:5433/parcelo").as_deref(), Some("last"));
+        let in_file = |url: &str| passwords_in(file, &Config::from_str(url).unwrap());
+        let found = |password: &str| vec![Some(password.to_owned())];
+        assert_eq!(in_file("postgres://shop@db/parcelo"), found("a:b\\c"));
+        assert_eq!(in_file("postgres://shop@db:5433/parcelo"), found("last"));
+    }
+
+    #[test]
+    fn each_host_is_given_the_password_of_its_own_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("passwords");
+        std::fs::write(&file, "db1:5432:*:shop:one\ndb2:6543:*:shop:two\n[::1]:*:*:*:no\n")
+            .unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let passwords = |hosts: &str| {
+            let text = format!("postgres://{hosts}/parcelo?passfile={}", file.display());
+            let address = Address::parse(&text).unwrap();
+            let password = |config: &Config| {
+                config.get_password().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+            };
+            let all: Vec<_> = address.hosts().iter().map(|host| password(&host.config)).collect();
+            (all, address.password_source)
+        };
+        let some = |password: &str| Some(password.to_owned());
+        let (all, source) = passwords("shop@db1,db2:6543,db3");
+        assert_eq!((all, source), (vec![some("one"), some("two"), None], PasswordSource::File));
+        let (all, source) = passwords("shop@db3");
+        assert_eq!((all, source), (vec![None], PasswordSource::Nowhere));
+        let (all, source) = passwords("shop:own@db1,db3");
+        assert_eq!((all, source), (vec![some("own"), some("own")], PasswordSource::Address));
     }
 }

@@ -44,6 +44,19 @@ impl Store {
         self.answered(answer, timeout).await
     }
 
+    /// As [`Store::read_within`] without a timeout, on the connection that looks keys up.
+    pub(super) async fn read_beside_lists<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
+        let (call, answer) = call::new(run);
+        if !self.0.key_reader.push(call) {
+            return Err(StoreError::Crowded { database: self.name() });
+        }
+        self.answered(answer, None).await
+    }
+
     pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -97,8 +110,14 @@ impl Store {
             Some(limit) => tokio::time::timeout(limit, answer).await,
             None => Ok(answer.await),
         };
-        let busy = |_elapsed| StoreError::Busy { database: self.name() };
-        let answer = answer.map_err(busy)?.unwrap_or(Err(Failure::Unanswered));
+        let late = |_elapsed| {
+            let database = self.name();
+            match self.fault() {
+                Some(reason) => StoreError::Unreachable { database, reason },
+                None => StoreError::Busy { database },
+            }
+        };
+        let answer = answer.map_err(late)?.unwrap_or(Err(Failure::Unanswered));
         answer.map_err(|failure| self.error(failure))
     }
 

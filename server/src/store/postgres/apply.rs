@@ -11,18 +11,17 @@ use super::{
     carriers,
     connection::{Connection, get, number},
     counts::Counts,
-    erase,
+    creates, erase,
     error::DbResult,
     locks::{self, Locked},
-    manifests,
+    mails, manifests,
     outbox::{NewEvents, Subject, Subscriptions},
-    parcels,
 };
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, NewManifest, NewParcel, Op, ParcelRowId, State, Step, Tenant, Version,
-        webhooks,
+        Changes, Event, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant, Version,
+        mail::NewMail, webhooks,
     },
     store::CommitOutcome,
 };
@@ -48,6 +47,8 @@ pub(super) struct Application<'a> {
     histories: Vec<(usize, ParcelRowId, Event)>,
     /// Events of webhooks that are not written yet.
     events: NewEvents,
+    /// E-mails that are not written yet.
+    mails: Vec<NewMail>,
 }
 
 /// How far one mutation has come.
@@ -75,6 +76,7 @@ impl<'a> Application<'a> {
             changed: BTreeSet::new(),
             histories: Vec::new(),
             events: NewEvents::default(),
+            mails: Vec::new(),
         }
     }
 
@@ -115,10 +117,11 @@ impl<'a> Application<'a> {
             (std::mem::take(&mut self.changed), std::mem::take(&mut self.histories));
         let changed: Vec<_> =
             changed.iter().filter_map(|parcel| Some((*parcel, self.locked.get(parcel)?))).collect();
-        let ((), refused, ()) = futures_util::future::try_join3(
+        let ((), refused, (), ()) = futures_util::future::try_join4(
             locks::write(self.db, &changed),
             insert_events(self.db, &histories),
             self.events.insert(self.db),
+            mails::insert(self.db, &std::mem::take(&mut self.mails)),
         )
         .await?;
         Ok(refused)
@@ -164,6 +167,10 @@ impl<'a> Application<'a> {
             Op::Reprint { parcel, at } => {
                 (self.reprint(*parcel, *at), CommitOutcome::VersionConflict)
             }
+            Op::InsertMail(mail) => {
+                self.mails.push(*mail);
+                (true, CommitOutcome::Committed)
+            }
         })
     }
 
@@ -175,7 +182,7 @@ impl<'a> Application<'a> {
     ) -> DbResult<Option<CommitOutcome>> {
         let order = work.orders.next().map_or("", String::as_str);
         let id = parcel.row.0;
-        let mut epoch = insert_parcel(self.db, id, parcel, order).await?;
+        let mut epoch = creates::insert_one(self.db, parcel, order).await?;
         if epoch.is_none() {
             // After a failover to a database that lacks the last block's number, another server has drawn the block again.
             if erase::is_row_taken(self.db, id).await? {
@@ -185,7 +192,7 @@ impl<'a> Application<'a> {
             if !erase::free_number(self.db, number).await? {
                 return Ok(Some(CommitOutcome::DuplicateTracking));
             }
-            epoch = insert_parcel(self.db, id, parcel, order).await?;
+            epoch = creates::insert_one(self.db, parcel, order).await?;
         }
         let Some(epoch) = epoch else { return Ok(Some(CommitOutcome::DuplicateTracking)) };
         self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
@@ -229,7 +236,17 @@ impl<'a> Application<'a> {
         Some(locked)
     }
 
+    /// Whether an event's place in the history of a locked parcel is free. A taken one is refused at its operation: a
+    /// later operation may be refused for another reason, and the first reason counts.
+    fn has_place_for(&self, parcel: ParcelRowId, event: &Event) -> bool {
+        let locked = self.locked.get(&parcel);
+        locked.is_some_and(|locked| i64::from(event.sequence) > locked.last_sequence)
+    }
+
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event, work: &mut Progress<'_>) -> bool {
+        if !self.has_place_for(parcel, event) {
+            return false;
+        }
         let Some(before) = self.locked.get(&parcel) else { return false };
         self.counts.add(before, -1);
         let (tenant, id, previous) = (before.tenant, before.id, before.state);
@@ -249,6 +266,9 @@ impl<'a> Application<'a> {
 
     /// A late event leaves `updated_at` where it is.
     fn add(&mut self, parcel: ParcelRowId, event: &Event, work: &Progress<'_>) -> bool {
+        if !self.has_place_for(parcel, event) {
+            return false;
+        }
         let Some(locked) = self.next_version(parcel) else { return false };
         locked.updated_at = locked.updated_at.max(event.at);
         locked.last_sequence = event.sequence.into();
@@ -286,40 +306,6 @@ impl<'a> Application<'a> {
         work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
         Ok(true)
     }
-}
-
-/// Inserts the parcel and answers its epoch; none when its number is taken.
-async fn insert_parcel(
-    db: &Connection,
-    id: i64,
-    parcel: &NewParcel,
-    order: &str,
-) -> DbResult<Option<i64>> {
-    let sql = "INSERT INTO parcels (id, version, tenant, epoch, environment, number, public_id, \
-         state, created_at, updated_at, origin, destination, country, promised_day, label_version, \
-         last_sequence, step_index, step_due, external_order_id, order_json) \
-         VALUES ($1, 1, $2, coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = $2), 0), \
-         $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, 1, 2, $12, $13, $14, $15) \
-         ON CONFLICT DO NOTHING RETURNING epoch";
-    let id_bytes = parcel.id.to_bytes();
-    let given: [&(dyn ToSql + Sync); 15] = [
-        &id,
-        &parcel.tenant.number(),
-        &parcels::environment(parcel.tenant.environment),
-        &parcel.tracking_number.as_str(),
-        &id_bytes.as_slice(),
-        &i16::from(State::LabelGenerated.number()),
-        &parcel.created_at.0,
-        &parcel.origin,
-        &parcel.destination,
-        &parcel.country.as_str(),
-        &parcel.promised_day,
-        &parcel.step.map(|step| i16::from(step.index)),
-        &parcel.step.map(|step| step.due.0),
-        &parcel.order.external_order_id,
-        &order,
-    ];
-    db.first(sql, &given).await?.map(|row| get(&row, 0)).transpose()
 }
 
 /// Inserts events of histories; answers the position of a write whose event found its place taken.

@@ -1,8 +1,8 @@
 //! What the database's clock shows, by which all of its servers go.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
-use super::Store;
+use super::{Store, connection::get, migrations, silence};
 use crate::{
     clock::{
         Millis,
@@ -11,19 +11,39 @@ use crate::{
     store::StoreError,
 };
 
+/// With what is to be noticed as soon: that a newer program's schema leaves this one behind.
+const LOOK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
+     (SELECT value FROM meta WHERE name = 'oldest_schema')";
+
 impl Store {
     pub(crate) fn clock(&self) -> &Arc<SharedClock> {
         &self.0.clock
     }
 
     pub(crate) async fn measure_clock(&self) -> Result<Option<Skew>, StoreError> {
+        // The next look tells more than one that waits behind others.
+        let busy = |_elapsed| StoreError::Busy { database: self.name() };
+        tokio::time::timeout(silence::TOO_LONG, self.measure_clock_at_start())
+            .await
+            .map_err(busy)?
+    }
+
+    /// The same, however long it takes to pass over hosts that do not answer.
+    pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
-        self.read(async move |db| {
+        // Through a pooler nothing but what reads is known to be answered: behind a few long lists this look would wait, and
+        // PostgreSQL be taken to be silent.
+        let look = self.read_beside_lists(async move |db| {
             let sent = clock.machine();
-            let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-            let shown = Millis(db.value(sql, &[]).await?);
-            Ok(clock.measured(sent, shown, clock.machine()))
-        })
-        .await
+            let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
+            let (shown, oldest) = db.only(LOOK, &[], read).await?;
+            Ok((clock.measured(sent, shown, clock.machine()), oldest))
+        });
+        let (skew, oldest) = look.await?;
+        let is_outdated = oldest.is_some_and(|oldest| migrations::is_outdated(&oldest));
+        if self.0.is_outdated.swap(is_outdated, Ordering::Relaxed) != is_outdated && is_outdated {
+            tracing::error!("{}: install the newer program", migrations::OUTDATED);
+        }
+        Ok(skew)
     }
 }

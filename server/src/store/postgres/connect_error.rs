@@ -5,22 +5,31 @@ use std::{error::Error as _, io};
 use tokio_postgres::error::SqlState;
 use tokio_rustls::rustls::{self, CertificateError};
 
-use super::error::{Failure, without_rows};
+use super::{
+    error::{Failure, without_rows},
+    password::PasswordSource,
+};
 
 /// What is said of a pooler in the place of PostgreSQL.
 pub(super) const POOLER: &str = "a connection pooler stands before it, and does not keep the settings of a session: name \
      PostgreSQL itself by --database-direct, and the pooler by --database";
 
+/// What is said of a host that must not be written to.
+pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name the primary";
+
 /// A failure that says what to do where that can be known. An address at which no one answers stays a failure of
 /// the connection.
-pub(super) fn not_opened(error: tokio_postgres::Error) -> Failure {
+pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
     let reason = without_rows(&error);
     let advice = match error.code() {
         Some(&SqlState::PROTOCOL_VIOLATION) if reason.contains("startup parameter") => {
             return Failure::Unsuitable(POOLER.to_owned());
         }
-        Some(&SqlState::INVALID_PASSWORD) => {
-            "set the right password in PGPASSWORD or in the password file"
+        Some(&SqlState::INVALID_PASSWORD) => wrong_password(password),
+        Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
+            if reason.ends_with("does not exist") =>
+        {
+            "create the role, or name another user in the address"
         }
         Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
             "let pg_hba.conf admit this user from here, and see whether it demands TLS (sslmode)"
@@ -33,6 +42,19 @@ pub(super) fn not_opened(error: tokio_postgres::Error) -> Failure {
         },
     };
     Failure::Unsuitable(format!("{reason}: {advice}"))
+}
+
+/// Where the wrong password stands: the address wins over PGPASSWORD, and that over the file.
+const fn wrong_password(source: PasswordSource) -> &'static str {
+    match source {
+        PasswordSource::Address => {
+            "the password in the address was tried: leave it out, where others can see it, and set PGPASSWORD or \
+             write a password file"
+        }
+        PasswordSource::Environment => "set the right password in PGPASSWORD",
+        PasswordSource::File => "write the right password into the password file",
+        PasswordSource::Nowhere => "set PGPASSWORD or write a password file",
+    }
 }
 
 /// What to do about what was found out on this side.

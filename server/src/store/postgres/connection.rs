@@ -4,21 +4,24 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use bytes::BytesMut;
 use tokio::time::timeout;
 use tokio_postgres::{
-    Client, Row, Statement,
-    types::{FromSql, ToSql, Type},
+    Client, Config, Row, Statement,
+    types::{FromSql, ToSql},
 };
 
 use super::{
-    address::Address,
-    connect_error::{POOLER, not_opened},
+    address::{Address, UnsafeSettings},
+    connect_error::{POOLER, STANDBY, not_opened},
     error::{DbResult, Failure},
+    hosts::{self, HostConfig},
+    parameters::typed,
+    password::PasswordSource,
+    silence::Silence,
     tls::Encryption,
 };
 
@@ -44,8 +47,14 @@ pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// Opens connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
-    address: Address,
+    pub(super) hosts: Vec<HostConfig>,
     encryption: Encryption,
+    /// Whether what it leads to answers; the same for all that leads there.
+    pub(super) silence: Arc<Silence>,
+    /// As the address has them.
+    unsafe_settings: UnsafeSettings,
+    password_source: PasswordSource,
+    pub(super) answer_timeout: Duration,
     /// Whether a pooler lends a connection of its own to each transaction: it keeps neither settings nor
     /// prepared statements.
     is_pooled: bool,
@@ -54,58 +63,113 @@ pub(super) struct Connector {
 impl Connector {
     /// Connections that the writer can use: sessions of PostgreSQL itself.
     pub(super) fn direct(address: &Address) -> DbResult<Self> {
-        if address.may_lose_data {
+        if address.unsafe_settings == UnsafeSettings::Allow {
             tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
         }
         Self::session(address.direct(), SETTINGS)
     }
 
     /// Connections that only read, through a pooler where there is one.
-    pub(super) fn reading(address: &Address) -> DbResult<Self> {
+    pub(super) fn reading(address: &Address, direct: &Self) -> DbResult<Self> {
         if address.is_pooled() {
-            return Self::new(address.clone(), true);
+            return Self::new(address, true);
         }
         // For no longer than its caller waits for it.
-        Self::session(address, &format!("{SETTINGS} -c statement_timeout=10s"))
+        let reading = Self::session(address, &format!("{SETTINGS} -c statement_timeout=10s"))?;
+        Ok(Self { silence: Arc::clone(&direct.silence), ..reading })
     }
 
     fn session(address: &Address, settings: &str) -> DbResult<Self> {
         let mut address = address.clone();
         let given = address.config.get_options().map(|given| format!("{given} "));
         address.config.options(given.unwrap_or_default() + settings);
-        Self::new(address, false)
+        Self::new(&address, false)
     }
 
-    fn new(address: Address, is_pooled: bool) -> DbResult<Self> {
-        let encryption = Encryption::new(&address).map_err(Failure::Unsuitable)?;
-        Ok(Self { address, encryption, is_pooled })
+    fn new(address: &Address, is_pooled: bool) -> DbResult<Self> {
+        Ok(Self {
+            hosts: address.hosts(),
+            encryption: Encryption::new(address).map_err(Failure::Unsuitable)?,
+            silence: Arc::default(),
+            unsafe_settings: address.unsafe_settings,
+            password_source: address.password_source,
+            answer_timeout: address.answer_timeout,
+            is_pooled,
+        })
     }
 
-    /// Opens a connection, unless the database loses data or cannot be written.
+    /// Opens a connection to the first host that takes writes, unless its database loses data. A host that refuses
+    /// us for another reason than that it is down or a standby is the last that is tried: the others are no
+    /// better known to a user with a wrong password.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
-        let connected = timeout(self.address.answer_timeout, self.open());
-        connected.await.map_err(|_elapsed| Failure::Unreachable)?
+        self.silence.asked();
+        let limit = hosts::time_for_each(self.hosts.len(), self.answer_timeout);
+        let (mut reasons, mut are_standbys, mut have_answered) = (Vec::new(), true, true);
+        for host in &self.hosts {
+            let reason = match timeout(limit, self.open(&host.config)).await {
+                Ok(Ok(Some(connection))) => {
+                    self.silence.answered();
+                    return Ok(connection);
+                }
+                Ok(Ok(None)) => STANDBY.to_owned(),
+                Ok(Err(failure)) if failure.is_of_connection() => {
+                    are_standbys = false;
+                    have_answered &= failure.code().is_some();
+                    failure.to_string()
+                }
+                Ok(Err(failure)) => {
+                    self.silence.answered();
+                    return Err(self.named(host, failure));
+                }
+                Err(_elapsed) => {
+                    (are_standbys, have_answered) = (false, false);
+                    format!("no answer within {} s", limit.as_secs_f32())
+                }
+            };
+            reasons.push(self.named_reason(host, &reason));
+        }
+        // That of one host alone does not say that the one which takes writes is there.
+        if have_answered {
+            self.silence.answered();
+        }
+        let reasons = reasons.join("; ");
+        Err(if are_standbys { Failure::Unsuitable(reasons) } else { Failure::NotOpened(reasons) })
     }
 
-    async fn open(&self) -> DbResult<Connection> {
-        let connected = self.address.config.connect(self.encryption.clone()).await;
-        let (client, connection) = connected.map_err(not_opened)?;
+    /// What one host says, with the host where that is not clear.
+    fn named(&self, host: &HostConfig, failure: Failure) -> Failure {
+        match failure {
+            Failure::Unsuitable(reason) => Failure::Unsuitable(self.named_reason(host, &reason)),
+            failure => failure,
+        }
+    }
+
+    fn named_reason(&self, host: &HostConfig, reason: &str) -> String {
+        if self.hosts.len() > 1 { format!("{}: {reason}", host.name) } else { reason.to_owned() }
+    }
+
+    /// None where it leads to a standby.
+    pub(super) async fn open(&self, host: &Config) -> DbResult<Option<Connection>> {
+        let connected = host.connect(self.encryption.clone()).await;
+        let opened = connected.map_err(|error| not_opened(error, self.password_source));
+        let (client, connection) = opened?;
         tokio::task::spawn_local(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to the database ended");
             }
         });
         let backend = self.check(&client).await?;
-        Ok(Connection {
+        Ok(backend.map(|backend| Connection {
             client,
             backend,
-            answer_timeout: self.address.answer_timeout,
+            answer_timeout: self.answer_timeout,
+            silence: Arc::clone(&self.silence),
             statements: (!self.is_pooled).then(Mutex::default),
-        })
+        }))
     }
 
-    /// Refuses what would break promises; answers whose connection it is.
-    async fn check(&self, client: &Client) -> DbResult<Backend> {
+    /// Refuses what would break promises; answers whose connection it is, unless it is a standby's.
+    async fn check(&self, client: &Client) -> DbResult<Option<Backend>> {
         // Without a parameter that would have to be prepared, so that it works through a pooler.
         let sql = format!(
             "SELECT current_setting('server_version_num')::integer, \
@@ -117,22 +181,22 @@ impl Connector {
         );
         let found = client.query_typed(&sql, &[]).await?;
         let found = found.first().ok_or_else(|| Failure::row("settings have no row"))?;
+        if found.try_get::<_, bool>(4)? {
+            return Ok(None);
+        }
         self.refuse_unsuitable(found)?;
         if found.try_get::<_, &str>(3)? == "off" && !self.is_pooled {
             // A default that a session may change; the stronger ones (`remote_apply`) stay.
             client.batch_execute("SET synchronous_commit = on").await?;
         }
         let started = found.try_get::<_, Option<String>>(8)?.unwrap_or_default();
-        Ok(Backend { pid: found.try_get(5)?, started })
+        Ok(Some(Backend { pid: found.try_get(5)?, started }))
     }
 
     fn refuse_unsuitable(&self, found: &Row) -> DbResult<()> {
         let refuse = |reason: &str| Err(Failure::Unsuitable(reason.to_owned()));
         if found.try_get::<_, i32>(0)? < OLDEST_VERSION {
             return refuse("it is older than PostgreSQL 15: upgrade it");
-        }
-        if found.try_get::<_, bool>(4)? {
-            return refuse("it is a standby, which takes no writes: name the primary");
         }
         if found.try_get::<_, &str>(6)? != "UTF8" {
             return refuse("its encoding is not UTF8: create the database with ENCODING 'UTF8'");
@@ -141,10 +205,13 @@ impl Connector {
             return refuse(POOLER);
         }
         for (column, setting) in [(1, "fsync"), (2, "full_page_writes")] {
-            if found.try_get::<_, &str>(column)? == "off" && !self.address.may_lose_data {
+            if found.try_get::<_, &str>(column)? == "off"
+                && self.unsafe_settings == UnsafeSettings::Refuse
+            {
                 let reason = format!(
                     "its setting {setting} is off, and a crash would lose orders that were \
-                     acknowledged: turn it on"
+                     acknowledged: turn it on, or add unsafe_settings=managed to the address if the \
+                     provider keeps the log elsewhere, as Neon does"
                 );
                 return Err(Failure::Unsuitable(reason));
             }
@@ -166,6 +233,7 @@ pub struct Connection {
     client: Client,
     backend: Backend,
     answer_timeout: Duration,
+    silence: Arc<Silence>,
     /// Those that are prepared; none through a pooler, where the next transaction may be another backend's.
     statements: Option<Mutex<HashMap<Box<str>, Statement>>>,
 }
@@ -216,8 +284,13 @@ impl Connection {
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> DbResult<T> {
+        self.silence.asked();
         let answer = timeout(self.answer_timeout, call).await;
-        Ok(answer.map_err(|_elapsed| Failure::Unreachable)??)
+        let answer = answer.map_err(|_elapsed| Failure::Unreachable)?;
+        if answer.as_ref().map_or_else(|error| error.as_db_error().is_some(), |_| true) {
+            self.silence.answered();
+        }
+        Ok(answer?)
     }
 
     /// The first row, if there is one.
@@ -269,33 +342,6 @@ impl Connection {
         Ok(Some(statement))
     }
 }
-
-/// What a statement that is not prepared is given: PostgreSQL is not asked for the types first.
-fn typed(given: Given<'_>) -> Vec<(&(dyn ToSql + Sync), Type)> {
-    given.iter().map(|value| (*value, type_of(*value))).collect()
-}
-
-/// The type of PostgreSQL that a value of Rust has; of ours, each has one. The trait does not say it of a value
-/// whose type is not known, but it does say no.
-fn type_of(value: &(dyn ToSql + Sync)) -> Type {
-    let fits = |wanted: &Type| value.to_sql_checked(wanted, &mut BytesMut::new()).is_ok();
-    TYPES.into_iter().find(fits).unwrap_or(Type::UNKNOWN)
-}
-
-const TYPES: [Type; 12] = [
-    Type::INT8,
-    Type::TEXT,
-    Type::BYTEA,
-    Type::INT4,
-    Type::INT2,
-    Type::BOOL,
-    Type::INT8_ARRAY,
-    Type::TEXT_ARRAY,
-    Type::BYTEA_ARRAY,
-    Type::INT4_ARRAY,
-    Type::INT2_ARRAY,
-    Type::BOOL_ARRAY,
-];
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use parcelo::CountryCode;
+
 use super::{
     connection::{Connection, get},
-    error::DbResult,
+    error::{DbResult, Failure},
     locks::Locked,
     parcels::read_state,
 };
@@ -87,19 +89,23 @@ pub(super) async fn by_day(db: &Connection, wanted: Wanted) -> DbResult<Vec<(i64
     db.each(sql, &[&tenant, &first, &end, &state, &country], counted).await
 }
 
-/// How many parcels that were created on `first` or later are in which state, by day.
+/// How many parcels that were created on `first` or later are in which state, by day and country.
 pub(super) async fn activity(
     db: &Connection,
     tenant: Tenant,
     first: i64,
 ) -> DbResult<Vec<ParcelCount>> {
     let sql = concat!(
-        "SELECT day, state, sum(total)::bigint ",
-        counted!("AND day >= $2 GROUP BY day, state HAVING sum(total) > 0 ORDER BY day, state")
+        "SELECT day, state, country, sum(total)::bigint ",
+        counted!(
+            "AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 \
+             ORDER BY day, state, country"
+        )
     );
     let counted = |row: &_| {
-        let parcels = get::<i64>(row, 2)?.unsigned_abs();
-        Ok(ParcelCount { created_day: get(row, 0)?, state: read_state(row, 1)?, parcels })
+        let country = CountryCode::parse(get(row, 2)?).map_err(Failure::row)?;
+        let (state, parcels) = (read_state(row, 1)?, get::<i64>(row, 3)?.unsigned_abs());
+        Ok(ParcelCount { created_day: get(row, 0)?, state, country, parcels })
     };
     db.each(sql, &[&tenant.number(), &first], counted).await
 }

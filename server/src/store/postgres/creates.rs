@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    apply::Application,
     connection::{Connection, get},
     error::DbResult,
     parcels,
@@ -29,6 +28,17 @@ pub(super) const INSERT: &str = "INSERT INTO parcels (id, version, tenant, epoch
      step_index, step_due, external_order_id, order_json, place) ORDER BY n.place \
      ON CONFLICT DO NOTHING RETURNING id, epoch";
 
+/// Inserts one parcel and answers its epoch; none when its row or its number is taken.
+pub(super) async fn insert_one(
+    db: &Connection,
+    parcel: &NewParcel,
+    order: &str,
+) -> DbResult<Option<i64>> {
+    let mut batch = Batch::default();
+    batch.add(0, parcel, order, parcel.created_at);
+    Ok(batch.insert_parcels(db).await?.remove(&parcel.row.0))
+}
+
 /// Environment and number, as the index has them.
 type Number = (i16, String);
 
@@ -47,6 +57,16 @@ struct NewRow<'w> {
     now: Millis,
 }
 
+/// A parcel that was inserted.
+pub(super) struct Created<'w> {
+    /// The position of its write.
+    pub(super) at: usize,
+    pub(super) parcel: &'w NewParcel,
+    pub(super) epoch: i64,
+    /// When it was decided.
+    pub(super) now: Millis,
+}
+
 impl<'w> Batch<'w> {
     /// Adds a parcel under its id. One whose number another of the batch has is left out: it is refused
     /// later, unless that one is.
@@ -62,18 +82,13 @@ impl<'w> Batch<'w> {
         self.0.is_empty()
     }
 
-    /// Inserts those whose number is free; answers which writes that were, and whether each has an event. Their
-    /// tenants' subscriptions are loaded.
-    pub(super) async fn insert(
-        self,
-        application: &mut Application<'_>,
-    ) -> DbResult<Vec<(usize, bool)>> {
-        let epochs = self.insert_parcels(application.db).await?;
-        let inserted = self.0.values().filter_map(|new| {
-            let epoch = *epochs.get(&new.id)?;
-            Some((new.at, application.created(new.parcel, epoch, new.now)))
-        });
-        Ok(inserted.collect())
+    /// Inserts those whose number is free; answers which writes that were, each with its parcel's epoch.
+    pub(super) async fn insert(self, db: &Connection) -> DbResult<Vec<Created<'w>>> {
+        let epochs = self.insert_parcels(db).await?;
+        let created = |NewRow { at, id, parcel, now, .. }: NewRow<'w>| {
+            epochs.get(&id).map(|epoch| Created { at, parcel, epoch: *epoch, now })
+        };
+        Ok(self.0.into_values().filter_map(created).collect())
     }
 
     /// Answers the epoch of each parcel that was inserted, by its id.

@@ -1,15 +1,15 @@
 //! Credentials in the database: API keys, carrier keys, admin tokens. What they have in common is read
 //! and written once; a table of each kind holds what only that kind has.
 
-use std::{collections::HashMap, str::FromStr, sync::atomic::Ordering};
+use std::{collections::HashMap, sync::atomic::Ordering};
 
 use futures_util::future::LocalBoxFuture;
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment};
+use parcelo::Environment;
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    Store,
+    Store, audit,
     connection::{Connection, Given, bytes, get, never_stored},
     error::{DbResult, Failure},
     parcels::environment,
@@ -17,16 +17,19 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, ApiKeyRecord, CarrierRowId, Countries, NewCredential, Tenant,
+        AccountRowId, ApiKeyRecord, CarrierRowId, NewCredential, Tenant,
+        audit::{AuditAction, Author},
         credentials::{
             AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret, OLD_SECRETS, OldSecret,
         },
     },
-    store::{CredentialChanges, StoreError, sqlite},
+    store::{
+        CredentialChanges, StoreError,
+        columns::{joined, read_countries, read_list, write_countries},
+        sqlite,
+        sqlite::change,
+    },
 };
-
-/// How all countries are stored.
-const ALL_COUNTRIES: &str = "*";
 
 /// The class of the locks under which keys are written, a lock for each kind: "keys" in ASCII.
 const KEYS_LOCK: i32 = 0x6B65_7973;
@@ -85,8 +88,8 @@ impl StoredScope for ApiKeyScope {
         Ok(Self {
             tenant: Tenant::from_number(get(row, tenant)?),
             account: get(row, account)?,
-            countries: read_countries(get(row, countries)?)?,
-            ip_list: read_list::<IpNet>(get(row, ip_list)?)?,
+            countries: read_countries(get(row, countries)?).map_err(Failure::row)?,
+            ip_list: read_list::<IpNet>(get(row, ip_list)?).map_err(Failure::row)?,
             rate_limit: rate_limit.map(u32::try_from).transpose().map_err(Failure::row)?,
         })
     }
@@ -156,12 +159,17 @@ impl Store {
     pub(crate) async fn insert_credential<S: StoredScope>(
         &self,
         new: NewCredential<S::New>,
+        by: &Author,
     ) -> Result<Credential<S>, StoreError> {
+        let by = by.clone();
         self.write_credentials(async move |db| {
             lock_keys::<S>(db).await?;
             S::insert_row(db, &new).await?;
             let made = one(db, "WHERE k.public_id = $1", &[&new.id]).await?;
-            made.ok_or_else(|| Failure::row("the credential that was written is not there"))
+            let made =
+                made.ok_or_else(|| Failure::row("the credential that was written is not there"))?;
+            audit::record(db, &by, &change(&made, S::CREATED)).await?;
+            Ok(made)
         })
         .await
     }
@@ -206,14 +214,15 @@ impl Store {
         &self,
         id: &str,
         now: Millis,
+        by: &Author,
     ) -> Result<Option<Credential<S>>, StoreError> {
         if never_stored(id) {
             return Ok(None);
         }
-        let id = id.to_owned();
+        let (id, by) = (id.to_owned(), by.clone());
         self.write_credentials(async move |db| {
             lock_keys::<S>(db).await?;
-            revoke(db, &id, now).await
+            revoke(db, &id, now, &by).await
         })
         .await
     }
@@ -233,11 +242,12 @@ impl Store {
         &self,
         id: &str,
         secret: NewSecret,
+        by: &Author,
     ) -> Result<Option<ApiKeyRecord>, StoreError> {
-        let id = id.to_owned();
+        let (id, by) = (id.to_owned(), by.clone());
         self.write_credentials(async move |db| {
             lock_keys::<ApiKeyScope>(db).await?;
-            rotate(db, &id, &secret).await
+            rotate(db, &id, &secret, &by).await
         })
         .await
     }
@@ -268,7 +278,12 @@ async fn lock_keys<S: StoredScope>(db: &Connection) -> DbResult<()> {
 
 /// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it
 /// was given before: so the latest rotation says when all of them are gone.
-async fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> DbResult<Option<ApiKeyRecord>> {
+async fn rotate(
+    db: &Connection,
+    id: &str,
+    secret: &NewSecret,
+    by: &Author,
+) -> DbResult<Option<ApiKeyRecord>> {
     let key = "SELECT id FROM api_keys WHERE public_id = $1 AND revoked_at IS NULL";
     if let Some(row) = db.first(key, &[&id]).await? {
         let (key, until) = (get::<i64>(&row, 0)?, secret.old_until.0);
@@ -295,8 +310,14 @@ async fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> DbResult<Optio
             &[&key, &secret.hash.as_slice(), &secret.last4],
         )
         .await?;
+    } else {
+        return one(db, "WHERE k.public_id = $1", &[&id]).await;
     }
-    one(db, "WHERE k.public_id = $1", &[&id]).await
+    let rotated = one(db, "WHERE k.public_id = $1", &[&id]).await?;
+    if let Some(key) = &rotated {
+        audit::record(db, by, &change(key, AuditAction::KeyRotated)).await?;
+    }
+    Ok(rotated)
 }
 
 /// One that is revoked keeps its first moment.
@@ -304,6 +325,7 @@ async fn revoke<S: StoredScope>(
     db: &Connection,
     id: &str,
     now: Millis,
+    by: &Author,
 ) -> DbResult<Option<Credential<S>>> {
     let table = S::TABLE;
     let changed = if S::NUMBERS_CHANGES {
@@ -314,7 +336,7 @@ async fn revoke<S: StoredScope>(
     let sql = format!(
         "UPDATE {table} SET revoked_at = $2{changed} WHERE public_id = $1 AND revoked_at IS NULL"
     );
-    db.execute(&sql, &[&id, &now.0]).await?;
+    let is_first = db.execute(&sql, &[&id, &now.0]).await? > 0;
     // Only API keys have old secrets. For another kind this deletes nothing: ids begin with their kind.
     db.execute(
         "DELETE FROM api_key_old_secrets WHERE key IN \
@@ -322,7 +344,11 @@ async fn revoke<S: StoredScope>(
         &[&id],
     )
     .await?;
-    one(db, "WHERE k.public_id = $1", &[&id]).await
+    let revoked = one(db, "WHERE k.public_id = $1", &[&id]).await?;
+    if let Some(key) = revoked.as_ref().filter(|_| is_first) {
+        audit::record(db, by, &change(key, S::REVOKED)).await?;
+    }
+    Ok(revoked)
 }
 
 async fn one<S: StoredScope>(
@@ -370,30 +396,4 @@ fn read<S: StoredScope>(row: &Row, old_secrets: Vec<OldSecret>) -> DbResult<Cred
         revoked_at: get::<Option<i64>>(row, 6)?.map(Millis),
         scope: S::read_row(row)?,
     })
-}
-
-fn write_countries(countries: &Countries) -> String {
-    match countries {
-        Countries::All => ALL_COUNTRIES.to_owned(),
-        Countries::Only(list) => joined(list),
-    }
-}
-
-fn read_countries(text: &str) -> DbResult<Countries> {
-    if text == ALL_COUNTRIES {
-        return Ok(Countries::All);
-    }
-    read_list::<CountryCode>(text).map(Countries::Only)
-}
-
-fn joined(list: &[impl ToString]) -> String {
-    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
-
-fn read_list<T>(text: &str) -> DbResult<Vec<T>>
-where
-    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    let items = text.split(',').filter(|item| !item.is_empty());
-    items.map(|item| item.parse().map_err(Failure::row)).collect()
 }

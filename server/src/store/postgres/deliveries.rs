@@ -13,8 +13,8 @@ use super::{
     connection::{Connection, bytes, get, number},
     error::{DbResult, Failure},
     leases::read_kind,
-    outbox::MISSED,
-    pages::ROWS_PER_PAGE,
+    outbox::{MISSED, delete_events},
+    pages::{ROWS_PER_PAGE, in_page},
     settles::Settlement,
     writes::Write,
 };
@@ -76,11 +76,10 @@ impl Store {
 
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
         let purged = self.in_pages(async move |db| {
-            let sql = "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id \
-                 FROM living_outbox WHERE created_at <= $1 ORDER BY created_at LIMIT $2 \
-                 FOR UPDATE SKIP LOCKED)) RETURNING id), \
-                 attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
-                 SELECT count(*) FROM old";
+            let sql = delete_events!(in_page!(
+                "id",
+                "living_outbox WHERE created_at <= $1 ORDER BY created_at LIMIT $2"
+            ));
             Ok(db.value::<i64>(sql, &[&before.0, &ROWS_PER_PAGE]).await?.unsigned_abs())
         });
         Ok(usize::try_from(purged.await?).unwrap_or(usize::MAX))

@@ -1,27 +1,29 @@
-//! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
+//! Endpoints in the database: setting them up, turning them on and off.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use parcelo::webhook::Secret;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
-    Store,
+    Store, audit,
     connection::{Connection, get},
     error::{DbResult, Failure},
-    outbox::{self, HELD, MISSED, NewEvents, READY, Subject, Subscriptions, WAITING},
+    locks,
+    outbox::{self, HELD, NewEvents, Subject, Subscriptions},
 };
 use crate::{
     clock::Millis,
     domain::{
         Tenant,
+        audit::{Actor, AuditAction, AuditedChange, Author},
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
-    store::{EventsToReplay, StoreError},
+    store::StoreError,
 };
 
-/// How many events one commit holds or replays: others wait for it.
+/// How many events one commit holds: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 /// So many held events are counted at most.
@@ -32,8 +34,19 @@ impl Store {
         self.read(async move |db| find(db, tenant).await).await
     }
 
-    pub(crate) async fn set_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, StoreError> {
-        self.call(async move |db| set(db, &endpoint).await).await
+    pub(crate) async fn set_endpoint(
+        &self,
+        endpoint: Endpoint,
+        by: &Author,
+    ) -> Result<Endpoint, StoreError> {
+        let by = by.clone();
+        self.call(async move |db| {
+            let set = set(db, &endpoint).await?;
+            let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
+            audit::record(db, &by, &change).await?;
+            Ok(set)
+        })
+        .await
     }
 
     pub(crate) async fn rotate_secret(
@@ -41,15 +54,33 @@ impl Store {
         tenant: Tenant,
         secret: Secret,
         now: Millis,
+        by: &Author,
     ) -> Result<(), StoreError> {
-        self.call(async move |db| rotate(db, tenant.number(), &secret, now).await).await
+        let by = by.clone();
+        self.call(async move |db| {
+            if rotate(db, tenant.number(), &secret, now).await? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
+            audit::record(db, &by, &change).await
+        })
+        .await
     }
 
-    pub(crate) async fn enable_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
+    pub(crate) async fn enable_endpoint(
+        &self,
+        tenant: Tenant,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let by = by.clone();
         self.call(async move |db| {
             let sql = "UPDATE webhook_endpoints SET enabled = true, disabled_why = NULL \
-                 WHERE tenant = $1";
-            db.execute(sql, &[&tenant.number()]).await.map(drop)
+                 WHERE tenant = $1 AND NOT enabled";
+            if db.execute(sql, &[&tenant.number()]).await? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
+            audit::record(db, &by, &change).await
         })
         .await
     }
@@ -57,9 +88,18 @@ impl Store {
     pub(crate) async fn disable_endpoint(
         &self,
         tenant: Tenant,
-        by: DisabledBy,
+        why: DisabledBy,
+        by: &Author,
     ) -> Result<(), StoreError> {
-        self.call(async move |db| switch_off(db, tenant.number(), by).await).await?;
+        let by = by.clone();
+        self.call(async move |db| {
+            if !switch_off(db, tenant.number(), why).await? {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+            audit::record(db, &by, &change).await
+        })
+        .await?;
         self.hold(tenant).await
     }
 
@@ -102,17 +142,28 @@ impl Store {
         .await
     }
 
-    pub(crate) async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
-        self.disable_endpoint(tenant, DisabledBy::Operator).await?;
+    pub(crate) async fn remove_endpoint(
+        &self,
+        tenant: Tenant,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        // One entry says it all: it was not turned off apart from being removed.
+        let off = DisabledBy::Operator;
+        self.call(async move |db| switch_off(db, tenant.number(), off).await).await?;
+        self.hold(tenant).await?;
+        let by = by.clone();
         self.call(async move |db| {
             take_back(db, tenant, None).await?;
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookRemoved);
             let tenant = tenant.number();
             let secrets = "DELETE FROM webhook_old_secrets WHERE tenant = $1";
             db.execute(secrets, &[&tenant]).await?;
             db.execute("DELETE FROM webhook_successes WHERE tenant = $1", &[&tenant]).await?;
-            db.execute("DELETE FROM webhook_endpoints WHERE tenant = $1", &[&tenant])
-                .await
-                .map(drop)
+            let remove = "DELETE FROM webhook_endpoints WHERE tenant = $1";
+            match db.execute(remove, &[&tenant]).await? {
+                0 => Ok(()),
+                _ => audit::record(db, &by, &change).await,
+            }
         })
         .await?;
         // It may have been turned on between the two.
@@ -125,6 +176,7 @@ impl Store {
         event: OutboxEvent,
     ) -> Result<(), StoreError> {
         self.call(async move |db| {
+            locks::keep_resets_away(db, &BTreeSet::from([tenant.number()])).await?;
             let mut subscriptions = Subscriptions::default();
             subscriptions.load(db, vec![tenant]).await?;
             let Some(subscription) = subscriptions.of_tenant(tenant) else { return Ok(()) };
@@ -145,25 +197,6 @@ impl Store {
             db.value(sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await
         })
         .await
-    }
-
-    pub(crate) async fn replay(
-        &self,
-        tenant: Tenant,
-        what: EventsToReplay,
-        now: Millis,
-    ) -> Result<usize, StoreError> {
-        let (mut after, mut replayed) = (0, 0);
-        loop {
-            let page =
-                self.call(async move |db| replay(db, (tenant, what, after), now).await).await?;
-            self.notify_outbox();
-            replayed += page.replayed;
-            match page.rows.last() {
-                Some(last) if page.rows.len() == MAX_EVENTS_PER_COMMIT => after = *last,
-                Some(_) | None => return Ok(usize::try_from(replayed).unwrap_or(usize::MAX)),
-            }
-        }
     }
 }
 
@@ -229,7 +262,7 @@ async fn old_secrets(
 }
 
 /// Keeps the secrets that still sign, as many as may.
-async fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> DbResult<()> {
+async fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> DbResult<u64> {
     db.execute(
         "INSERT INTO webhook_old_secrets (tenant, secret, until) \
          SELECT tenant, secret, $2 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE",
@@ -243,7 +276,7 @@ async fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> D
     )
     .await?;
     let sql = "UPDATE webhook_endpoints SET secret = $2 WHERE tenant = $1";
-    db.execute(sql, &[&tenant, &secret.as_bytes()]).await.map(drop)
+    db.execute(sql, &[&tenant, &secret.as_bytes()]).await
 }
 
 async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
@@ -288,8 +321,23 @@ async fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> DbRe
     db.execute(sql, &[&tenant.number(), &due.map(|due| due.0), &lease]).await.map(drop)
 }
 
+/// The same by the server itself, which the audit log says.
+pub(super) async fn give_up(
+    db: &Connection,
+    tenant: Tenant,
+    why: DisabledBy,
+    now: Millis,
+) -> DbResult<bool> {
+    let was_on = switch_off(db, tenant.number(), why).await?;
+    if was_on {
+        let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+        audit::record(db, &Actor::Server.at(now), &change).await?;
+    }
+    Ok(was_on)
+}
+
 /// Turns an endpoint off; says whether it was on. What is on its way stays leased: it may arrive yet.
-pub(super) async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> DbResult<bool> {
+async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> DbResult<bool> {
     let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
     let was_on = db.first(was_on, &[&tenant]).await?.map(|row| get(&row, 0)).transpose()?;
     let sql = "UPDATE webhook_endpoints SET enabled = false, disabled_why = $2 WHERE tenant = $1";
@@ -304,80 +352,6 @@ async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
          ORDER BY id LIMIT 250) AND state IN (0, 1) \
          AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)";
     db.execute(sql, &[&tenant, &HELD]).await
-}
-
-/// The events that a page of a replay looked at, and how many of them are sent again.
-#[derive(Default)]
-struct Replayed {
-    rows: Vec<i64>,
-    replayed: u64,
-}
-
-/// Replays a page of the tenant's events behind the row `after`. Earlier rows
-/// first, so that no event of a parcel overtakes another.
-async fn replay(
-    db: &Connection,
-    (tenant, what, after): (Tenant, EventsToReplay, i64),
-    now: Millis,
-) -> DbResult<Replayed> {
-    let mut subscriptions = Subscriptions::default();
-    subscriptions.load(db, vec![tenant]).await?;
-    // It may have been turned off since it was looked at.
-    if !subscriptions.of_tenant(tenant).is_some_and(|subscription| subscription.enabled) {
-        return Ok(Replayed::default());
-    }
-    let missed = missed(db, (tenant, what, after)).await?;
-    // In the order of their ids, as writers of orders lock them.
-    let mut parcels: Vec<i64> = missed.iter().filter_map(|(_, parcel)| *parcel).collect();
-    parcels.sort_unstable();
-    parcels.dedup();
-    outbox::lock_parcels(db, &parcels).await?;
-    let rows: Vec<i64> = missed.into_iter().map(|(row, _)| row).collect();
-    let lease = outbox::next_lease(db).await?;
-    // Another replay may have sent it again meanwhile.
-    let sql = format!(
-        "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
-         due = CASE WHEN parcel IS NULL THEN $2::bigint END, leased = false, lease_until = NULL, \
-         lease = $5, attempts = 0, first_attempt = NULL WHERE id = ANY($1) AND {}",
-        states(what)
-    );
-    let replayed = db.execute(&sql, &[&rows, &now.0, &READY, &WAITING, &lease]).await?;
-    let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
-    outbox::release(db, &parcels).await?;
-    Ok(Replayed { rows, replayed })
-}
-
-/// In which states an event is that is sent again.
-const fn states(what: EventsToReplay) -> &'static str {
-    match what {
-        EventsToReplay::One(_) => "state NOT IN (0, 1)",
-        EventsToReplay::MissedSince(_) => MISSED,
-    }
-}
-
-/// The events that are to be sent again, with their parcels.
-async fn missed(
-    db: &Connection,
-    (tenant, what, after): (Tenant, EventsToReplay, i64),
-) -> DbResult<Vec<(i64, Option<i64>)>> {
-    let which = match what {
-        EventsToReplay::One(_) => "event_id = $3",
-        EventsToReplay::MissedSince(_) => "created_at >= $3",
-    };
-    let states = states(what);
-    let sql = format!(
-        "SELECT id, parcel FROM living_outbox WHERE tenant = $1 AND id > $2 AND {states} AND {which} \
-         ORDER BY id LIMIT 250"
-    );
-    let both = |row: &Row| Ok((get(row, 0)?, get(row, 1)?));
-    match what {
-        EventsToReplay::One(id) => {
-            db.each(&sql, &[&tenant.number(), &after, &id.to_bytes().as_slice()], both).await
-        }
-        EventsToReplay::MissedSince(moment) => {
-            db.each(&sql, &[&tenant.number(), &after, &moment.0], both).await
-        }
-    }
 }
 
 fn disabled_by(code: &str) -> DisabledBy {

@@ -10,8 +10,9 @@ use super::{
     counts::Counts,
     error::{DbResult, Failure},
     locks,
-    pages::ROWS_PER_PAGE,
-    parcels,
+    outbox::delete_events,
+    pages::{ROWS_PER_PAGE, in_page},
+    parcels, term_runs,
 };
 use crate::{clock::Millis, domain::activity, store::StoreError};
 
@@ -41,16 +42,26 @@ impl Store {
             }
         }
         let manifests = self.in_pages(async move |db| {
-            let sql = "DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id \
-                 FROM living_manifests WHERE tenant % 2 = 1 AND submitted_at <= $1 \
-                 ORDER BY submitted_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
+            let sql = concat!(
+                "DELETE FROM manifests WHERE ",
+                in_page!(
+                    "id",
+                    "living_manifests WHERE tenant % 2 = 1 AND submitted_at <= $1 \
+                     ORDER BY submitted_at LIMIT $2"
+                ),
+            );
             db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
         });
         let manifests = manifests.await?;
         let records = self.in_pages(async move |db| {
-            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key \
-                 FROM living_idempotency WHERE tenant % 2 = 1 AND first_seen <= $1 \
-                 ORDER BY first_seen LIMIT $2 FOR UPDATE SKIP LOCKED))";
+            let sql = concat!(
+                "DELETE FROM idempotency WHERE ",
+                in_page!(
+                    "key",
+                    "living_idempotency WHERE tenant % 2 = 1 AND first_seen <= $1 \
+                     ORDER BY first_seen LIMIT $2"
+                ),
+            );
             db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
         });
         let records = records.await?;
@@ -78,10 +89,7 @@ async fn old_parcels(db: &Connection, tenant: i64, before: i64) -> DbResult<Dele
     for parcel in locked.values() {
         counts.add(parcel, -1);
     }
-    let sql = "WITH old AS (DELETE FROM outbox WHERE parcel = ANY($1) RETURNING id), \
-         attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
-         SELECT count(*) FROM old";
-    let deliveries: i64 = db.value(sql, &[&ids]).await?;
+    let deliveries: i64 = db.value(delete_events!("parcel = ANY($1)"), &[&ids]).await?;
     let deleted = delete_parcels(db, &ids).await?;
     counts.write(db).await?;
     Ok(deleted.with_webhook_deliveries(deliveries.unsigned_abs()))
@@ -89,8 +97,10 @@ async fn old_parcels(db: &Connection, tenant: i64, before: i64) -> DbResult<Dele
 
 /// Deletes parcels, and what hangs on them but their webhook events.
 pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult<Deleted> {
+    term_runs::lock(db).await?;
+    term_runs::remove(db, parcels).await?;
     let events = db.execute("DELETE FROM events WHERE parcel = ANY($1)", &[&parcels]).await?;
-    for table in ["manifest_parcels", "carrier_events", "carrier_exceptions"] {
+    for table in ["manifest_parcels", "carrier_events", "carrier_exceptions", "mails"] {
         let sql = format!("DELETE FROM {table} WHERE parcel = ANY($1)");
         db.execute(&sql, &[&parcels]).await?;
     }

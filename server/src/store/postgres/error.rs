@@ -24,8 +24,12 @@ pub enum Failure {
     Unsuitable(String),
     /// Two transactions stood in each other's way.
     Conflict,
+    /// No host could be connected to; the reasons are a part of a sentence.
+    NotOpened(String),
     /// Not connected at the moment.
     Unreachable,
+    /// Too many calls wait for a connection.
+    Crowded,
     /// Nothing is known of the call: the task that made it has ended.
     Unanswered,
 }
@@ -51,7 +55,9 @@ impl Failure {
             other @ (Self::Driver(_)
             | Self::Unsuitable(_)
             | Self::Conflict
+            | Self::NotOpened(_)
             | Self::Unreachable
+            | Self::Crowded
             | Self::Unanswered) => other,
         }
     }
@@ -75,7 +81,9 @@ impl Failure {
             Self::Row { .. }
             | Self::Unsuitable(_)
             | Self::Conflict
+            | Self::NotOpened(_)
             | Self::Unreachable
+            | Self::Crowded
             | Self::Unanswered => None,
         }
     }
@@ -104,17 +112,36 @@ impl Failure {
         self.is_conflict() && !self.db_error().is_some_and(is_locked)
     }
 
+    /// Whether the same again may go through: something was locked, or took too long.
+    fn is_passing(&self) -> bool {
+        self.is_conflict() || self.code() == Some(&SqlState::QUERY_CANCELED)
+    }
+
+    /// The same for one of several callers that share a call, as far as it says what to do.
+    pub(super) fn of_shared_call(&self) -> Self {
+        if self.is_of_connection() {
+            Self::Unreachable
+        } else if self.is_passing() {
+            Self::Conflict
+        } else {
+            Self::Unanswered
+        }
+    }
+
     /// Whether the connection is of no use any more. Most errors in a statement leave it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
-            Self::Driver(error) => error.as_db_error().is_none_or(|error| {
-                matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
-                    // As poolers say it of what is behind them.
-                    || error.code().code().starts_with("08")
-                    || OF_SESSION.contains(error.code())
-            }),
-            Self::Unreachable | Self::Unanswered => true,
-            Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict => false,
+            Self::Driver(error) => match error.as_db_error() {
+                Some(error) => {
+                    matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+                        // As poolers say it of what is behind them.
+                        || error.code().code().starts_with("08")
+                        || OF_SESSION.contains(error.code())
+                }
+                None => !is_unsent(error),
+            },
+            Self::NotOpened(_) | Self::Unreachable | Self::Unanswered => true,
+            Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict | Self::Crowded => false,
         }
     }
 
@@ -122,6 +149,9 @@ impl Failure {
     pub(super) fn for_caller(self, database: &str) -> StoreError {
         let database = database.to_owned();
         let lost = self.is_of_connection();
+        if self.is_passing() {
+            return StoreError::Busy { database };
+        }
         match self {
             Self::Row { parcel, source } => {
                 let which = parcel.map(|(table, row)| format!(" ({table}, parcel row {row})"));
@@ -134,10 +164,12 @@ impl Failure {
                 StoreError::Engine { database, source: without_rows(&error).into() }
             }
             Self::Unsuitable(reason) => StoreError::Unsuitable { database, reason },
+            Self::NotOpened(reason) => StoreError::Unreachable { database, reason },
             Self::Unreachable => {
                 StoreError::Unreachable { database, reason: "no connection".to_owned() }
             }
             Self::Conflict => StoreError::Busy { database },
+            Self::Crowded => StoreError::Crowded { database },
             Self::Unanswered => StoreError::Broken { database },
         }
     }
@@ -154,12 +186,20 @@ impl std::fmt::Display for Failure {
         match self {
             Self::Driver(error) => f.write_str(&without_rows(error)),
             Self::Row { source, .. } => source.fmt(f),
-            Self::Unsuitable(reason) => f.write_str(reason),
+            Self::Unsuitable(reason) | Self::NotOpened(reason) => f.write_str(reason),
             Self::Conflict => f.write_str("another server wrote the same"),
             Self::Unreachable => f.write_str("no connection"),
+            Self::Crowded => f.write_str("too many calls wait"),
             Self::Unanswered => f.write_str("no answer"),
         }
     }
+}
+
+/// Whether the driver refused what it was given, a value of another type than its parameter's for example, and sent
+/// nothing: the connection is as sound as before, and the next one would be given the same.
+fn is_unsent(error: &tokio_postgres::Error) -> bool {
+    let of_network = |source: &std::io::Error| source.kind() != std::io::ErrorKind::InvalidInput;
+    error.source().is_some_and(|source| !source.downcast_ref().is_some_and(of_network))
 }
 
 /// The error in words without data of rows: PostgreSQL's details quote the values of a key.

@@ -17,8 +17,9 @@ use futures_util::{
 use super::{
     apply::{Application, Applied},
     connection::Connection,
-    creates,
+    creates::{self, Created},
     error::Failure,
+    lock_wait::LockWait,
     locks,
     outbox::Subscriptions,
     records, settles,
@@ -29,10 +30,6 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// A row that someone else holds locked for longer keeps the orders of one group waiting no longer than this. It is
-/// more than PostgreSQL waits before it looks for a deadlock (`deadlock_timeout`, 1 s), or none would be found.
-const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1500ms'";
-
 /// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `last` goes out with the
 /// last statements; `Ok` only when the answers of all of them were read, and none forbids the commit.
 ///
@@ -41,10 +38,11 @@ const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1500ms'";
 /// which of them were inserted.
 pub(super) async fn write(
     db: &Connection,
+    lock_wait: LockWait,
     writes: &mut [Write],
     last: impl Future<Output = Result<(), Stopped>>,
 ) -> Result<Vec<Verdict>, Stopped> {
-    let mut group = Group::begin(db, writes).await?;
+    let mut group = Group::begin(db, lock_wait, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
     group.settle_deliveries(writes).await?;
@@ -73,7 +71,11 @@ fn changes(write: &Write) -> Option<&Mutation> {
 
 impl<'a> Group<'a> {
     /// Locks the parcels that the group is about, and takes its idempotency keys.
-    async fn begin(db: &'a Connection, writes: &[Write]) -> Result<Self, Stopped> {
+    async fn begin(
+        db: &'a Connection,
+        lock_wait: LockWait,
+        writes: &[Write],
+    ) -> Result<Self, Stopped> {
         let mut verdicts: Vec<Option<Verdict>> = writes.iter().map(|_| None).collect();
         let (mut records, mut followers) =
             (BTreeMap::<[u8; 16], (usize, &IdempotencyRecord)>::new(), vec![]);
@@ -90,13 +92,22 @@ impl<'a> Group<'a> {
         let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
         let settled: Vec<i64> = writes.iter().filter_map(Write::settled_parcel).collect();
         let mut subscriptions = Subscriptions::default();
+        let may_be_disabled: Vec<Tenant> =
+            writes.iter().filter_map(Write::may_switch_off).collect();
+        let load = async {
+            if may_be_disabled.is_empty() {
+                return subscriptions.load(db, owners(writes).collect()).await;
+            }
+            let all = owners(writes).chain(may_be_disabled).collect();
+            subscriptions.load_to_change(db, all).await
+        };
         // Parcels before keys, and keys before numbers, in every group of every server. Nothing is written before BEGIN
         // was answered: should it fail, what went out with it did no harm outside a transaction.
         let ((), (), locked, ()) = try_join4(
-            db.run(BEGIN),
+            db.run(lock_wait.begin()),
             locks::keep_resets_away(db, &tenants(writes)),
             locks::lock(db, &parcels, &settled),
-            subscriptions.load(db, owners(writes).collect()),
+            load,
         )
         .await?;
         let changed = parcels.iter().filter_map(|parcel| locked.get(&ParcelRowId(*parcel)));
@@ -162,7 +173,8 @@ impl<'a> Group<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        for (at, has_enqueued) in batch.insert(&mut self.application).await? {
+        for Created { at, parcel, epoch, now } in batch.insert(self.db).await? {
+            let has_enqueued = self.application.created(parcel, epoch, now);
             self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
         }
         Ok(())
@@ -298,7 +310,8 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
         | Op::LogCarrierException(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }
-        | Op::Reprint { .. } => None,
+        | Op::Reprint { .. }
+        | Op::InsertMail(_) => None,
     })
 }
 
@@ -313,6 +326,7 @@ fn failed(at: usize, failure: Failure) -> Stopped {
     if failure.is_of_connection() || failure.is_conflict() {
         return Stopped::Failed(failure);
     }
+
     tracing::error!(error = %failure, "a write failed and was undone");
     Stopped::By { at, verdict: Verdict::Broken }
 }

@@ -4,18 +4,19 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
-    Store,
+    Store, WRITE_TIMEOUT,
     connection::{Connection, bytes, get, number, small},
     due::unleased,
     endpoints,
     error::{DbResult, Failure},
     manifests,
     outbox::{self, FAILED},
-    pages::ROWS_PER_PAGE,
+    pages::{ROWS_PER_PAGE, in_page},
     parcels::{self, select_parcels},
 };
 use crate::{
@@ -53,19 +54,46 @@ impl Store {
             clock: self.lease_clock(now),
             now,
         };
-        let leased = self.call(async move |db| lease(db, &wanted).await).await?;
+        let store = self.clone();
+        let lease = async move |db: &Connection| lease(db, &wanted).await;
+        let mut leasing = tokio::spawn(async move { store.call_within(None, lease).await });
+        let Ok(leased) = tokio::time::timeout(WRITE_TIMEOUT, &mut leasing).await else {
+            tokio::spawn(self.clone().give_back(leasing));
+            return Err(StoreError::Busy { database: self.name() });
+        };
+        let leased = leased.map_err(|_panicked| StoreError::Broken { database: self.name() })??;
         for tenant in &leased.switched_off {
             self.hold(*tenant).await?;
         }
         Ok(leased)
     }
 
+    /// Frees what is leased at last when no one waits for it any more. Otherwise it would wait for the lease's end.
+    async fn give_back(self, leasing: JoinHandle<Result<LeasedBatch, StoreError>>) {
+        let Ok(Ok(leased)) = leasing.await else { return };
+        let Some((_, lease)) = leased.events.first() else { return };
+        if let Err(error) = self.free_leased(Some(lease.number)).await {
+            tracing::warn!(%error, "events are sent a minute late");
+        }
+        self.notify_outbox();
+    }
+
     pub(crate) async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
         let lease = lease.clone();
+        self.read(async move |db| payload(db, &lease).await).await
+    }
+
+    pub(crate) async fn logged_payload(
+        &self,
+        tenant: Tenant,
+        event: Ulid,
+    ) -> Result<Option<EventPayload>, StoreError> {
         self.read(async move |db| {
-            let Some(about) = about(db, &lease).await? else { return Ok(None) };
-            let Attempt { environment, event, .. } = lease.attempt;
-            Ok(Some(EventPayload { event, environment, kind: lease.kind, at: lease.at, about }))
+            let sql = "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, \
+                 attempts FROM living_outbox WHERE tenant = $1 AND event_id = $2";
+            let found = db.all(sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await?;
+            let Some(row) = found.first() else { return Ok(None) };
+            payload(db, &read_lease(row, tenant, 0)?).await
         })
         .await
     }
@@ -76,12 +104,22 @@ impl Store {
 
     /// Ends those of this server alone: another's are alive, or end by their time.
     pub(crate) async fn end_leases(&self, _now: Millis) -> Result<(), StoreError> {
+        self.free_leased(None).await
+    }
+
+    /// Ends this server's lease with a number, or all of them.
+    async fn free_leased(&self, number: Option<i64>) -> Result<(), StoreError> {
         let server = self.0.server;
         self.in_pages(async move |db| {
-            let sql = "UPDATE outbox SET leased = false, lease_until = NULL \
-                 WHERE id = ANY (ARRAY (SELECT id FROM living_outbox \
-                 WHERE leased AND leased_by = $2 LIMIT $1 FOR UPDATE SKIP LOCKED))";
-            db.execute(sql, &[&ROWS_PER_PAGE, &server]).await
+            let sql = concat!(
+                "UPDATE outbox SET leased = false, lease_until = NULL WHERE ",
+                in_page!(
+                    "id",
+                    "living_outbox WHERE leased AND leased_by = $2 \
+                     AND ($3::bigint IS NULL OR lease = $3) LIMIT $1"
+                ),
+            );
+            db.execute(sql, &[&ROWS_PER_PAGE, &server, &number]).await
         })
         .await
         .map(drop)
@@ -109,8 +147,9 @@ async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
             // It was turned off meanwhile.
             Ok(_) => {}
             Err(failure) if failure.is_row() => {
-                endpoints::switch_off(db, tenant, DisabledBy::Unreadable).await?;
-                leased.switched_off.push(Tenant::from_number(tenant));
+                let tenant = Tenant::from_number(tenant);
+                endpoints::give_up(db, tenant, DisabledBy::Unreadable, wanted.now).await?;
+                leased.switched_off.push(tenant);
             }
             Err(failure) => return Err(failure),
         }
@@ -213,6 +252,12 @@ async fn forget(db: &Connection, lease: &Lease) -> DbResult<()> {
          DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)";
     let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
     db.execute(sql, &[&event.as_slice(), &tenant, &lease.number]).await.map(drop)
+}
+
+async fn payload(db: &Connection, lease: &Lease) -> DbResult<Option<EventPayload>> {
+    let Some(about) = about(db, lease).await? else { return Ok(None) };
+    let Attempt { environment, event, .. } = lease.attempt;
+    Ok(Some(EventPayload { event, environment, kind: lease.kind, at: lease.at, about }))
 }
 
 async fn about(db: &Connection, lease: &Lease) -> DbResult<Option<About>> {

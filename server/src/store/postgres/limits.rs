@@ -1,7 +1,11 @@
 //! The limits that servers share, and how many servers there are. On a connection of its own: no request waits
 //! behind a list, and no order behind a limit. What is decided from it: `server/src/domain/shared_limit.rs`.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
 
 use tokio_postgres::Row;
 
@@ -44,11 +48,14 @@ const MEET: &str = "\
     FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
 const FORGET_SERVERS: &str =
     "DELETE FROM rate_limit_servers WHERE seen_at < now() - interval '1 minute'";
-/// Those that are over, and those of a server whose clock was wrong.
-const FORGET_WINDOWS: &str = "\
-    WITH present AS (SELECT floor(extract(epoch FROM now()))::bigint AS second) \
-    DELETE FROM rate_limit_windows AS w USING present AS p \
-    WHERE w.second < p.second - 10 OR w.second > p.second + 10";
+/// Those that are over. From where the last call of this server came to: beside a long transaction elsewhere the table
+/// and its index keep all that were deleted before, and claims wait for this statement.
+const FORGET_WINDOWS: &str = "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
+/// All that are over, and those of a server whose clock was wrong.
+const FORGET_ALL_WINDOWS: &str =
+    "DELETE FROM rate_limit_windows WHERE second < $1::bigint - 10 OR second > $1::bigint + 10";
+/// How often all of them are looked at, in seconds.
+const FULL_LOOK: i64 = 3_600;
 const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
 
 impl Store {
@@ -60,13 +67,14 @@ impl Store {
     }
 
     pub(crate) async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError> {
-        let server = self.0.server;
+        let (store, server) = (self.clone(), self.0.server);
         self.shared(async move |db| {
-            db.execute(FORGET_WINDOWS, &[]).await?;
             db.execute(FORGET_SERVERS, &[]).await?;
             let read =
                 |row: &Row| Ok(Meeting { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
-            db.only(MEET, &[&server], read).await.map(Some)
+            let meeting = db.only(MEET, &[&server], read).await?;
+            forget_windows(db, &store.0.windows_over, meeting.now.0 / Millis::SECOND).await?;
+            Ok(Some(meeting))
         })
         .await
     }
@@ -89,6 +97,19 @@ impl Store {
         }
         self.answered(answer, Some(SHARED_TIMEOUT)).await
     }
+}
+
+/// Deletes windows that no claim asks for any more; those before `over` are deleted.
+async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
+    let (from, to) = (over.load(Ordering::Relaxed), second - 10);
+    if from == 0 || second % FULL_LOOK == 0 {
+        db.execute(FORGET_ALL_WINDOWS, &[&second]).await?;
+    } else {
+        // A claim may come late by as much as its caller waits.
+        db.execute(FORGET_WINDOWS, &[&(from - 10), &to]).await?;
+    }
+    over.store(to, Ordering::Relaxed);
+    Ok(())
 }
 
 async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {

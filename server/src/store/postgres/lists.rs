@@ -21,6 +21,7 @@ use crate::{
     },
     store::{
         StoreError,
+        search::bounds,
         sqlite::lists::{Part, Span, parts},
     },
 };
@@ -91,6 +92,16 @@ async fn list(
     Ok((listed.collect(), total))
 }
 
+/// The parcels of a page of a search, in the order of a list.
+pub(super) async fn listed(
+    db: &Connection,
+    rows: &[i64],
+) -> DbResult<Vec<DbResult<ParcelListRow>>> {
+    let sql = ["WITH ids AS (SELECT unnest($1::bigint[]) AS id) ", ROWS].concat();
+    let rows = db.all(&sql, &[&rows]).await?;
+    Ok(rows.iter().map(|row| read(row).map_err(|failure| parcels::named(row, failure))).collect())
+}
+
 /// The times that make up the list, the latest first: whole days, whose counts are kept, and what the
 /// filter leaves of a first and a last day, where parcels are counted.
 async fn spans(db: &Connection, filter: &Filter) -> DbResult<Vec<Span>> {
@@ -144,11 +155,11 @@ struct Filter {
 
 impl Filter {
     fn new(tenant: Tenant, query: &ListQuery) -> Self {
-        let millis = |time| Millis::from(time).0;
+        let (from, to) = bounds(query);
         Self {
             tenant: tenant.number(),
-            from: query.created_from.map_or(i64::MIN, millis),
-            to: query.created_to.map_or(i64::MAX, millis),
+            from,
+            to,
             // No parcel has a status that is not one of our states.
             state: query
                 .status

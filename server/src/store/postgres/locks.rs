@@ -75,6 +75,7 @@ fn subjects(op: &Op) -> &[ParcelRowId] {
         | Op::Reprint { parcel, .. }
         | Op::CancelSteps { parcel } => std::slice::from_ref(parcel),
         Op::InsertManifest(manifest) => &manifest.parcels,
+        Op::InsertMail(mail) => std::slice::from_ref(&mail.parcel),
         Op::InsertParcel(_) | Op::RecordCarrierEvent(_) | Op::LogCarrierException(_) => &[],
     }
 }

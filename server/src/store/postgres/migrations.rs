@@ -1,6 +1,6 @@
 //! The schema, and how a database of an older version gets there.
 
-use std::time::Duration;
+use std::{cmp::Ordering, time::Duration};
 
 use tokio_postgres::error::SqlState;
 
@@ -24,11 +24,25 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-const MIGRATIONS: [&str; 3] = [
+pub(super) const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
+    include_str!("migrations/0004_shops.sql"),
+    include_str!("migrations/0005_mails.sql"),
+    include_str!("migrations/0006_key_uses.sql"),
+    include_str!("migrations/0007_audit.sql"),
+    include_str!("migrations/0008_search.sql"),
 ];
+
+/// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
+/// is; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
+/// older program knows whether it may start. Programs that do not look there know no schema after 3.
+const OLDEST_SCHEMA: i64 = 3;
+const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
+/// What is said of a program that is older than that.
+pub(super) const OUTDATED: &str =
+    "a newer program has changed the schema, and this one does not work on it any more";
 
 /// While a migration waits for a table, everyone else waits behind it, also who only reads: it gives up soon, for
 /// instance while `pg_dump` runs, and tries again.
@@ -45,13 +59,21 @@ const UNFINISHED: &str = "unfinished copy";
 const IS_OURS: &str =
     "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
 
+/// Whether a schema in which tables are looked for has one, but for those that extensions bring along.
+const IS_FOREIGN: &str = "\
+    SELECT EXISTS (SELECT FROM pg_class AS c \
+        WHERE c.relkind IN ('r', 'p', 'f') \
+        AND c.relnamespace = ANY (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = ANY (current_schemas(false))) \
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass \
+            AND d.objid = c.oid AND d.deptype = 'e'))";
+
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new. Servers
 /// that start at once on an empty database make one schema and one secret: the lock is held until the commit, and
 /// waited for without a limit.
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
-        let prepared = prepare_locked(db, fresh).await.map_err(advised);
+        let prepared = prepare_locked(db, fresh).await.map_err(lacks_rights);
         let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
         match prepared {
             Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
@@ -68,13 +90,29 @@ pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secret
     }
 }
 
-/// A role without the right to make tables is the likeliest failure of a first start.
-fn advised(failure: Failure) -> Failure {
-    if failure.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        return failure;
+/// The likeliest failure of a first start.
+fn cannot_change(failure: Failure) -> Failure {
+    advised(
+        failure,
+        "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it; after an upgrade, let the \
+         owner run a command of this program once",
+    )
+}
+
+/// A role that is not the owner has the rights of the manual, or too few.
+pub(super) fn lacks_rights(failure: Failure) -> Failure {
+    advised(
+        failure,
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public and USAGE ON ALL SEQUENCES IN SCHEMA \
+         public to its role, or run as the owner",
+    )
+}
+
+fn advised(failure: Failure, advice: &str) -> Failure {
+    if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return Failure::Unsuitable(format!("{failure}: {advice}"));
     }
-    let advice = "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it";
-    Failure::Unsuitable(format!("{failure}: {advice}"))
+    failure
 }
 
 async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
@@ -97,12 +135,15 @@ pub(super) async fn prepare_for_copy(db: &Connection, tables: &[&str]) -> DbResu
     db.run("BEGIN").await?;
     let prepared = async {
         upgrade(db).await?;
+        refuse_other_schema(db).await?;
         for table in tables {
-            let rows = format!("SELECT EXISTS (SELECT FROM {table})");
-            // A mark of a copy that was interrupted is all that there may be.
-            if db.value::<bool>(&rows, &[]).await?
-                && !(*table == "meta" && is_unfinished(db).await?)
-            {
+            // What an upgrade writes, and the mark of a copy that was interrupted, are all that there may be.
+            let condition = match *table {
+                "meta" => "WHERE name NOT IN ('oldest_schema', 'unfinished copy')",
+                _ => "",
+            };
+            let rows = format!("SELECT EXISTS (SELECT FROM {table} {condition})");
+            if db.value::<bool>(&rows, &[]).await? {
                 let reason = format!(
                     "it is not empty (its table {table} has rows): create another database"
                 );
@@ -112,7 +153,7 @@ pub(super) async fn prepare_for_copy(db: &Connection, tables: &[&str]) -> DbResu
         let mark = "INSERT INTO meta (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING";
         db.execute(mark, &[&UNFINISHED]).await.map(drop)
     };
-    let prepared = prepared.await;
+    let prepared = prepared.await.map_err(lacks_rights);
     db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
     prepared
 }
@@ -129,61 +170,102 @@ async fn is_unfinished(db: &Connection) -> DbResult<bool> {
 /// Refuses a database whose schema is another than this program's, for reading it as it is.
 pub(super) async fn check(db: &Connection) -> DbResult<()> {
     if !has_schema(db).await? {
-        return Err(Failure::Unsuitable("it is not a database of Parcelo's, or empty".to_owned()));
+        let reason = "it is not a database of Parcelo's, or empty: name another with --from";
+        return Err(Failure::Unsuitable(reason.to_owned()));
     }
-    let found: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
-    let (found, known) = (found.unwrap_or(0), MIGRATIONS.len());
-    if usize::try_from(found) != Ok(known) {
-        let reason = format!(
-            "it has schema {found} and this program's is {known}: start this program's server on it once, which upgrades it"
-        );
-        return Err(Failure::Unsuitable(reason));
-    }
+    refuse_other_schema(db).await?;
     if is_unfinished(db).await? {
-        return Err(Failure::Unsuitable("a copy into it was not finished".to_owned()));
+        let reason = "a copy into it was not finished: name the database that was copied";
+        return Err(Failure::Unsuitable(reason.to_owned()));
     }
     Ok(())
 }
 
-/// Brings the schema up to date, in a transaction that is under way.
+/// A copy is of the tables and columns that this program knows: another schema would lose some.
+async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
+    let (found, known) = (version(db).await?, MIGRATIONS.len());
+    let advice = match found.cmp(&known) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => "start this program's server on it once, which upgrades it",
+        Ordering::Greater => "copy it with the newer program",
+    };
+    let reason = format!("it has schema {found} and this program's is {known}: {advice}");
+    Err(Failure::Unsuitable(reason))
+}
+
+/// Brings the schema up to date, in a transaction that is under way. A newer program's is left as it is, and so is
+/// what it says of older programs.
 async fn upgrade(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     db.run(TABLE_LOCKS).await?;
-    let done = usize::try_from(version(db).await?.unwrap_or(0)).unwrap_or(usize::MAX);
+    if !exists(db).await? {
+        let table = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
+             applied_at timestamptz NOT NULL DEFAULT now())";
+        db.run(table).await.map_err(cannot_change)?;
+    }
+    let done = version(db).await?;
     if done > MIGRATIONS.len() {
+        return check_newer(db, done).await;
+    }
+    for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
+        db.run(sql).await.map_err(cannot_change)?;
+        db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
+    }
+    let note = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE m.value <> excluded.value";
+    let oldest = OLDEST_SCHEMA.to_string();
+    db.execute(note, &[&OLDEST_SCHEMA_NAME, &oldest.as_bytes()]).await.map(drop)
+}
+
+/// Whether this program may work beside the newer one that has made a schema: versions stand side by side while
+/// servers are replaced one by one, and one that crashes meanwhile must start again.
+async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
+    let oldest = "SELECT value FROM meta WHERE name = $1";
+    let oldest = db.first(oldest, &[&OLDEST_SCHEMA_NAME]).await?;
+    let oldest: Option<Vec<u8>> = oldest.map(|row| get(&row, 0)).transpose()?;
+    let known = MIGRATIONS.len();
+    if oldest.is_none_or(|oldest| is_outdated(&oldest)) {
         let reason = format!(
-            "it has schema {done} and this program knows {}: install the newer program again",
-            MIGRATIONS.len()
+            "{OUTDATED} (the database has schema {found}, this program {known}): install the newer program, \
+             or restore a dump from before the upgrade"
         );
         return Err(Failure::Unsuitable(reason));
     }
-    for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
-        db.run(sql).await?;
-        db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
-    }
+    tracing::info!(
+        found,
+        known,
+        "the schema is a newer program's, and this one works on it: finish the upgrade"
+    );
     Ok(())
 }
 
+/// Whether this program is older than the oldest that the database admits, which it says in digits.
+pub(super) fn is_outdated(oldest: &[u8]) -> bool {
+    let oldest = str::from_utf8(oldest).ok().and_then(|digits| digits.parse::<usize>().ok());
+    oldest.is_none_or(|oldest| oldest > MIGRATIONS.len())
+}
+
 /// Whether a first start has made the schema.
-pub(super) async fn has_schema(db: &Connection) -> DbResult<bool> {
+async fn has_schema(db: &Connection) -> DbResult<bool> {
     db.value(IS_OURS, &[]).await
 }
 
-/// How many migrations the database has; the table that says so is made where there is nothing yet.
-async fn version(db: &Connection) -> DbResult<Option<i64>> {
-    if !has_schema(db).await? {
-        let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()";
-        if db.value::<i64>(tables, &[]).await? > 0 {
-            let reason = "it holds another program's tables: create a database for Parcelo alone";
-            return Err(Failure::Unsuitable(reason.to_owned()));
-        }
-        db.run(
-            "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
-             applied_at timestamptz NOT NULL DEFAULT now())",
-        )
-        .await?;
+/// The same, for those who would make it, or advise to: not in a database that holds another program's tables.
+pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
+    if has_schema(db).await? {
+        return Ok(true);
     }
-    db.value("SELECT max(version) FROM schema_migrations", &[]).await
+    if db.value(IS_FOREIGN, &[]).await? {
+        let reason = "it holds another program's tables: create a database for Parcelo alone";
+        return Err(Failure::Unsuitable(reason.to_owned()));
+    }
+    Ok(false)
+}
+
+/// How many migrations the database has.
+async fn version(db: &Connection) -> DbResult<usize> {
+    let version: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
+    Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
 impl Store {

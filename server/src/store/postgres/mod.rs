@@ -10,6 +10,7 @@ mod accounts;
 mod address;
 mod answers;
 mod apply;
+mod audit;
 mod call;
 mod carriers;
 mod clock;
@@ -25,27 +26,38 @@ mod erase;
 mod error;
 mod fence;
 mod group;
+mod hosts;
+mod key_uses;
 mod leases;
 mod legacy;
 mod limits;
 mod lists;
+mod lock_wait;
 mod locks;
+mod mails;
 mod manifests;
 mod migrations;
 mod outbox;
 mod pages;
+mod parameters;
 mod parcels;
+mod password;
 mod readers;
 mod records;
+mod replays;
 mod resets;
 mod rows;
+mod search;
 mod sessions;
 mod set_back;
 mod settles;
 mod sign_in;
+mod silence;
+mod term_runs;
 mod tls;
 pub(super) mod transfer;
 mod writer;
+mod writer_connection;
 mod writes;
 
 #[cfg(test)]
@@ -56,7 +68,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -69,7 +81,9 @@ use self::{
     connection::{Connection, Connector},
     error::Failure,
     readers::Readers,
-    writer::{Health, NotTaken, Writer},
+    silence::{Silence, TOO_LONG},
+    writer::{NotTaken, Writer},
+    writer_connection::Health,
     writes::{Mutation, Write},
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError};
@@ -84,8 +98,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the last writes may take when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many connections read for a server.
-const READERS: usize = 6;
+/// How many connections read for a server, beside the one that looks keys up.
+const READERS: usize = 5;
 /// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
 pub const CREATE_STATEMENTS: [&str; 4] =
     [records::INSERT, creates::INSERT, counts::ADD, fence::COUNT_BATCH];
@@ -106,9 +120,18 @@ struct Inner {
     readers: Readers,
     /// Idempotency keys that wait to be looked up.
     lookups: records::Lookups,
+    /// Looks them up on one connection: the keys that come while it waits for PostgreSQL share the next statement, of
+    /// which there are so half as many. The clock is read there too: no list is in front of it.
+    key_reader: Readers,
     /// For what servers share (`limits.rs`).
     shared: Readers,
+    /// The windows of limits before this second are deleted; 0 before the first look.
+    windows_over: AtomicI64,
     health: Arc<Health>,
+    /// Whether PostgreSQL answers, and what stands before it for those that read.
+    silences: [Arc<Silence>; 2],
+    /// A newer program has made this one's statements wrong.
+    is_outdated: AtomicBool,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
     /// Held by the one mass write of this server that runs.
@@ -125,7 +148,9 @@ struct Inner {
     swept_to: AtomicI64,
     /// Leases begin and end by the database's clock, as they always do outside tests.
     #[cfg(test)]
-    leases_by_database: std::sync::atomic::AtomicBool,
+    leases_by_database: AtomicBool,
+    /// Whether changes write the e-mails down that they bring.
+    sends_mails: AtomicBool,
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
@@ -157,7 +182,7 @@ impl Store {
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
         let look =
-            async { migrations::has_schema(&Connector::direct(&address)?.connect().await?).await };
+            async { migrations::exists(&Connector::direct(&address)?.connect().await?).await };
         // A connection's two ends are tasks of one thread.
         tokio::task::LocalSet::new()
             .run_until(look)
@@ -173,13 +198,16 @@ impl Store {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
         let direct = Connector::direct(&address).map_err(failed)?;
-        let reading = Connector::reading(&address).map_err(failed)?;
+        let reading = Connector::reading(&address, &direct).map_err(failed)?;
+        let silences = [&direct, &reading].map(|connector| Arc::clone(&connector.silence));
         let health = Arc::new(Health::default());
         let started = Writer::start(direct.clone(), Arc::clone(&health)).and_then(|writer| {
-            let readers = Readers::start(reading, readers)?;
-            Ok((writer, readers, Readers::start(direct, 1)?))
+            let all = Readers::start(reading.clone(), readers)?;
+            // A command's one reader does for both.
+            let of_keys = if readers > 1 { Readers::start(reading, 1)? } else { all.clone() };
+            Ok((writer, all, of_keys, Readers::start(direct, 1)?))
         });
-        let (writer, readers, shared) =
+        let (writer, readers, key_reader, shared) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         let store = Self(Arc::new(Inner {
@@ -191,8 +219,12 @@ impl Store {
             writer,
             readers,
             lookups: records::Lookups::default(),
+            key_reader,
             shared,
+            windows_over: AtomicI64::new(0),
             health,
+            silences,
+            is_outdated: AtomicBool::new(false),
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
@@ -201,7 +233,8 @@ impl Store {
             backlogs: tokio::sync::Mutex::default(),
             swept_to: AtomicI64::new(0),
             #[cfg(test)]
-            leases_by_database: std::sync::atomic::AtomicBool::new(false),
+            leases_by_database: AtomicBool::new(false),
+            sends_mails: AtomicBool::new(false),
             credential_writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             unreadable_parcels: AtomicU64::new(0),
@@ -209,7 +242,7 @@ impl Store {
             logged_unreadable: Mutex::default(),
         }));
         // Before anything is decided by it.
-        if let Some(skew) = store.measure_clock().await? {
+        if let Some(skew) = store.measure_clock_at_start().await? {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
         if address.is_pooled() {
@@ -231,7 +264,14 @@ impl Store {
         self.0.name.clone()
     }
 
-    pub(crate) async fn commit(&self, changes: Changes) -> CommitOutcome {
+    pub(super) fn send_mails(&self) {
+        self.0.sends_mails.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) async fn commit(&self, mut changes: Changes) -> CommitOutcome {
+        if self.0.sends_mails.load(Ordering::Relaxed) {
+            changes.add_mails();
+        }
         let Ok((mutation, answer)) = Mutation::new(changes, Arc::clone(&self.0.wake)) else {
             tracing::error!("an order could not be written as JSON");
             return CommitOutcome::Broken;
@@ -314,12 +354,31 @@ impl Store {
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        self.0.health.is_connected.load(Ordering::Acquire)
+        self.0.health.is_connected.load(Ordering::Acquire) && self.fault().is_none()
     }
 
-    /// The writer looks after its connection by itself.
-    #[expect(clippy::unused_self, reason = "a file is looked at")]
-    pub(super) const fn check(&self, _now: Instant) {}
+    /// Why this server must not be used although it has a connection, as a part of a sentence.
+    pub(super) fn fault(&self) -> Option<String> {
+        if self.0.is_outdated.load(Ordering::Relaxed) {
+            return Some(format!("{}: install the newer program", migrations::OUTDATED));
+        }
+        let is_silent = self.0.silences.iter().any(|silence| silence.is_too_long());
+        is_silent.then(|| format!("PostgreSQL has not answered for {} s", TOO_LONG.as_secs()))
+    }
+
+    /// Logs that PostgreSQL does not answer, and that it does again. The writer looks after its connection by itself.
+    pub(super) fn check(&self, _now: Instant) {
+        for silence in &self.0.silences {
+            match silence.news() {
+                Some(true) => tracing::error!(
+                    database = self.0.name,
+                    "PostgreSQL does not answer: it, its machine or the network has stopped"
+                ),
+                Some(false) => tracing::info!(database = self.0.name, "PostgreSQL answers again"),
+                None => {}
+            }
+        }
+    }
 
     fn erasing(&self) -> MutexGuard<'_, HashSet<(i64, i64)>> {
         self.0.erasing.lock().unwrap_or_else(PoisonError::into_inner)

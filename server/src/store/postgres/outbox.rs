@@ -44,6 +44,19 @@ const SWEPT_AT_ONCE: usize = 1_000;
 /// How much of an answer is kept.
 const MAX_ANSWER_BYTES: usize = 1_024;
 
+/// Deletes events with the log of their attempts; counts them.
+macro_rules! delete_events {
+    ($($which:tt)+) => {
+        concat!(
+            "WITH old AS (DELETE FROM outbox WHERE ",
+            $($which)+,
+            " RETURNING id), attempts AS (DELETE FROM webhook_attempts \
+             WHERE outbox IN (SELECT id FROM old)) SELECT count(*) FROM old"
+        )
+    };
+}
+pub(super) use delete_events;
+
 /// What a tenant's endpoint wants to hear of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscription {
@@ -59,6 +72,24 @@ impl Subscriptions {
     /// Reads those of these tenants, unless they are known. Their endpoints' rows are locked until the commit
     /// against being turned off: what was enqueued as due would be held by no one.
     pub(super) async fn load(&mut self, db: &Connection, tenants: Vec<Tenant>) -> DbResult<()> {
+        let sql = "SELECT tenant, kinds, enabled FROM webhook_endpoints WHERE tenant = ANY($1) \
+             ORDER BY tenant FOR SHARE";
+        self.load_by(db, sql, tenants).await
+    }
+
+    /// The same for a transaction that may turn one of the endpoints off. Two that have shared a row's lock and then
+    /// want it alone would wait for each other.
+    pub(super) async fn load_to_change(
+        &mut self,
+        db: &Connection,
+        tenants: Vec<Tenant>,
+    ) -> DbResult<()> {
+        let sql = "SELECT tenant, kinds, enabled FROM webhook_endpoints WHERE tenant = ANY($1) \
+             ORDER BY tenant FOR UPDATE";
+        self.load_by(db, sql, tenants).await
+    }
+
+    async fn load_by(&mut self, db: &Connection, sql: &str, tenants: Vec<Tenant>) -> DbResult<()> {
         let mut unknown: Vec<i64> = tenants.into_iter().map(Tenant::number).collect();
         unknown.retain(|tenant| !self.0.contains_key(tenant));
         unknown.sort_unstable();
@@ -66,8 +97,6 @@ impl Subscriptions {
         if unknown.is_empty() {
             return Ok(());
         }
-        let sql = "SELECT tenant, kinds, enabled FROM webhook_endpoints WHERE tenant = ANY($1) \
-             ORDER BY tenant FOR SHARE";
         let found = db.all(sql, &[&unknown]).await?;
         self.0.extend(unknown.into_iter().map(|tenant| (tenant, None)));
         for row in &found {

@@ -3,7 +3,7 @@
 //! no harm. One of this server's is under way at a time, and rows that another server has locked are passed
 //! over: they are its page.
 //!
-//! Statements choose a page's rows by `= ANY (ARRAY (SELECT … LIMIT …))`. With `IN`, a plan that is made for any LIMIT
+//! Statements choose a page's rows by `= ANY (ARRAY (SELECT … LIMIT …))`, which is `in_page!`. With `IN`, a plan that is made for any LIMIT
 //! expects a tenth of the table, and reads all of it for each page.
 
 use std::time::Duration;
@@ -18,6 +18,26 @@ pub(super) const ROWS_PER_PAGE: i64 = 500;
 /// How often a page that met another transaction's locks is tried again, and the longest pause before that.
 const MAX_CONFLICTS: u32 = 20;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
+
+/// A reader's connection has these settings, but for a pooler's.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; \
+    SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '3s'; \
+    SET LOCAL idle_in_transaction_session_timeout = '10s'";
+
+/// That a row's key is that of one that is chosen for a page, and that no other transaction has locked.
+macro_rules! in_page {
+    ($key:literal, $chosen:literal) => {
+        concat!(
+            $key,
+            " = ANY (ARRAY (SELECT ",
+            $key,
+            " FROM ",
+            $chosen,
+            " FOR UPDATE SKIP LOCKED))"
+        )
+    };
+}
+pub(super) use in_page;
 
 impl Store {
     /// Repeats a statement that writes at most [`ROWS_PER_PAGE`] rows until it finds fewer; answers how many it
@@ -54,7 +74,7 @@ async fn transact<T>(
 ) -> DbResult<T> {
     let mut conflicts = 0;
     loop {
-        db.run("BEGIN").await?;
+        db.run(BEGIN).await?;
         match write(db).await {
             Ok(written) => {
                 db.run("COMMIT").await?;

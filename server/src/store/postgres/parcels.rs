@@ -60,6 +60,18 @@ impl Store {
         .await
     }
 
+    pub(crate) async fn parcel_in_row(
+        &self,
+        parcel: ParcelRowId,
+    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+        self.read(async move |db| {
+            let sql = select_parcels!(", order_json", "WHERE parcels.id = $1");
+            let Some(row) = db.first(sql, &[&parcel.0]).await? else { return Ok(None) };
+            Ok(Some((read(&row)?, read_order(&row, MORE)?)))
+        })
+        .await
+    }
+
     pub(crate) async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         let parcel = parcel.clone();
         self.read(async move |db| events(db, &parcel).await).await

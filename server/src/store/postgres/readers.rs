@@ -29,6 +29,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
 
 /// The way to the readers, which end with the last of it.
+#[derive(Clone)]
 pub(super) struct Readers(mpsc::Sender<Box<dyn Call>>);
 
 impl Readers {

@@ -14,7 +14,7 @@ use super::{
     call::Call,
     connection::{Connection, bytes, get},
     error::{DbResult, Failure},
-    pages::ROWS_PER_PAGE,
+    pages::{ROWS_PER_PAGE, in_page},
 };
 use crate::{
     clock::Millis,
@@ -41,11 +41,7 @@ impl Store {
         key: &RecordKey,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let (caller, answer) = oneshot::channel();
-        let lookups = &self.0.lookups;
-        if lookups.add(*key, caller) && !self.0.readers.push(Box::new(lookups.as_call())) {
-            lookups.take();
-            return Err(StoreError::Crowded { database: self.name() });
-        }
+        self.0.lookups.add((*key, caller), |call| self.0.key_reader.push(call));
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         self.answered(answer, Some(READ_TIMEOUT)).await
     }
@@ -54,9 +50,13 @@ impl Store {
         let dead = now.plus(-LIFETIME).0;
         self.in_pages(async move |db| {
             // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
-            let sql = "DELETE FROM idempotency WHERE key = ANY (ARRAY \
-                 (SELECT key FROM living_idempotency WHERE first_seen <= $1 \
-                 ORDER BY first_seen LIMIT $2 FOR UPDATE SKIP LOCKED)) AND first_seen <= $1";
+            let sql = concat!(
+                "DELETE FROM idempotency WHERE ",
+                in_page!(
+                    "key",
+                    "living_idempotency WHERE first_seen <= $1 ORDER BY first_seen LIMIT $2"
+                ),
+            );
             db.execute(sql, &[&dead, &ROWS_PER_PAGE]).await
         })
         .await
@@ -71,15 +71,19 @@ pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
 type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
 
 impl Lookups {
-    /// Says whether the key is the first that waits: a call is to be made for it.
-    fn add(
-        &self,
-        key: RecordKey,
-        caller: oneshot::Sender<DbResult<Option<IdempotencyRecord>>>,
-    ) -> bool {
-        let mut waiting = self.waiting();
-        waiting.push((key, caller));
-        waiting.len() == 1
+    /// Adds a look. For the first that waits a call is made, if `push` takes it.
+    fn add(&self, lookup: Lookup, push: impl FnOnce(Box<dyn Call>) -> bool) {
+        let is_first = {
+            let mut waiting = self.waiting();
+            waiting.push(lookup);
+            waiting.len() == 1
+        };
+        if is_first && !push(Box::new(self.as_call())) {
+            // Others may have come meanwhile, who rely on this call.
+            for (_, caller) in self.take() {
+                let _gone = caller.send(Err(Failure::Crowded));
+            }
+        }
     }
 
     fn as_call(&self) -> LookupCall {
@@ -126,12 +130,10 @@ impl Call for LookupCall {
             // No connection was to be had, so none was taken yet.
             self.taken = self.waiting.take();
         }
-        let is_reachable = !outcome.as_ref().is_err_and(Failure::is_of_connection);
         for (key, caller) in self.taken {
             let answer = match &outcome {
                 Ok(()) => self.found.get(&key).cloned().transpose().map_err(Failure::row),
-                Err(_) if is_reachable => Err(Failure::Unanswered),
-                Err(_) => Err(Failure::Unreachable),
+                Err(failure) => Err(failure.of_shared_call()),
             };
             // A caller that has gone needs no answer.
             let _gone = caller.send(answer);
@@ -196,4 +198,22 @@ fn read(row: &Row) -> DbResult<IdempotencyRecord> {
         fingerprint: bytes(row, 3)?,
         body: get(row, 4)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_no_reader_takes_is_refused_with_those_that_relied_on_it() {
+        let lookups = Lookups::default();
+        let [(one, first), (other, second)] = [oneshot::channel(), oneshot::channel()];
+        lookups.add((RecordKey([1; 16]), one), |_call| {
+            lookups.add((RecordKey([2; 16]), other), |_call| unreachable!("one is under way"));
+            false
+        });
+        for mut answer in [first, second] {
+            assert!(matches!(answer.try_recv(), Ok(Err(Failure::Crowded))));
+        }
+    }
 }

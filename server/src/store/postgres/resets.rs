@@ -4,7 +4,10 @@
 //! time. What is hidden is counted for the answer, then erased page by page, beside everyone's orders; a
 //! restart goes on with it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use parcelo::{Environment, model::Deleted};
 
@@ -14,7 +17,8 @@ use super::{
     erase::{self, PARCELS_PER_PAGE},
     error::DbResult,
     locks,
-    pages::ROWS_PER_PAGE,
+    outbox::delete_events,
+    pages::{ROWS_PER_PAGE, in_page},
 };
 use crate::{domain::Tenant, store::StoreError};
 
@@ -58,15 +62,28 @@ impl Store {
     }
 
     async fn begin_reset(self, tenant: i64) -> Result<Deleted, StoreError> {
-        let (epoch, deleted) = self
-            .call_within(None, async move |db| {
-                let epoch = begin(db, tenant).await?;
-                // In the same transaction: another server may begin to erase as soon as this is committed.
-                Ok((epoch, count(db, tenant, epoch).await?))
-            })
-            .await?;
-        self.erase_in_background(tenant, epoch);
-        Ok(deleted)
+        let store = self.clone();
+        // A page may be tried again, and what it begins is begun once.
+        let begun = Arc::new(OnceLock::new());
+        let epoch = Arc::clone(&begun);
+        let counted = self.page(async move |db| {
+            // Another server may erase as soon as the reset is committed, and must not before all is counted. The writer
+            // does not count: however much a sandbox has, no order waits for it.
+            wait_to_count(db, tenant).await?;
+            if epoch.get().is_none() {
+                let hide = async move |db: &Connection| begin(db, tenant).await;
+                match store.call_within(None, hide).await {
+                    Ok(new) => drop(epoch.set(new)),
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            count(db, tenant, epoch.get().copied().unwrap_or_default()).await.map(Ok)
+        });
+        let counted = counted.await;
+        if let Some(epoch) = begun.get() {
+            self.erase_in_background(tenant, *epoch);
+        }
+        counted?
     }
 
     fn erase_in_background(&self, tenant: i64, epoch: i64) {
@@ -144,18 +161,36 @@ async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
 
 /// What is erased before the parcels, a page of each.
 const ERASURES: [&str; 3] = [
-    "WITH old AS (DELETE FROM outbox WHERE id = ANY (ARRAY (SELECT id FROM outbox \
-     WHERE tenant = $1 AND epoch < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING id), \
-     attempts AS (DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)) \
-     SELECT count(*) FROM old",
+    delete_events!(in_page!("id", "outbox WHERE tenant = $1 AND epoch < $2 ORDER BY id LIMIT $3")),
     // Its key may be used again meanwhile: then the row is one of this epoch, and the lock has shown it.
-    "WITH old AS (DELETE FROM idempotency WHERE key = ANY (ARRAY (SELECT key FROM idempotency \
-     WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 ORDER BY tenant, first_seen LIMIT $3 \
-     FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM old",
-    "WITH old AS (DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id FROM manifests \
-     WHERE tenant = $1 AND epoch < $2 ORDER BY tenant, awb LIMIT $3 FOR UPDATE SKIP LOCKED)) \
-     RETURNING 1) SELECT count(*) FROM old",
+    concat!(
+        "WITH old AS (DELETE FROM idempotency WHERE ",
+        in_page!(
+            "key",
+            "idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 \
+             ORDER BY tenant, first_seen LIMIT $3"
+        ),
+        " RETURNING 1) SELECT count(*) FROM old"
+    ),
+    concat!(
+        "WITH old AS (DELETE FROM manifests WHERE ",
+        in_page!("id", "manifests WHERE tenant = $1 AND epoch < $2 ORDER BY tenant, awb LIMIT $3"),
+        " RETURNING 1) SELECT count(*) FROM old"
+    ),
 ];
+
+/// Waits for the page that another server erases, and keeps others away until the commit.
+async fn wait_for_erasing(db: &Connection, tenant: i64) -> DbResult<()> {
+    let lock = "SELECT pg_advisory_xact_lock($1, hashint8($2))";
+    db.execute(lock, &[&ERASING, &tenant]).await.map(drop)
+}
+
+/// The same before a count, whose transaction is then idle for as long as the reset waits in the writer's queue. If
+/// PostgreSQL ended it meanwhile, the reset would be done, and answered with an error.
+pub(super) async fn wait_to_count(db: &Connection, tenant: i64) -> DbResult<()> {
+    wait_for_erasing(db, tenant).await?;
+    db.run("SET LOCAL idle_in_transaction_session_timeout = '10min'").await
+}
 
 /// Erases a page of the first table from `stage` on that has something hidden. One server erases a tenant's rows
 /// at a time: its lock ends with the transaction, so that another can go on with what it left.

@@ -1,14 +1,15 @@
 //! Who may sign in to the dashboard, and who has.
 
 use super::{
-    Store,
+    Store, audit,
     connection::{get, never_stored},
-    pages::ROWS_PER_PAGE,
+    pages::{ROWS_PER_PAGE, in_page},
 };
 use crate::{
     clock::Millis,
     domain::{
         AccountRowId,
+        audit::{AuditAction, AuditedChange, Author},
         session::{FLASH_LIFETIME, Login, SealedFlash, Session},
     },
     store::StoreError,
@@ -34,8 +35,12 @@ impl Store {
         account: AccountRowId,
         hash: String,
         now: Millis,
+        by: &Author,
     ) -> Result<(), StoreError> {
+        let by = by.clone();
         self.call(async move |db| {
+            let change = AuditedChange::of_account(account, AuditAction::PasswordSet);
+            audit::record(db, &by, &change).await?;
             let set = "INSERT INTO dashboard_passwords (account, hash, changed_at) \
                  VALUES ($1, $2, $3) ON CONFLICT (account) DO UPDATE \
                  SET hash = excluded.hash, changed_at = excluded.changed_at";
@@ -142,8 +147,10 @@ impl Store {
 
     pub(crate) async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
         self.in_pages(async move |db| {
-            let sql = "DELETE FROM dashboard_sessions WHERE hash = ANY \
-                 (ARRAY (SELECT hash FROM dashboard_sessions WHERE ends_at <= $1 LIMIT $2))";
+            let sql = concat!(
+                "DELETE FROM dashboard_sessions WHERE ",
+                in_page!("hash", "dashboard_sessions WHERE ends_at <= $1 LIMIT $2"),
+            );
             db.execute(sql, &[&now.0, &ROWS_PER_PAGE]).await
         })
         .await?;
@@ -153,8 +160,10 @@ impl Store {
     pub(crate) async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError> {
         let until = now.0 - FLASH_LIFETIME;
         self.in_pages(async move |db| {
-            let sql = "DELETE FROM dashboard_flashes WHERE id IN \
-                 (SELECT id FROM dashboard_flashes WHERE left_at <= $1 LIMIT $2)";
+            let sql = concat!(
+                "DELETE FROM dashboard_flashes WHERE ",
+                in_page!("id", "dashboard_flashes WHERE left_at <= $1 LIMIT $2"),
+            );
             db.execute(sql, &[&until, &ROWS_PER_PAGE]).await
         })
         .await

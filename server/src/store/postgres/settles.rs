@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
+    domain::{
+        Tenant,
+        webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
+    },
     store::Settled,
 };
 
@@ -49,6 +52,16 @@ impl Settlement {
     /// The parcel whose row is to be locked.
     pub(super) fn parcel(&self) -> Option<i64> {
         self.lease.parcel.map(|parcel| parcel.0)
+    }
+
+    /// The tenant whose endpoint this may turn off.
+    pub(super) fn may_switch_off(&self) -> Option<Tenant> {
+        match self.decision {
+            RetryDecision::Gone | RetryDecision::GivenUp => Some(self.lease.tenant),
+            RetryDecision::Delivered | RetryDecision::Again { .. } | RetryDecision::Unreadable => {
+                None
+            }
+        }
     }
 
     /// Answers the caller; one that has gone needs no answer.
@@ -182,11 +195,11 @@ async fn switch_off(
 ) -> DbResult<()> {
     for (place, one) in all.iter_mut().enumerate() {
         let Some(event) = found.get(&place).filter(|event| event.is_current) else { continue };
-        let tenant = one.lease.tenant.number();
+        let tenant = one.lease.tenant;
         let by = match one.decision {
             RetryDecision::Gone => DisabledBy::Gone,
             RetryDecision::GivenUp
-                if !has_answered_since(db, tenant, event.first_attempt).await? =>
+                if !has_answered_since(db, tenant.number(), event.first_attempt).await? =>
             {
                 DisabledBy::Failures
             }
@@ -195,7 +208,7 @@ async fn switch_off(
             | RetryDecision::GivenUp
             | RetryDecision::Unreadable => continue,
         };
-        if endpoints::switch_off(db, tenant, by).await? {
+        if endpoints::give_up(db, tenant, by, one.outcome.at).await? {
             one.settled = Settled::SwitchedOff(by);
         }
     }

@@ -9,6 +9,7 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number},
     error::DbResult,
+    pages::{ROWS_PER_PAGE, in_page},
 };
 use crate::{
     clock::Millis,
@@ -77,13 +78,23 @@ impl Store {
 
     /// Forgets what no attempt is judged by any more.
     pub(super) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
-        self.shared(async move |db| {
-            let failures = "DELETE FROM login_failures WHERE last <= $1";
-            db.execute(failures, &[&(now.0 - FAILURE_LIFETIME)]).await?;
-            let networks = "DELETE FROM login_networks WHERE last <= $1";
-            db.execute(networks, &[&(now.0 - NETWORK_LIFETIME)]).await.map(drop)
+        self.in_pages(async move |db| {
+            let sql = concat!(
+                "DELETE FROM login_failures WHERE ",
+                in_page!("counted_by", "login_failures WHERE last <= $1 LIMIT $2"),
+            );
+            db.execute(sql, &[&(now.0 - FAILURE_LIFETIME), &ROWS_PER_PAGE]).await
+        })
+        .await?;
+        self.in_pages(async move |db| {
+            let sql = concat!(
+                "DELETE FROM login_networks WHERE ",
+                in_page!("known", "login_networks WHERE last <= $1 LIMIT $2"),
+            );
+            db.execute(sql, &[&(now.0 - NETWORK_LIFETIME), &ROWS_PER_PAGE]).await
         })
         .await
+        .map(drop)
     }
 
     fn hash_of(&self, by: &CountedBy) -> [u8; 32] {

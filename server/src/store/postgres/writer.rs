@@ -6,12 +6,9 @@
 //! Callers are answered only then.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::{
@@ -21,14 +18,16 @@ use tokio::{
 };
 
 use super::{
-    connection::{Backend, Connector},
+    connection::Connector,
     error::{DbResult, Failure},
-    fence::{Live, begin, count_batch, end_backend, settle},
+    fence::count_batch,
     group,
+    lock_wait::{LockWait, LockWaits},
     migrations::{self, Secrets},
+    writer_connection::{Health, WriterConnection},
     writes::{Stopped, Verdict, Write},
 };
-use crate::clock::{is_older, stopwatch};
+use crate::clock::stopwatch;
 
 /// Writes that may wait; more are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
@@ -37,24 +36,11 @@ const MAX_WRITES_PER_COMMIT: usize = 256;
 /// How often a group that stood in the way of another server's, and that in its, is tried again.
 const MAX_CONFLICTS: u32 = 20;
 /// How often a write waits alone for rows that someone else holds locked, 1.5 s each time: with the wait of its group
-/// before that, less than its caller waits. The writes beside it do not.
+/// before that, less than its caller waits. The writes beside it do not, and of several only the first waits so long:
+/// a lock that keeps many out (a table's, a count's that all of a tenant's orders add to) would stop all others' for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
 /// How often the connection is looked at while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// After a failure the next connection is opened no sooner: writes are refused meanwhile, at once.
-const OPEN_PAUSE: Duration = Duration::from_millis(250);
-/// Between two looks for the outcome of a COMMIT.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
-
-/// What is known of the writer from outside.
-#[derive(Debug, Default)]
-pub(super) struct Health {
-    pub(super) is_connected: AtomicBool,
-    pub(super) is_closed: AtomicBool,
-    pub(super) commits: AtomicU64,
-    pub(super) changes: AtomicU64,
-    pub(super) orders: AtomicU64,
-}
 
 /// The way to the writer, which ends with the last of it.
 pub(super) struct Writer {
@@ -84,12 +70,10 @@ impl Writer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             let session = Session {
-                connector,
-                health,
-                live: None,
-                abandoned: None,
-                failed: None,
+                health: Arc::clone(&health),
+                connection: WriterConnection::new(connector, health),
                 is_prepared: false,
+                lock_waits: LockWaits::default(),
             };
             LocalSet::new().block_on(&runtime, session.serve(waiting));
         })?;
@@ -123,15 +107,11 @@ impl Writer {
 
 /// The life of the writer: connections come and go.
 struct Session {
-    connector: Connector,
     health: Arc<Health>,
-    live: Option<Live>,
-    /// The backend of a connection that failed within a transaction. It may not know, and hold its locks.
-    abandoned: Option<Backend>,
-    /// When the last connection could not be opened.
-    failed: Option<Instant>,
+    connection: WriterConnection,
     /// Whether the schema is there, without which no connection is of use.
     is_prepared: bool,
+    lock_waits: LockWaits,
 }
 
 impl Session {
@@ -141,8 +121,8 @@ impl Session {
                 next = waiting.recv() => next,
                 // Also while no write comes: without a connection the server is not ready, and gets none.
                 () = sleep(LOOK_INTERVAL) => {
-                    if self.is_prepared && !self.is_connected() {
-                        self.try_to_connect().await;
+                    if self.is_prepared {
+                        self.connection.look().await;
                     }
                     continue;
                 }
@@ -170,42 +150,43 @@ impl Session {
                 break;
             }
         }
-        self.end().await;
+        self.connection.end().await;
     }
 
     async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
-        let mut db = self.connector.connect().await?;
+        let mut db = self.connection.open_unprepared().await?;
         // An index on a large table takes as long as it takes, and so does waiting for another server's.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secrets = migrations::prepare(&db, fresh).await?;
         db.set_answer_timeout(answer_timeout);
-        let live = begin(db).await?;
-        let server = live.writer;
-        self.live = Some(live);
+        let server = self.connection.begin(db).await.map_err(migrations::lacks_rights)?;
         self.is_prepared = true;
-        self.health.is_connected.store(true, Ordering::Release);
         Ok((secrets, server))
-    }
-
-    /// Whether there is a connection, as far as is known.
-    fn is_connected(&self) -> bool {
-        let is_connected = self.live.as_ref().is_some_and(|live| !live.db.is_closed());
-        self.health.is_connected.store(is_connected, Ordering::Release);
-        is_connected
     }
 
     /// Does all of `writes` in one transaction, but those that would undo the others' alone, then answers
     /// each.
     async fn commit(&mut self, writes: Vec<Write>) {
-        let mut alone = self.commit_together(writes).await;
+        let of_group = self.lock_waits.of_group();
+        let mut alone = self.commit_together(writes, of_group).await;
+        let now = stopwatch();
+        let first = self.lock_waits.of_first(now);
+        let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {
             let mut locked_out = Vec::new();
             // In the order in which they came: the first has waited longest.
             for write in alone {
-                locked_out.extend(self.commit_together(vec![write]).await);
+                locked_out.extend(self.commit_together(vec![write], lock_wait).await);
+                if !locked_out.is_empty() {
+                    lock_wait = LockWait::Short;
+                }
             }
             alone = locked_out;
+            if alone.len() < 2 {
+                lock_wait = of_group;
+            }
         }
+        self.lock_waits.note(alone.is_empty(), first, now);
         for write in alone {
             tracing::warn!("a write was not done: someone holds its rows locked");
             write.refuse(Failure::Conflict);
@@ -214,10 +195,10 @@ impl Session {
 
     /// Does writes in one transaction, and answers them. Those that are to be tried alone come back; one that was
     /// alone does when its rows are locked.
-    async fn commit_together(&mut self, mut writes: Vec<Write>) -> Vec<Write> {
+    async fn commit_together(&mut self, mut writes: Vec<Write>, lock_wait: LockWait) -> Vec<Write> {
         let (mut alone, mut conflicts) = (Vec::new(), 0);
         while !writes.is_empty() {
-            let stopped = match self.transact(&mut writes).await {
+            let stopped = match self.transact(&mut writes, lock_wait).await {
                 Ok(verdicts) => {
                     let later = self.answer(writes, verdicts);
                     writes = later;
@@ -277,19 +258,23 @@ impl Session {
     }
 
     /// One transaction. `Ok` only when it is known to be committed.
-    async fn transact(&mut self, writes: &mut [Write]) -> Result<Vec<Verdict>, Stopped> {
+    async fn transact(
+        &mut self,
+        writes: &mut [Write],
+        lock_wait: LockWait,
+    ) -> Result<Vec<Verdict>, Stopped> {
         // Whatever forbids it (a password that was changed, a primary that became a standby), nothing was done.
-        let mut live = self.connection().await.map_err(|_| Failure::Unreachable)?;
+        let mut live = self.connection.take().await.map_err(|_| Failure::Unreachable)?;
         // Boxed, once a group: all that a group does is too large to be a part of this future.
-        let done = Box::pin(group::write(&live.db, writes, count_batch(&live))).await;
+        let done = Box::pin(group::write(&live.db, lock_wait, writes, count_batch(&live))).await;
         let verdicts = match done {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
                 // Of what fails with its connection no further answer is waited for.
                 if !stopped.is_of_connection() && live.db.run("ROLLBACK").await.is_ok() {
-                    self.live = Some(live);
+                    self.connection.put_back(live);
                 } else {
-                    self.abandoned = Some(live.db.backend().clone());
+                    self.connection.abandon(&live);
                 }
                 return Err(stopped);
             }
@@ -300,93 +285,22 @@ impl Session {
         match committed {
             Ok(()) => {
                 live.batch += 1;
-                self.live = Some(live);
+                self.connection.put_back(live);
                 Ok(verdicts)
             }
             Err(failure) if !failure.is_of_connection() => {
                 // PostgreSQL says itself that it was not done.
-                self.live = Some(live);
+                self.connection.put_back(live);
                 Err(Stopped::Failed(failure))
             }
             Err(failure) => {
                 tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
-                if self.was_committed(&live).await {
+                if self.connection.was_committed(&live).await {
                     Ok(verdicts)
                 } else {
                     Err(Stopped::Failed(Failure::Unreachable))
                 }
             }
-        }
-    }
-
-    /// Whether the commit after `lost.batch` was done. It is asked until there is an answer: till then no
-    /// caller can be answered, and no other write is taken.
-    async fn was_committed(&mut self, lost: &Live) -> bool {
-        loop {
-            match self.connector.connect().await {
-                Ok(db) => match settle(&db, lost).await {
-                    Ok(was_committed) => {
-                        self.live = begin(db).await.ok();
-                        // Under a steady stream of writes nothing else would say so.
-                        self.health.is_connected.store(self.live.is_some(), Ordering::Release);
-                        return was_committed;
-                    }
-                    Err(failure) => {
-                        tracing::warn!(error = %failure, "the outcome of a COMMIT is not known yet");
-                    }
-                },
-                Err(failure) => {
-                    self.health.is_connected.store(false, Ordering::Release);
-                    tracing::warn!(error = %failure, "the outcome of a COMMIT is not known yet");
-                }
-            }
-            sleep(RECONNECT_PAUSE).await;
-        }
-    }
-
-    /// The connection, opened if need be.
-    async fn connection(&mut self) -> DbResult<Live> {
-        if let Some(live) = self.live.take()
-            && !live.db.is_closed()
-        {
-            return Ok(live);
-        }
-        if self.failed.is_some_and(|failed| !is_older(failed, OPEN_PAUSE)) {
-            return Err(Failure::Unreachable);
-        }
-        let opened = self.open().await;
-        self.health.is_connected.store(opened.is_ok(), Ordering::Release);
-        let failed = std::mem::replace(&mut self.failed, opened.is_err().then(stopwatch));
-        match &opened {
-            // Once, however often it is tried: `/readyz` tells the rest.
-            Err(failure) if failed.is_none() => {
-                tracing::error!(error = %failure, "no connection to the database");
-            }
-            Err(failure) => tracing::debug!(error = %failure, "still no connection"),
-            Ok(_) if failed.is_some() => tracing::info!("connected to the database again"),
-            Ok(_) => {}
-        }
-        opened
-    }
-
-    async fn open(&mut self) -> DbResult<Live> {
-        let db = self.connector.connect().await?;
-        if let Some(abandoned) = &self.abandoned {
-            end_backend(&db, abandoned).await?;
-            self.abandoned = None;
-        }
-        begin(db).await
-    }
-
-    async fn try_to_connect(&mut self) {
-        self.live = self.connection().await.ok();
-    }
-
-    async fn end(&mut self) {
-        if let Some(live) = self.live.take() {
-            // What is left of it is deleted in a month.
-            let _left =
-                live.db.execute("DELETE FROM writers WHERE writer = $1", &[&live.writer]).await;
         }
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{call::Call, error::Failure, rows::NO_ROW, settles::Settlement};
 use crate::{
-    domain::{Changes, NewParcel, Op},
+    domain::{Changes, NewParcel, Op, Tenant},
     store::CommitOutcome,
 };
 
@@ -103,7 +103,8 @@ impl Mutation {
             | Op::InsertManifest(_)
             | Op::Schedule { .. }
             | Op::CancelSteps { .. }
-            | Op::Reprint { .. } => None,
+            | Op::Reprint { .. }
+            | Op::InsertMail(_) => None,
         });
         let orders = orders.collect::<Result<_, _>>()?;
         let (caller, answer) = oneshot::channel();
@@ -138,6 +139,11 @@ impl Write {
 
     pub(super) fn settled_parcel(&self) -> Option<i64> {
         if let Self::Settle(one) = self { one.parcel() } else { None }
+    }
+
+    /// The tenant whose endpoint it may turn off.
+    pub(super) fn may_switch_off(&self) -> Option<Tenant> {
+        if let Self::Settle(one) = self { one.may_switch_off() } else { None }
     }
 
     /// Answers the caller; one that has gone needs no answer.

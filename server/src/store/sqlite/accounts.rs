@@ -2,10 +2,13 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, audit};
 use crate::{
     clock::Millis,
-    domain::{AccountRecord, AccountRowId},
+    domain::{
+        AccountRecord, AccountRowId, Shop,
+        audit::{AuditAction, AuditedChange, Author},
+    },
 };
 
 impl Store {
@@ -46,6 +49,34 @@ impl Store {
     pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
         let sql = "SELECT id, public_id, name, created_at FROM accounts ORDER BY id";
         self.read(|db| db.prepare(sql)?.query_map([], read)?.collect())
+    }
+
+    /// What receivers see of an account; a row that another version wrote and this one refuses shows nothing.
+    pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError> {
+        let sql = "SELECT name, contact FROM shops WHERE account = ?1";
+        let found = self.read(|db| {
+            let texts = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+            db.prepare_cached(sql)?.query_row([account.0], texts).optional()
+        })?;
+        Ok(Shop::from_stored(found))
+    }
+
+    /// Sets what receivers see of an account.
+    pub async fn set_shop(
+        &self,
+        account: AccountRowId,
+        shop: &Shop,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let ((name, contact), by) = (shop.to_stored(), by.clone());
+        self.call(move |db| {
+            let sql = "INSERT INTO shops (account, name, contact) VALUES (?1, ?2, ?3) \
+                 ON CONFLICT (account) DO UPDATE SET name = excluded.name, contact = excluded.contact";
+            db.execute(sql, params![account.0, name, contact])?;
+            let change = AuditedChange::of_account(account, AuditAction::ShopSet);
+            audit::record(db, &by, &change)
+        })
+        .await
     }
 }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     CommitOutcome, carriers, counts, erase,
     living_keys::LivingKeys,
-    manifests, outbox,
+    mails, manifests, outbox,
     parcels::{self, NumberLookup},
     pending::Pending,
     records,
@@ -43,7 +43,8 @@ impl Ready {
             | Op::InsertManifest(_)
             | Op::Schedule { .. }
             | Op::CancelSteps { .. }
-            | Op::Reprint { .. } => None,
+            | Op::Reprint { .. }
+            | Op::InsertMail(_) => None,
         });
         let orders = orders.collect::<Result<_, _>>()?;
         Ok(Self { changes, orders })
@@ -167,6 +168,10 @@ impl Application<'_> {
             Op::Reprint { parcel, at } => {
                 (reprint(db, *parcel, *at)?, CommitOutcome::VersionConflict)
             }
+            Op::InsertMail(mail) => {
+                mails::insert(db, mail)?;
+                return Ok(None);
+            }
         };
         Ok((!done).then_some(refusal))
     }
@@ -220,7 +225,8 @@ impl Application<'_> {
 
 /// Inserts the parcel with its order, and says whether its number carries its row; false when the row is no longer
 /// its own. A reset hides all that the tenant has up to a row. One that began after this row was drawn would
-/// hide a parcel whose answer is still to come, and leave its key, its event and its count.
+/// hide a parcel whose answer is still to come, and leave its key, its event and its count. And a search does not
+/// find parcels that come into a row after its index has passed it.
 fn add_parcel(
     db: &Connection,
     parcel: &NewParcel,
@@ -232,6 +238,7 @@ fn add_parcel(
          step_index, step_due, order_json, number_is_indexed, external_order_id) \
          SELECT ?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, 1, 2, ?12, ?13, ?14, ?15, ?16 \
          WHERE NOT EXISTS (SELECT 1 FROM resets WHERE tenant = ?2 AND parcel >= ?1) \
+         AND ?1 > (SELECT next FROM term_sweep) \
          ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
@@ -258,7 +265,7 @@ fn add_parcel(
 fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
-         WHERE id = ?1",
+         WHERE id = ?1 AND last_sequence < ?4",
     )?;
     let (state, at, sequence) = (event.state.number(), event.at.0, event.sequence);
     let moved = update.execute(params![parcel.0, state, at, sequence])?;
@@ -269,7 +276,7 @@ fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Res
 fn add(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(
         "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
-         last_sequence = ?3 WHERE id = ?1",
+         last_sequence = ?3 WHERE id = ?1 AND last_sequence < ?3",
     )?;
     let updated = update.execute(params![parcel.0, event.at.0, event.sequence])?;
     Ok(updated == 1 && insert_event(db, parcel, event)?)

@@ -239,7 +239,10 @@ mod tests {
     use super::*;
     use crate::{
         clock::Millis,
-        domain::credentials::{ApiKeyScope, NewSecret},
+        domain::{
+            audit::BY,
+            credentials::{ApiKeyScope, NewSecret},
+        },
         store::{ALL_CREDENTIALS, Store, sqlite::migrations::MIGRATIONS},
     };
 
@@ -353,7 +356,7 @@ mod tests {
         let since = || store.credentials_since::<ApiKeyScope>(found.version);
         assert!(since().await.unwrap().credentials.is_empty());
         let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
-        let rotated = store.rotate_key("key_7", secret).await.unwrap().unwrap();
+        let rotated = store.rotate_key("key_7", secret, &BY).await.unwrap().unwrap();
         assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
         assert_eq!(since().await.unwrap().credentials, [rotated]);
         store.close().await;

@@ -205,19 +205,23 @@ pub(super) fn in_all(db: &Connection, wanted: Wanted) -> rusqlite::Result<u64> {
     count.query_row(bound, |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
 }
 
-/// How many parcels that were created on `first` or later are in which state, by day.
+/// How many parcels that were created on `first` or later are in which state, by day and country.
 pub(super) fn activity(
     db: &Connection,
     tenant: Tenant,
     first: i64,
 ) -> rusqlite::Result<Vec<ParcelCount>> {
     let mut find = db.prepare_cached(
-        "SELECT day, state, sum(total) AS parcels FROM parcel_counts WHERE tenant = ?1 AND day >= ?2 \
-         GROUP BY day, state HAVING parcels > 0 ORDER BY day, state",
+        "SELECT day, state, country, sum(total) AS parcels FROM parcel_counts \
+         WHERE tenant = ?1 AND day >= ?2 \
+         GROUP BY day, state, country HAVING parcels > 0 ORDER BY day, state, country",
     )?;
     let counted = |row: &Row<'_>| {
         let (created_day, state) = (row.get(0)?, read_state(row, 1)?);
-        Ok(ParcelCount { created_day, state, parcels: row.get::<_, i64>(2)?.unsigned_abs() })
+        let country = row.get_ref(2)?.as_str()?;
+        let country = CountryCode::parse(country).map_err(|error| damaged(2, error))?;
+        let parcels = row.get::<_, i64>(3)?.unsigned_abs();
+        Ok(ParcelCount { created_day, state, country, parcels })
     };
     find.query_map([tenant.number(), first], counted)?.collect()
 }

@@ -1,29 +1,28 @@
 //! Credentials in the database: API keys, carrier keys, admin tokens. What they have in common is read
 //! and written once; a table of each kind holds what only that kind has.
 
-use std::{str::FromStr, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment};
+use parcelo::Environment;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::{
-    Store, StoreError,
+    Store, StoreError, audit,
     parcels::{damaged, environment},
 };
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, ApiKeyRecord, CarrierRowId, Countries, NewCredential, Tenant,
+        AccountRowId, ApiKeyRecord, CarrierRowId, NewCredential, Tenant,
+        audit::{AuditAction, AuditedChange, Author},
         credentials::{
             AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret, OLD_SECRETS, OldSecret,
             Scope,
         },
     },
+    store::columns::{joined, read_countries, read_list, write_countries},
 };
-
-/// How all countries are stored.
-const ALL_COUNTRIES: &str = "*";
 
 /// Credentials that were written since some earlier read, and the version to ask with next time.
 #[derive(Debug)]
@@ -43,9 +42,17 @@ pub trait StoredScope: Scope {
     const TABLE: &str;
     /// Whether the table numbers its changes, for [`Store::credentials_since`].
     const NUMBERS_CHANGES: bool;
+    /// What the audit log says of a new one.
+    const CREATED: AuditAction;
+    /// What it says of one that is revoked.
+    const REVOKED: AuditAction;
     /// The columns that every kind has, in the order in which [`read`] takes them, then its own.
     const SELECT: &str;
 
+    /// The account that it belongs to.
+    fn account(&self) -> Option<AccountRowId> {
+        None
+    }
     /// Inserts a new one.
     fn insert(db: &Connection, new: &NewCredential<Self::New>) -> rusqlite::Result<()>;
     /// Reads its own columns.
@@ -64,9 +71,15 @@ const FIRST_SCOPE_COLUMN: usize = 8;
 impl StoredScope for ApiKeyScope {
     const TABLE: &str = "api_keys";
     const NUMBERS_CHANGES: bool = true;
+    const CREATED: AuditAction = AuditAction::KeyCreated;
+    const REVOKED: AuditAction = AuditAction::KeyRevoked;
     const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
          k.tenant, a.name, k.countries, k.ip_list, k.rate_limit \
          FROM api_keys k JOIN accounts a ON a.id = k.tenant / 2";
+
+    fn account(&self) -> Option<AccountRowId> {
+        Some(self.tenant.account)
+    }
 
     fn insert(db: &Connection, new: &NewCredential<Self>) -> rusqlite::Result<()> {
         db.execute(
@@ -94,8 +107,10 @@ impl StoredScope for ApiKeyScope {
         Ok(Self {
             tenant: Tenant::from_number(row.get(tenant)?),
             account: row.get(account)?,
-            countries: read_countries(row.get_ref(countries)?.as_str()?, countries)?,
-            ip_list: read_list::<IpNet>(row.get_ref(ip_list)?.as_str()?, ip_list)?,
+            countries: read_countries(row.get_ref(countries)?.as_str()?)
+                .map_err(|error| damaged(countries, error))?,
+            ip_list: read_list::<IpNet>(row.get_ref(ip_list)?.as_str()?)
+                .map_err(|error| damaged(ip_list, error))?,
             rate_limit: row.get(rate_limit)?,
         })
     }
@@ -110,6 +125,8 @@ impl StoredScope for ApiKeyScope {
 impl StoredScope for CarrierScope {
     const TABLE: &str = "carrier_keys";
     const NUMBERS_CHANGES: bool = true;
+    const CREATED: AuditAction = AuditAction::CarrierKeyCreated;
+    const REVOKED: AuditAction = AuditAction::CarrierKeyRevoked;
     const SELECT: &str = "SELECT k.id, k.public_id, c.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
          k.carrier, c.environment FROM carrier_keys k JOIN carriers c ON c.id = k.carrier";
 
@@ -137,6 +154,8 @@ impl StoredScope for CarrierScope {
 impl StoredScope for AdminScope {
     const TABLE: &str = "admin_tokens";
     const NUMBERS_CHANGES: bool = false;
+    const CREATED: AuditAction = AuditAction::TokenCreated;
+    const REVOKED: AuditAction = AuditAction::TokenRevoked;
     const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, 0 \
          FROM admin_tokens k";
 
@@ -159,11 +178,15 @@ impl Store {
     pub async fn insert_credential<S: StoredScope>(
         &self,
         new: NewCredential<S::New>,
+        by: &Author,
     ) -> Result<Credential<S>, StoreError> {
+        let by = by.clone();
         let insert = move |db: &Connection| {
             S::insert(db, &new)?;
             let made = one(db, "WHERE k.public_id = ?1", [&new.id])?;
-            made.ok_or(rusqlite::Error::QueryReturnedNoRows)
+            let made = made.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+            audit::record(db, &by, &change(&made, S::CREATED))?;
+            Ok(made)
         };
         self.write_credentials(insert).await
     }
@@ -213,9 +236,10 @@ impl Store {
         &self,
         id: &str,
         now: Millis,
+        by: &Author,
     ) -> Result<Option<Credential<S>>, StoreError> {
-        let id = id.to_owned();
-        self.write_credentials(move |db| revoke(db, &id, now)).await
+        let (id, by) = (id.to_owned(), by.clone());
+        self.write_credentials(move |db| revoke(db, &id, now, &by)).await
     }
 
     /// An account's API keys, newest first, revoked or not.
@@ -230,9 +254,10 @@ impl Store {
         &self,
         id: &str,
         secret: NewSecret,
+        by: &Author,
     ) -> Result<Option<ApiKeyRecord>, StoreError> {
-        let id = id.to_owned();
-        self.write_credentials(move |db| rotate(db, &id, &secret)).await
+        let (id, by) = (id.to_owned(), by.clone());
+        self.write_credentials(move |db| rotate(db, &id, &secret, &by)).await
     }
 
     /// How often credentials were written through this store: another number means that
@@ -255,7 +280,12 @@ impl Store {
 
 /// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it
 /// was given before: so the latest rotation says when all of them are gone.
-fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> rusqlite::Result<Option<ApiKeyRecord>> {
+fn rotate(
+    db: &Connection,
+    id: &str,
+    secret: &NewSecret,
+    by: &Author,
+) -> rusqlite::Result<Option<ApiKeyRecord>> {
     let key = "SELECT id FROM api_keys WHERE public_id = ?1 AND revoked_at IS NULL";
     if let Some(key) = db.query_row(key, [id], |row| row.get::<_, i64>(0)).optional()? {
         let until = secret.old_until.0;
@@ -278,8 +308,14 @@ fn rotate(db: &Connection, id: &str, secret: &NewSecret) -> rusqlite::Result<Opt
              changed = (SELECT max(changed) + 1 FROM api_keys) WHERE id = ?1",
             params![key, secret.hash, secret.last4],
         )?;
+    } else {
+        return one(db, "WHERE k.public_id = ?1", [id]);
     }
-    one(db, "WHERE k.public_id = ?1", [id])
+    let rotated = one(db, "WHERE k.public_id = ?1", [id])?;
+    if let Some(key) = &rotated {
+        audit::record(db, by, &change(key, AuditAction::KeyRotated))?;
+    }
+    Ok(rotated)
 }
 
 /// One that is revoked keeps its first moment.
@@ -287,6 +323,7 @@ fn revoke<S: StoredScope>(
     db: &Connection,
     id: &str,
     now: Millis,
+    by: &Author,
 ) -> rusqlite::Result<Option<Credential<S>>> {
     let table = S::TABLE;
     let changed = if S::NUMBERS_CHANGES {
@@ -297,7 +334,7 @@ fn revoke<S: StoredScope>(
     let sql = format!(
         "UPDATE {table} SET revoked_at = ?2{changed} WHERE public_id = ?1 AND revoked_at IS NULL"
     );
-    db.execute(&sql, params![id, now.0])?;
+    let is_first = db.execute(&sql, params![id, now.0])? > 0;
     // Only API keys have old secrets. For another kind this deletes nothing: ids begin with their kind
     // (`key_`, `car_`, `adt_`).
     db.execute(
@@ -305,7 +342,19 @@ fn revoke<S: StoredScope>(
          (SELECT id FROM api_keys WHERE public_id = ?1)",
         [id],
     )?;
-    one(db, "WHERE k.public_id = ?1", [id])
+    let revoked = one(db, "WHERE k.public_id = ?1", [id])?;
+    if let Some(key) = revoked.as_ref().filter(|_| is_first) {
+        audit::record(db, by, &change(key, S::REVOKED))?;
+    }
+    Ok(revoked)
+}
+
+/// What the audit log says of a credential.
+pub(in crate::store) fn change<S: StoredScope>(
+    key: &Credential<S>,
+    action: AuditAction,
+) -> AuditedChange {
+    AuditedChange { account: key.scope.account(), action, subject: key.id.clone() }
 }
 
 fn one<S: StoredScope>(
@@ -347,30 +396,4 @@ fn read_environment(row: &Row<'_>, column: usize) -> rusqlite::Result<Environmen
         .into_iter()
         .find(|known| environment(*known) == number)
         .ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
-}
-
-fn write_countries(countries: &Countries) -> String {
-    match countries {
-        Countries::All => ALL_COUNTRIES.to_owned(),
-        Countries::Only(list) => joined(list),
-    }
-}
-
-fn read_countries(text: &str, column: usize) -> rusqlite::Result<Countries> {
-    if text == ALL_COUNTRIES {
-        return Ok(Countries::All);
-    }
-    read_list::<CountryCode>(text, column).map(Countries::Only)
-}
-
-fn joined(list: &[impl ToString]) -> String {
-    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
-
-fn read_list<T>(text: &str, column: usize) -> rusqlite::Result<Vec<T>>
-where
-    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    let items = text.split(',').filter(|item| !item.is_empty());
-    items.map(|item| item.parse().map_err(|error| damaged(column, error))).collect()
 }

@@ -193,7 +193,7 @@ fn settle(
         outbox::release(db, parcel, outcome.at)?;
     }
     let Some(by) = off else { return Ok(Settled::Counted) };
-    let is_new = endpoints::switch_off(db, lease.tenant.number(), by)?;
+    let is_new = endpoints::give_up(db, lease.tenant, by, outcome.at)?;
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
 use ulid::Ulid;
 
 use super::{
-    Store, StoreError,
+    Store, StoreError, audit,
     error::is_damaged,
     outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
@@ -13,6 +13,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
+        audit::{Actor, AuditAction, AuditedChange, Author},
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
 };
@@ -37,8 +38,19 @@ impl Store {
 
     /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
     /// caller can tell. It is on from here on.
-    pub async fn set_endpoint(&self, endpoint: Endpoint) -> Result<Endpoint, StoreError> {
-        self.call(move |db| set(db, &endpoint)).await
+    pub async fn set_endpoint(
+        &self,
+        endpoint: Endpoint,
+        by: &Author,
+    ) -> Result<Endpoint, StoreError> {
+        let by = by.clone();
+        self.call(move |db| {
+            let set = set(db, &endpoint)?;
+            let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
+            audit::record(db, &by, &change)?;
+            Ok(set)
+        })
+        .await
     }
 
     /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
@@ -47,23 +59,50 @@ impl Store {
         tenant: Tenant,
         secret: Secret,
         now: Millis,
+        by: &Author,
     ) -> Result<(), StoreError> {
-        self.call(move |db| rotate(db, tenant.number(), &secret, now)).await
+        let by = by.clone();
+        self.call(move |db| {
+            if rotate(db, tenant.number(), &secret, now)? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
+            audit::record(db, &by, &change)
+        })
+        .await
     }
 
     /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
-    pub async fn enable_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
+    pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
+        let by = by.clone();
         self.call(move |db| {
             let sql = "UPDATE webhook_endpoints SET enabled = 1, disabled_why = NULL \
-                 WHERE tenant = ?1";
-            db.execute(sql, [tenant.number()]).map(drop)
+                 WHERE tenant = ?1 AND enabled = 0";
+            if db.execute(sql, [tenant.number()])? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
+            audit::record(db, &by, &change)
         })
         .await
     }
 
     /// Sends nothing to the tenant's endpoint from here on: its events are held.
-    pub async fn disable_endpoint(&self, tenant: Tenant, by: DisabledBy) -> Result<(), StoreError> {
-        self.call(move |db| switch_off(db, tenant.number(), by)).await?;
+    pub async fn disable_endpoint(
+        &self,
+        tenant: Tenant,
+        why: DisabledBy,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.call(move |db| {
+            if !switch_off(db, tenant.number(), why)? {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+            audit::record(db, &by, &change)
+        })
+        .await?;
         self.hold(tenant).await
     }
 
@@ -104,13 +143,20 @@ impl Store {
     }
 
     /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
-    pub async fn remove_endpoint(&self, tenant: Tenant) -> Result<(), StoreError> {
-        self.disable_endpoint(tenant, DisabledBy::Operator).await?;
+    pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
+        // One entry says it all: it was not turned off apart from being removed.
+        self.call(move |db| switch_off(db, tenant.number(), DisabledBy::Operator)).await?;
+        self.hold(tenant).await?;
+        let by = by.clone();
         self.call(move |db| {
             take_back(db, tenant, None)?;
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookRemoved);
             let tenant = [tenant.number()];
             db.execute("DELETE FROM webhook_old_secrets WHERE tenant = ?1", tenant)?;
-            db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant).map(drop)
+            match db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant)? {
+                0 => Ok(()),
+                _ => audit::record(db, &by, &change),
+            }
         })
         .await?;
         // It may have been turned on between the two.
@@ -178,7 +224,7 @@ fn old_secrets(db: &Connection, tenant: Tenant) -> rusqlite::Result<Vec<(Secret,
 }
 
 /// Keeps the secrets that still sign, as many as may.
-fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> rusqlite::Result<()> {
+fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> rusqlite::Result<usize> {
     db.execute(
         "INSERT INTO webhook_old_secrets (tenant, secret, until) \
          SELECT tenant, secret, ?2 FROM webhook_endpoints WHERE tenant = ?1",
@@ -190,7 +236,7 @@ fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> rusqlit
         params![tenant, now.0, OLD_SECRETS],
     )?;
     let sql = "UPDATE webhook_endpoints SET secret = ?2 WHERE tenant = ?1";
-    db.execute(sql, params![tenant, secret.as_bytes()]).map(drop)
+    db.execute(sql, params![tenant, secret.as_bytes()])
 }
 
 fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
@@ -233,8 +279,23 @@ fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::
     db.execute(sql, params![tenant.number(), due.map(|due| due.0), lease]).map(drop)
 }
 
+/// The same by the server itself, which the audit log says.
+pub(super) fn give_up(
+    db: &Connection,
+    tenant: Tenant,
+    why: DisabledBy,
+    now: Millis,
+) -> rusqlite::Result<bool> {
+    let was_on = switch_off(db, tenant.number(), why)?;
+    if was_on {
+        let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+        audit::record(db, &Actor::Server.at(now), &change)?;
+    }
+    Ok(was_on)
+}
+
 /// Turns an endpoint off; says whether it was on. What is on its way stays leased: it may arrive yet.
-pub(super) fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<bool> {
+fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<bool> {
     let was_on =
         "SELECT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 1)";
     let was_on = db.prepare_cached(was_on)?.query_row([tenant], |row| row.get(0))?;

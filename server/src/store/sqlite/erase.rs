@@ -5,7 +5,7 @@
 use parcelo::model::Deleted;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Store, StoreError, counts, pages::Budget, reset_counts};
+use super::{Store, StoreError, counts, pages::Budget, reset_counts, term_runs};
 use crate::{clock::Millis, domain::ParcelRowId};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
@@ -37,7 +37,8 @@ pub(super) const OLD_RECORDS: &str = concat!(
 /// What hangs on a parcel, some of it.
 const EVENTS: &str = "DELETE FROM events WHERE parcel = ?1 AND sequence IN \
      (SELECT sequence FROM events WHERE parcel = ?1 LIMIT ?2)";
-const OTHERS: [&str; 3] = [
+const OTHERS: [&str; 4] = [
+    "DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE parcel = ?1 LIMIT ?2)",
     "DELETE FROM manifest_parcels WHERE parcel IN \
      (SELECT parcel FROM manifest_parcels WHERE parcel = ?1 LIMIT ?2)",
     "DELETE FROM carrier_events WHERE (carrier, event_id) IN \
@@ -175,6 +176,8 @@ impl<'a> Eraser<'a> {
                 return Ok(true);
             }
         }
+        let pieces = term_runs::remove(self.db, parcel)?;
+        self.budget.spend(pieces);
         let sql = "DELETE FROM parcels WHERE id = ?1";
         let parcels = self.db.prepare_cached(sql)?.execute([parcel])? as u64;
         self.budget.spend(parcels);

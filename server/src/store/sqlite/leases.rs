@@ -105,10 +105,23 @@ impl Store {
 
     /// What the body of a leased event says; none when its parcel or manifest is deleted.
     pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
+        self.read(|db| payload(db, lease))
+    }
+
+    #[cfg(feature = "server")]
+    pub(in crate::store) async fn logged_payload(
+        &self,
+        tenant: Tenant,
+        event: Ulid,
+    ) -> Result<Option<EventPayload>, StoreError> {
         self.read(|db| {
-            let Some(about) = about(db, lease)? else { return Ok(None) };
-            let Attempt { environment, event, .. } = lease.attempt;
-            Ok(Some(EventPayload { event, environment, kind: lease.kind, at: lease.at, about }))
+            let mut find = db.prepare_cached(
+                "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts \
+                 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2",
+            )?;
+            let given = params![tenant.number(), event.to_bytes()];
+            let found = find.query_row(given, |row| read_lease(row, tenant, 0)).optional()?;
+            found.map_or(Ok(None), |event| payload(db, &event))
         })
     }
 
@@ -141,7 +154,7 @@ fn lease(
             // It was turned off or removed meanwhile.
             Ok(_) => {}
             Err(error) if is_damaged(&error) => {
-                endpoints::switch_off(db, tenant.number(), DisabledBy::Unreadable)?;
+                endpoints::give_up(db, *tenant, DisabledBy::Unreadable, now)?;
                 leased.switched_off.push(*tenant);
             }
             Err(error) => return Err(error),
@@ -235,6 +248,12 @@ pub(super) fn find(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<Fo
         Ok(Found { row: row.get(0)?, parcel: row.get(1)?, is_current: row.get(2)? })
     };
     find.query_row(params![event, tenant, lease.number], found).optional()
+}
+
+fn payload(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<EventPayload>> {
+    let Some(about) = about(db, lease)? else { return Ok(None) };
+    let Attempt { environment, event, .. } = lease.attempt;
+    Ok(Some(EventPayload { event, environment, kind: lease.kind, at: lease.at, about }))
 }
 
 fn about(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<About>> {

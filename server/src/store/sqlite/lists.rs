@@ -18,6 +18,7 @@ use crate::{
         ParcelListRow, State, Tenant,
         activity::{ParcelCount, begin_of, day_of},
     },
+    store::search::bounds,
 };
 
 /// What the list is of; the last part is [`ANY_ORDER_ID`] or [`ONE_ORDER_ID`].
@@ -73,22 +74,32 @@ impl Store {
             let limit = u64::from(query.limit);
             let offset = u64::from(query.page - 1) * limit;
             let (spans, total) = spans(&moment, &filter, offset + limit)?;
-            let mut listed = Vec::new();
-            for id in page(&moment, &filter, &parts(&spans, offset, limit))? {
-                match parcels::by_id(&moment, ROW, id, read)? {
-                    Some(Ok(parcel)) => listed.push(parcel),
-                    Some(Err(unread)) => {
-                        let error = self.read_error(unread.error);
-                        tracing::error!(%error, "a parcel is left out of a list");
-                    }
-                    None => {}
-                }
-            }
-            Ok((listed, total))
+            let ids = page(&moment, &filter, &parts(&spans, offset, limit))?;
+            Ok((self.listed(&moment, ids)?, total))
         })
     }
 
-    /// How many of a tenant's parcels were created on that day or later, by day and state.
+    /// The parcels of a page, in their order.
+    pub(super) fn listed(
+        &self,
+        db: &Connection,
+        ids: Vec<i64>,
+    ) -> rusqlite::Result<Vec<ParcelListRow>> {
+        let mut listed = Vec::new();
+        for id in ids {
+            match parcels::by_id(db, ROW, id, read)? {
+                Some(Ok(parcel)) => listed.push(parcel),
+                Some(Err(unread)) => {
+                    let error = self.read_error(unread.error);
+                    tracing::error!(%error, "a parcel is left out of a list");
+                }
+                None => {}
+            }
+        }
+        Ok(listed)
+    }
+
+    /// How many of a tenant's parcels were created on that day or later, by day, state and country.
     pub async fn activity(
         &self,
         tenant: Tenant,
@@ -212,11 +223,11 @@ struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     fn new(tenant: Tenant, query: &'a ListQuery) -> Self {
-        let millis = |time| Millis::from(time).0;
+        let (from, to) = bounds(query);
         Self {
             tenant: tenant.number(),
-            from: query.created_from.map_or(i64::MIN, millis),
-            to: query.created_to.map_or(i64::MAX, millis),
+            from,
+            to,
             // No parcel has a status that is not one of our states.
             state: query
                 .status

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 18] = [
+pub(super) const MIGRATIONS: [&str; 23] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -23,6 +23,11 @@ pub(super) const MIGRATIONS: [&str; 18] = [
     include_str!("migrations/0016_living_keys.sql"),
     include_str!("migrations/0017_totals.sql"),
     include_str!("migrations/0018_flashes.sql"),
+    include_str!("migrations/0019_shops.sql"),
+    include_str!("migrations/0020_mails.sql"),
+    include_str!("migrations/0021_key_uses.sql"),
+    include_str!("migrations/0022_audit.sql"),
+    include_str!("migrations/0023_search.sql"),
 ];
 
 /// Brings the schema up to date.

@@ -84,6 +84,18 @@ impl Store {
         self.read(|db| find_with_order(db, number))
     }
 
+    /// The parcel in a row, with its order.
+    pub async fn parcel_in_row(
+        &self,
+        parcel: ParcelRowId,
+    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+        let sql = select_parcels!(", order_json", "WHERE id = ?1");
+        let found = |db: &Connection| {
+            db.prepare_cached(sql)?.query_row([parcel.0], read_with_order).optional()
+        };
+        self.read(found)
+    }
+
     /// The whole history of a parcel as of its row, by time, then sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         self.read(|db| events(db, parcel))
@@ -213,12 +225,13 @@ fn find_with_order(
     number: NumberLookup<'_>,
 ) -> rusqlite::Result<Option<(ParcelRow, OrderRequest)>> {
     let sql = select_parcels!(", order_json", "WHERE id = ?1 AND environment = ?2 AND number = ?3");
-    let both = |row: &Row<'_>| {
-        let order = row.get_ref(ORDER)?.as_str()?;
-        let order = serde_json::from_str(order).map_err(|error| damaged(ORDER, error))?;
-        Ok((read(row)?, order))
-    };
-    one(db, sql, number, both)
+    one(db, sql, number, read_with_order)
+}
+
+fn read_with_order(row: &Row<'_>) -> rusqlite::Result<(ParcelRow, OrderRequest)> {
+    let order = row.get_ref(ORDER)?.as_str()?;
+    let order = serde_json::from_str(order).map_err(|error| damaged(ORDER, error))?;
+    Ok((read(row)?, order))
 }
 
 /// What `sql` finds in the row (`?1`) that has a number (`?3`) in an environment (`?2`). A row that cannot

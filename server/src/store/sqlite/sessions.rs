@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, audit};
 use crate::{
     clock::Millis,
     domain::{
         AccountRowId,
+        audit::{AuditAction, AuditedChange, Author},
         session::{FLASH_LIFETIME, Login, SealedFlash, Session},
     },
 };
@@ -32,8 +33,12 @@ impl Store {
         account: AccountRowId,
         hash: String,
         now: Millis,
+        by: &Author,
     ) -> Result<(), StoreError> {
+        let by = by.clone();
         self.call(move |db| {
+            let change = AuditedChange::of_account(account, AuditAction::PasswordSet);
+            audit::record(db, &by, &change)?;
             db.execute(
                 "INSERT OR REPLACE INTO dashboard_passwords (account, hash, changed_at) \
                  VALUES (?1, ?2, ?3)",

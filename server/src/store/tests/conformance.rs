@@ -19,6 +19,7 @@ use crate::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
         NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step, Tenant,
         Version,
+        audit::BY,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
     },
@@ -60,9 +61,12 @@ macro_rules! mode {
 }
 
 mod accounts;
+mod audit;
 mod carriers;
 mod lists;
+mod mails;
 mod numbers;
+mod search;
 mod shared;
 pub(in crate::store) mod webhooks;
 
@@ -350,15 +354,18 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), Some(one.clone()));
     assert_eq!(stored_key(&store, "key_3").await.unwrap(), None);
 
-    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5)).await.unwrap();
+    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(5), &BY).await.unwrap();
     assert_eq!(gone.as_ref().and_then(|key| key.revoked_at), Some(NOW.plus(5)));
-    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9)).await.unwrap(), gone);
+    assert_eq!(
+        store.revoke_credential::<ApiKeyScope>("key_1", NOW.plus(9), &BY).await.unwrap(),
+        gone
+    );
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
     let (one, two) = (gone.unwrap(), two);
     assert_eq!(store.keys_of(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
     assert_eq!(store.keys_of(AccountRowId(4_711)).await.unwrap(), []);
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
-    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW).await.unwrap(), None);
+    assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW, &BY).await.unwrap(), None);
 }
 
 fn secret(number: u8, old_until: i64) -> NewSecret {
@@ -375,7 +382,7 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     let made = insert_key(&store, key(account, 1)).await.unwrap();
     let other = insert_key(&store, key(account, 2)).await.unwrap();
     let rotate = async |number, old_until| {
-        store.rotate_key("key_1", secret(number, old_until)).await.unwrap().unwrap()
+        store.rotate_key("key_1", secret(number, old_until), &BY).await.unwrap().unwrap()
     };
     let rotated = rotate(11, 100).await;
     assert_eq!((rotated.hash, rotated.last4.as_str()), ([11; 32], "0011"));
@@ -392,10 +399,14 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     assert_eq!((kept.len(), kept[0], kept[14]), (15, (39, 50), (25, 50)));
     assert_eq!(stored_key(&store, "key_2").await.unwrap(), Some(other));
 
-    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW).await.unwrap().unwrap();
+    let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW, &BY).await.unwrap().unwrap();
     assert_eq!(old(&gone), []);
-    assert_eq!(store.rotate_key("key_1", secret(41, 50)).await.unwrap(), Some(gone), "for good");
-    assert_eq!(store.rotate_key("key_9", secret(42, 50)).await.unwrap(), None);
+    assert_eq!(
+        store.rotate_key("key_1", secret(41, 50), &BY).await.unwrap(),
+        Some(gone),
+        "for good"
+    );
+    assert_eq!(store.rotate_key("key_9", secret(42, 50), &BY).await.unwrap(), None);
 }
 
 async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {
@@ -411,11 +422,11 @@ async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {
         insert_key(&store, key(account, number)).await.unwrap();
     }
     assert_eq!(heard().await, ["key_1", "key_2", "key_3"]);
-    store.revoke_credential::<ApiKeyScope>("key_3", NOW).await.unwrap();
-    store.rotate_key("key_1", secret(11, 9)).await.unwrap();
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW, &BY).await.unwrap();
+    store.rotate_key("key_1", secret(11, 9), &BY).await.unwrap();
     assert_eq!(heard().await, ["key_3", "key_1"]);
-    store.revoke_credential::<ApiKeyScope>("key_3", NOW).await.unwrap();
-    store.rotate_key("key_3", secret(12, 9)).await.unwrap();
+    store.revoke_credential::<ApiKeyScope>("key_3", NOW, &BY).await.unwrap();
+    store.rotate_key("key_3", secret(12, 9), &BY).await.unwrap();
     assert_eq!(heard().await, Vec::<String>::new());
 }
 
@@ -428,13 +439,13 @@ async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
         created_at: NOW,
         scope: AdminScope,
     };
-    let made: AdminTokenRecord = store.insert_credential(new).await.unwrap();
+    let made: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
     assert_eq!((made.id.as_str(), made.name.as_str(), made.revoked_at), ("adt_1", "Ops", None));
     let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
     assert_eq!(found().await, Some(made));
     assert_eq!(store.credential_by_hash::<ApiKeyScope>(&[1; 32]).await.unwrap(), None);
     let writes = store.credential_writes();
-    let gone = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5)).await.unwrap();
+    let gone = store.revoke_credential::<AdminScope>("adt_1", NOW.plus(5), &BY).await.unwrap();
     assert_eq!(gone.as_ref().and_then(|token| token.revoked_at), Some(NOW.plus(5)));
     assert!(store.credential_writes() > writes, "a cache of credentials asks again");
     assert_eq!(found().await, gone);
@@ -635,7 +646,7 @@ async fn insert_key(
     store: &Store,
     new: NewCredential<ApiKeyScope>,
 ) -> Result<ApiKeyRecord, StoreError> {
-    store.insert_credential(new).await
+    store.insert_credential(new, &BY).await
 }
 
 async fn stored_key(store: &Store, id: &str) -> Result<Option<ApiKeyRecord>, StoreError> {

@@ -29,7 +29,8 @@ const STEPS: usize = 150;
 
 #[test]
 fn every_method_is_in_the_histories() {
-    let histories = include_str!("histories.rs");
+    // Without blanks: a long call has its method on a line of its own.
+    let histories: String = include_str!("histories.rs").split_whitespace().collect();
     let methods = include_str!("../methods.rs").split("\n    pub async fn ").skip(1);
     let names: Vec<_> =
         methods.filter_map(|rest| rest.split_once(['(', '<']).map(|(name, _)| name)).collect();

@@ -2,7 +2,10 @@
 //! so that two stores can be compared call by call. What engines may give differently (rows, numbers of leases) is
 //! left out of the words.
 
-use std::{collections::HashMap, fmt::Debug};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Debug,
+};
 
 use fastrand::Rng;
 use parcelo::{
@@ -20,14 +23,18 @@ use crate::{
         AcceptedCarrierEvent, AccountRowId, AdminTokenRecord, ApiKeyRecord, CarrierException,
         CarrierKeyRecord, CarrierReport, CarrierRowId, Changes, Event, NewCredential, NewManifest,
         Op, ParcelRow, ParcelRowId, Scan, State, Step, Tenant, Version,
+        audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
         idempotency::LIFETIME,
+        mail::{MailDecision, MailLease, MailStatus, MailsOff, OptOut},
+        search::Search,
+        shop::Shop,
         to_body,
         webhooks::{
             AttemptResult, DeliveryError, DisabledBy, Kind, Kinds, OutboxEvent, RetryDecision,
         },
     },
-    store::{ALL_CREDENTIALS, EventsToReplay, Store, StoreError},
+    store::{ALL_CREDENTIALS, CommitOutcome, EventsToReplay, Store, StoreError},
 };
 
 /// What people may have typed: empty, quoted, outside of the first plane, of several code points.
@@ -84,6 +91,7 @@ impl History {
 
     /// What every history begins with: accounts, keys and carriers, whose rows are named by what follows.
     pub(super) async fn begin(&mut self, store: &Store) -> String {
+        store.send_mails();
         let mut all = vec![shown(store.is_new().await), shown(store.claim_new().await)];
         for (number, name) in (1_u8..).zip(ACCOUNTS) {
             let id = format!("acc_{number}");
@@ -98,10 +106,11 @@ impl History {
                 ip_list: vec!["10.0.0.0/8".parse().unwrap()],
                 rate_limit: Some(u32::MAX),
             };
-            let key: Result<ApiKeyRecord, _> = store.insert_credential(new(number, scope)).await;
+            let key: Result<ApiKeyRecord, _> =
+                store.insert_credential(new(number, scope), &BY).await;
             all.push(shown_key(key.ok()));
             let carrier: Result<CarrierKeyRecord, _> =
-                store.insert_credential(new(number, Environment::Sandbox)).await;
+                store.insert_credential(new(number, Environment::Sandbox), &BY).await;
             all.push(shown_key(carrier.ok()));
         }
         all.join("; ")
@@ -170,7 +179,8 @@ impl History {
             29..32 => self.credentials(store).await,
             32..34 => self.accounts(store).await,
             34..35 => self.erase(store).await,
-            35..37 => self.carriers(store).await,
+            35..36 => self.carriers(store).await,
+            36..37 => self.mails(store).await,
             _ => self.lists(store).await,
         }
     }
@@ -271,7 +281,11 @@ impl History {
         let version = Version(parcel.version.0 + i64::from(self.rng.u8(..10) == 0));
         let changes =
             Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..nothing() };
-        let outcome = store.commit(changes).await;
+        let outcome = match store.commit(changes).await {
+            // An event twice has one id in the outbox, too: whichever PostgreSQL finds first is its reason.
+            CommitOutcome::Broken => CommitOutcome::VersionConflict,
+            outcome => outcome,
+        };
         let after =
             store.parcel_with_order(parcel.tenant.environment, &parcel.tracking_number).await;
         format!("change {outcome:?}: {} {}", shown(after), shown(store.events(&seen).await))
@@ -317,15 +331,30 @@ impl History {
                 endpoint.url = format!("https://{}.example/ñ", self.rng.u8(..3));
                 let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
                 endpoint.kinds = Kinds::named(self.rng.choice(kinds).unwrap()).unwrap_or_default();
-                shown(store.set_endpoint(endpoint).await.map(|set| set.url))
+                shown(
+                    store
+                        .set_endpoint(endpoint, &Actor::Command.at(self.now))
+                        .await
+                        .map(|set| set.url),
+                )
             }
             2 => {
                 let secret = Secret::from_random(&[self.rng.u8(..); 32]);
-                shown(store.rotate_secret(tenant, secret, self.now).await)
+                shown(
+                    store
+                        .rotate_secret(tenant, secret, self.now, &Actor::Command.at(self.now))
+                        .await,
+                )
             }
-            3 => shown(store.enable_endpoint(tenant).await),
-            4 => shown(store.disable_endpoint(tenant, DisabledBy::Operator).await),
-            5 if self.rng.bool() => shown(store.remove_endpoint(tenant).await),
+            3 => shown(store.enable_endpoint(tenant, &Actor::Command.at(self.now)).await),
+            4 => shown(
+                store
+                    .disable_endpoint(tenant, DisabledBy::Operator, &Actor::Command.at(self.now))
+                    .await,
+            ),
+            5 if self.rng.bool() => {
+                shown(store.remove_endpoint(tenant, &Actor::Command.at(self.now)).await)
+            }
             6 => shown(store.hold_all().await),
             7 => {
                 let what = EventsToReplay::MissedSince(self.now.plus(-100_000));
@@ -354,6 +383,8 @@ impl History {
         let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.switched_off)];
         for (endpoint, lease) in leased.events {
             let payload = shown(store.payload(&lease).await);
+            let logged = store.logged_payload(lease.tenant, lease.attempt.event).await;
+            assert_eq!(shown(logged), payload, "as it is sent");
             let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
             let outcome = match self.rng.u8(..3) {
                 0 => {
@@ -390,19 +421,22 @@ impl History {
         let number = self.rng.u8(1..12);
         let (key, carrier, token) =
             (format!("key_{number}"), format!("car_{number}"), format!("adt_{number}"));
+        let by = Actor::Command.at(self.now);
         let answer = match self.rng.u8(..6) {
             0 => {
                 let made: Result<AdminTokenRecord, _> = store
-                    .insert_credential(NewCredential {
-                        id: token.clone(),
-                        ..new(number, AdminScope)
-                    })
+                    .insert_credential(
+                        NewCredential { id: token.clone(), ..new(number, AdminScope) },
+                        &by,
+                    )
                     .await;
                 shown_key(made.ok())
             }
-            1 => shown_key(store.revoke_credential::<AdminScope>(&token, self.now).await.unwrap()),
+            1 => shown_key(
+                store.revoke_credential::<AdminScope>(&token, self.now, &by).await.unwrap(),
+            ),
             2 => shown_key(
-                store.revoke_credential::<CarrierScope>(&carrier, self.now).await.unwrap(),
+                store.revoke_credential::<CarrierScope>(&carrier, self.now, &by).await.unwrap(),
             ),
             3 => {
                 let secret = NewSecret {
@@ -411,7 +445,11 @@ impl History {
                     old_until: self.moment(),
                 };
                 // A hash that another key has is refused.
-                shown_key(store.rotate_key(&key, secret).await.ok().flatten())
+                shown_key(store.rotate_key(&key, secret, &by).await.ok().flatten())
+            }
+            4 if self.rng.bool() => {
+                let days = BTreeMap::from([(self.rng.i64(1..3), self.rng.i64(20_000..20_009))]);
+                shown(store.keep_key_uses(days).await)
             }
             4 => {
                 let uses = HashMap::from([((self.rng.i64(1..3), 20_000), self.rng.u64(..1 << 40))]);
@@ -429,8 +467,15 @@ impl History {
         let login = store.login(name).await.unwrap();
         let password = login.as_ref().map(|login| login.password.clone());
         let (hash, old) = ([self.rng.u8(..9); 32], [self.rng.u8(..9); 32]);
+        let shop = store.shop(named).await.unwrap();
+        // Another each time.
+        let next = Shop::parse(if shop == Shop::default() { name } else { "" }, "").unwrap();
+        let by = Actor::Command.at(self.now);
+        store.set_shop(named, &next, &by).await.unwrap();
         let answer = match (self.rng.u8(..5), login) {
-            (0, _) | (_, None) => shown(store.set_password(named, self.text(), self.now).await),
+            (0, _) | (_, None) => {
+                shown(store.set_password(named, self.text(), self.now, &by).await)
+            }
             (1, _) => shown(store.end_session(hash).await),
             (2, _) => shown(store.purge_sessions(self.now).await),
             (_, Some(login)) => {
@@ -470,6 +515,42 @@ impl History {
         format!("carriers {} {exceptions}", shown(store.has_seen(carrier, &event).await))
     }
 
+    /// Rows and leases have numbers of their own in each engine.
+    async fn mails(&mut self, store: &Store) -> String {
+        let (account, address) = (AccountRowId(self.rng.i64(1..=2)), [self.rng.u8(..9); 32]);
+        let off = MailsOff::from_number(self.rng.u8(..));
+        let by = Actor::Command.at(self.now);
+        let since = Millis(self.rng.i64(..4));
+        let mut all = vec![
+            shown(store.mail_since(self.now).await),
+            shown(store.next_mail().await),
+            shown(store.opt_out(address, OptOut::Unsubscribed, self.now).await),
+            shown(store.count_mail([(address, since), ([9; 32], since)]).await),
+            shown(store.set_mails_off(account, off, &by).await),
+        ];
+        let mut leased = store.lease_mails(self.now, 10_000).await.unwrap();
+        leased.sort_by_key(|mail| (mail.parcel, mail.sequence, mail.recipient.number()));
+        for mail in &leased {
+            let decision = match self.rng.u8(..4) {
+                0 => MailDecision::Done(MailStatus::Sent),
+                1 => MailDecision::Again(self.now.plus(self.rng.i64(..90_000))),
+                2 => MailDecision::Done(MailStatus::GivenUp),
+                _ => continue,
+            };
+            all.push(shown(store.settle_mail(mail.id, mail.number, decision).await));
+        }
+        all.extend(
+            leased.into_iter().map(|mail| format!("{:?}", MailLease { id: 0, number: 0, ..mail })),
+        );
+        match self.rng.u8(..4) {
+            0 => all.push(shown(store.forget_mail_since().await)),
+            1 => all.push(shown(store.purge_mails(self.now.plus(-Millis::HOUR)).await)),
+            2 => all.push(shown(store.purge_audit_log(self.now.plus(-Millis::HOUR)).await)),
+            _ => {}
+        }
+        format!("mails {}", all.join(" "))
+    }
+
     async fn lists(&mut self, store: &Store) -> String {
         let tenant = self.tenant();
         let mut query =
@@ -478,6 +559,8 @@ impl History {
             ("status", "LABEL_GENERATED"),
             ("country", "MX"),
             ("externalOrderId", "Quito, EC"),
+            ("search", "quito 1"),
+            ("reference", "quito"),
             ("createdFrom", "2026-01-10T15:06:00Z"),
             ("createdTo", "2026-01-11"),
         ] {
@@ -488,7 +571,14 @@ impl History {
         let pairs = query.into_iter().map(|(name, value)| (name.into(), value.into()));
         let Ok(query) = check_list(pairs) else { return "no query".to_owned() };
         let (until, most) = (self.moment(), self.rng.usize(1..9));
+        let search = match Search::new(&query) {
+            Some(search) => shown(store.search(tenant, query.clone(), search).await),
+            None => String::new(),
+        };
+        // Each engine decides by itself whether there is something to do; what is found is the same.
+        store.tend_search().await.unwrap();
         let listed = [
+            search,
             shown(store.list(tenant, query).await),
             shown(store.activity(tenant, self.rng.i64(-1..20_470)).await),
             shown(store.due(until, most).await),
@@ -507,6 +597,12 @@ impl History {
             store.number_key().generate(row, ParcelRowId(7), Ulid::from_parts(1, 2)).to_string(),
             shown(store.accounts().await),
             shown(store.account_record(AccountRowId(2)).await),
+            shown(store.shop(AccountRowId(1)).await),
+            shown(store.key_uses(AccountRowId(1)).await),
+            shown(store.mails_off(AccountRowId(1)).await),
+            shown(store.audit_log(None, Millis(0), 10_000).await),
+            shown(store.audit_log(Some(AccountRowId(1)), Millis(0), 9).await),
+            shown(store.has_opted_out([1; 32]).await),
             shown(store.legacy_uses().await),
             shown(store.legacy_uses_of(AccountRowId(1)).await),
             shown(store.backlogs().await),
@@ -532,7 +628,10 @@ impl History {
                 if let Some((parcel, order)) = found {
                     let events = shown(store.events(&parcel).await);
                     let awb = shown(store.awb_on(parcel.key, parcel.label_version).await);
-                    all.push(format!("{parcel:?} {order:?} {events} {awb}"));
+                    let mails = shown(store.mails_of_parcel(parcel.key).await);
+                    let in_row = store.parcel_in_row(parcel.key).await.unwrap();
+                    assert_eq!(in_row.map(|(row, _)| row), Some(parcel.clone()));
+                    all.push(format!("{parcel:?} {order:?} {events} {awb} {mails}"));
                 }
             }
         }
@@ -546,6 +645,11 @@ impl History {
             all.push(shown(store.older_deliveries(tenant, 0, 10_000).await));
             all.push(shown(store.carrier_exceptions(tenant, 10_000).await));
             all.push(shown(store.activity(tenant, i64::MIN >> 1).await));
+            for text in ["quito", "n", "176", "given"] {
+                let query = check_list([("search".into(), text.into())]).unwrap();
+                let search = Search::new(&query).unwrap();
+                all.push(shown(store.search(tenant, query, search).await));
+            }
             for page in ["1", "2", "3"] {
                 let pairs = [("page", page), ("limit", "7")]
                     .map(|(name, value)| (name.into(), value.into()));
@@ -607,5 +711,6 @@ async fn shown_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
     });
     let (missed, off) = (store.has_missed(tenant).await, store.switched_off(tenant).await);
     let log = shown(store.deliveries(tenant, 5).await);
-    format!("{endpoint:?} {} {} {log}", shown(missed), shown(off))
+    let mails = shown(store.failed_mails(tenant, Millis(0)).await);
+    format!("{endpoint:?} {} {} {log} {mails}", shown(missed), shown(off))
 }

@@ -9,7 +9,6 @@ mod histories;
 mod transfer;
 
 /// Returns the seed of the random tests: `PARCELO_SEED`, else 1. `.ci/prove` draws one and prints it.
-#[cfg(feature = "postgres")]
 fn first_seed() -> u64 {
     std::env::var("PARCELO_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }

@@ -127,8 +127,11 @@ pub(in crate::store) const TABLES: &[Table] = &[
         "admin_tokens",
         &["id", "public_id", "name", "hash", "last4", "created_at", "revoked_at"],
     ),
+    Table::whole("shops", &["account", "name", "contact"]),
+    Table::whole("audit_log", &["id", "at", "account", "actor", "action", "subject"]),
     Table::whole("dashboard_passwords", &["account", "hash", "changed_at"]),
     Table::whole("dashboard_sessions", &["hash", "account", "ends_at"]),
+    Table::whole("key_uses", &["api_key", "day"]),
     Table::whole("legacy_uses", &["api_key", "day", "requests"]),
     Table::some(
         "parcels",
@@ -200,6 +203,16 @@ pub(in crate::store) const TABLES: &[Table] = &[
              WHERE tenant IN (SELECT tenant FROM webhook_endpoints)",
             None,
         ),
+    // A lease ends with its server; what is leased is due when it would have ended.
+    Table::some(
+        "mails",
+        &["id", "parcel", "sequence", "recipient", "kind", "created_at", "due", "attempts", "status"],
+        "mails WHERE parcel IN (SELECT id FROM living_parcels)",
+    ),
+    Table::whole("mail_optouts", &["address", "why", "at"]),
+    Table::whole("mail_counts", &["whose", "since", "mails"]),
+    Table::whole("mails_off", &["account", "kinds"]),
+    Table::whole("mail_since", &["one", "at"]),
     Table::whole("webhook_old_secrets", &["id", "tenant", "secret", "until"]),
     Table::some(
         "outbox",

@@ -15,7 +15,9 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{House, Receiver, START, receiver};
 use crate::{
-    domain::{credentials::CarrierScope, sample, webhooks::DeliveryStatus, webhooks::IN_FLIGHT},
+    domain::{
+        audit::BY, credentials::CarrierScope, sample, webhooks::DeliveryStatus, webhooks::IN_FLIGHT,
+    },
     service::{Caller, Carrier, CredentialIssuer, Service},
     store::two_servers,
     webhook::Dispatcher,
@@ -88,7 +90,7 @@ async fn scan(service: &Service, carrier: &Carrier, numbers: &[String], status: 
 
 async fn carrier(house: &House) -> Carrier {
     let (store, secrets) = (house.service.store(), &house.service.settings().secrets);
-    let issuer = CredentialIssuer { store, secrets, ids: &house.ids };
+    let issuer = CredentialIssuer { store, secrets, ids: &house.ids, by: BY.clone() };
     let made = issuer.issue::<CarrierScope>("Carrier".into(), Environment::Production, START);
     let (key, _) = made.await.unwrap();
     let key = Some(key.secret());

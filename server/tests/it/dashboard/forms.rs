@@ -20,6 +20,7 @@ async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)
         (format!("/dashboard/keys/{}/revoke", key.key.id), vec![]),
         ("/dashboard/webhooks/sandbox".to_owned(), vec![("url", HOOK)]),
         ("/dashboard/parcels".to_owned(), vec![("number", "")]),
+        ("/dashboard/settings".to_owned(), vec![("name", "Shop")]),
     ];
     for action in ["test", "disable", "enable", "rotate", "replay", "remove"] {
         forms.push((format!("/dashboard/webhooks/sandbox/{action}"), vec![]));
@@ -35,7 +36,8 @@ async fn state(house: &House) -> String {
     let tenant = key[0].scope.tenant;
     let secrets: Vec<_> = key.iter().map(|key| &key.last4).collect();
     format!(
-        "{key:?} {secrets:?} {:?} {:?}",
+        "{key:?} {secrets:?} {:?} {:?} {:?}",
+        store.shop(tenant.account).await.unwrap(),
         store.endpoint(tenant).await.unwrap(),
         store.deliveries(tenant, 9).await.unwrap()
     )
@@ -89,6 +91,42 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
         assert_eq!(send(json.body(format!("form={token}"))).await.status, 403, "{path}");
         assert_eq!(state(&house).await, before, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_shop_is_set_for_its_own_account_and_a_wrong_one_can_be_corrected() {
+    let house = House::new().await;
+    house.open("other").await;
+    let (member, other) = (house.member("default").await, house.member("other").await);
+    let path = "/dashboard/settings";
+    let fields = [("name", " Café <b>Quito</b> "), ("contact", "help@cafe.example")];
+    let answer = member.post(path, &fields).await;
+    assert_eq!((answer.status, answer.header("location")), (303, path));
+    let html = member.page(path).await;
+    for part in [
+        "value=\"Café &#60;b&#62;Quito&#60;/b&#62;\"",
+        "value=\"help@cafe.example\"",
+        "role=\"status\"",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!other.page(path).await.contains("Quito"), "another account's");
+    let wrong = [
+        ("Café", "javascript:alert(1)", "The contact must be"),
+        (&"x".repeat(61), "help@cafe.example", "The name has more than 60"),
+    ];
+    for (name, contact, fault) in wrong {
+        let answer = member.post(path, &[("name", name), ("contact", contact)]).await;
+        let html = answer.text();
+        assert_eq!(answer.status, 400, "{html}");
+        for part in [fault, &format!("value=\"{name}\""), &format!("value=\"{contact}\"")] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert_eq!(html.matches("aria-invalid=\"true\"").count(), 1, "{html}");
+    }
+    assert!(member.page(path).await.contains("value=\"help@cafe.example\""), "as it was");
+    member.post(path, &[("name", ""), ("contact", " ")]).await;
+    assert!(!member.page(path).await.contains("cafe.example"));
 }
 
 #[tokio::test]
@@ -431,15 +469,50 @@ async fn a_search_goes_to_an_address_that_holds_nothing_that_was_typed() {
         filtered.1,
         "/dashboard/parcels?environment=sandbox&status=DELIVERED&from=2026-01-01"
     );
-    for (name, typed) in [("number", "María Pérez"), ("from", "María"), ("to", "1714307103")] {
+    for (name, typed) in
+        [("number", "María Gómez"), ("number", "%_"), ("from", "María"), ("to", "1714307103")]
+    {
         let (status, location, html) = search(&[(name, typed)]).await;
         assert_eq!((status, location.as_str()), (400, ""), "{typed}");
         assert!(html.contains("role=\"alert\""), "{typed}");
     }
     let strange = search(&[("status", "María"), ("environment", "María"), ("page", "María")]).await;
     assert_eq!(strange.1, "/dashboard/parcels?environment=production");
-    let lost = search(&[("number", "SB-SUCCESS-0009")]).await;
+    let lost = search(&[("number", "SB-SUCCESS-0009"), ("environment", "sandbox")]).await;
     assert_eq!(lost.0, 400);
-    assert!(lost.2.contains("None of your parcels has this number"));
+    assert!(lost.2.contains("No parcel matches."));
+    assert!(!lost.2.contains("SB-SUCCESS-0001"), "a list below would be read as what was found");
     assert_eq!(ErrorCode::ValidationFailed.status(), lost.0);
+}
+
+#[tokio::test]
+async fn one_field_finds_numbers_references_and_names() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    house.order(&caller, "SB-SUCCESS-0001").await;
+    let search = async |text: &str| {
+        let fields = [("environment", "sandbox"), ("number", text)];
+        let answer = member.post("/dashboard/parcels", &fields).await;
+        (answer.status, answer.header("location").to_owned(), answer.text())
+    };
+    for only in ["0001", "sb success"] {
+        let (status, address, _) = search(only).await;
+        assert_eq!(
+            (status, &*address),
+            (303, "/dashboard/parcels/sandbox/SB-SUCCESS-0001"),
+            "{only}"
+        );
+    }
+    house.order(&caller, "SB-SECOND-0002").await;
+    let (status, address, html) = search("sb-s").await;
+    assert_eq!((status, &*address), (200, ""), "what was typed is in no address");
+    assert!(html.contains("SB-SUCCESS-0001") && html.contains("SB-SECOND-0002"));
+    assert!(html.contains("value=\"sb-s\"") && !html.contains("parcels.csv"), "{html}");
+    // A whole number goes before those that begin with it.
+    house.order(&caller, "SB-SECOND-00021").await;
+    assert_eq!(search("sb-second-000").await.0, 200, "a part of two");
+    for whole in ["sb second 0002", "\"SB-SECOND-0002\""] {
+        assert_eq!(search(whole).await.1, "/dashboard/parcels/sandbox/SB-SECOND-0002", "{whole}");
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Address, Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
+    Actor, Address, Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
     EndpointAnswer, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits, Listener, ManualClock,
     Millis, NewKeyRequest, Places, Secrets, Service, Settings, Site, Stop, Store, Tenant,
     admin_router, hash_password,
@@ -79,7 +79,7 @@ impl House {
         let store = self.service.store();
         let key = store.account(account, format!("acc_{account}"), NOW).await.unwrap();
         let hash = hash_password(PASSWORD, [7; 16]).unwrap();
-        store.set_password(key, hash, NOW).await.unwrap();
+        store.set_password(key, hash, NOW, &Actor::Server.at(NOW)).await.unwrap();
     }
 
     pub(super) fn pass(&self, millis: i64) {
@@ -106,7 +106,8 @@ impl House {
             rate_limit: None,
         };
         let now = self.service.now();
-        let (_, record) = self.service.issuer().issue_api_key(request, now).await.unwrap();
+        let (_, record) =
+            self.service.issuer(Actor::Server).issue_api_key(request, now).await.unwrap();
         Caller { key: Arc::new(record) }
     }
 
@@ -221,7 +222,7 @@ pub(super) async fn gone(house: &House, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let (kinds, reach) =
         (Kinds::default(), AllowedHosts::for_environment(tenant.environment, Allowance::default()));
-    let (endpoints, now) = (house.service.endpoints(), house.service.now());
+    let (endpoints, now) = (house.service.endpoints(Actor::Server), house.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();
     let event = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap().remove(0);

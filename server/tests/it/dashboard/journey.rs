@@ -37,13 +37,14 @@ async fn a_shops_first_day_in_a_browser() {
 
     // Sign in, from whichever page one comes to.
     browser.go(&format!("{dashboard}/keys?lang=en")).await;
-    assert_eq!(browser.address().await, format!("{dashboard}/sign-in"));
+    let to_keys = format!("{dashboard}/sign-in?next=%2Fdashboard%2Fkeys");
+    assert_eq!(browser.address().await, to_keys);
     browser.fill("[name=password]", "not the password").await;
     browser.press("main button").await;
     assert!(browser.text("main").await.contains("Incorrect account or password"));
     browser.fill("[name=password]", &password(&house)).await;
     browser.press("main button").await;
-    assert_eq!(browser.text("h1").await, "Overview");
+    assert_eq!(browser.text("h1").await, "API keys", "the page that was asked for");
     let cookies = browser.cookies().await;
     let session = cookies.iter().find(|cookie| cookie["name"] == "__Host-parcelo_session").unwrap();
     assert!(session["httpOnly"] == true && session["secure"] == true, "{session}");

@@ -122,7 +122,7 @@ async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
 
 #[tokio::test]
 async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
-    use parcelo_server::internals::DisabledBy;
+    use parcelo_server::internals::{Actor, DisabledBy};
     let house = House::new().await;
     let mut member = house.member("default").await;
     let table = [
@@ -133,7 +133,10 @@ async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
         let tenant = house.key("default", environment).await.tenant();
         set(&member, environment.code()).await;
         let store = house.service.store();
-        store.disable_endpoint(tenant, DisabledBy::Failures).await.unwrap();
+        store
+            .disable_endpoint(tenant, DisabledBy::Failures, &Actor::Server.at(house.service.now()))
+            .await
+            .unwrap();
         let page = format!("/dashboard/webhooks/{}", environment.code());
         for (language, words) in [("en", english), ("es", spanish)] {
             member.language = language;

@@ -1,7 +1,7 @@
 //! What the pages are made of: both languages, no script, safe headers, and refusals as pages.
 
 use parcelo::Environment;
-use parcelo_server::internals::Millis;
+use parcelo_server::internals::{Actor, Millis};
 
 use super::house::{House, NOW, Visitor, gone, marked};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Every page that has an address of its own, with its heading.
-const PAGES: [(&str, &str, &str); 8] = [
+const PAGES: [(&str, &str, &str); 9] = [
     ("/dashboard", "Overview", "Resumen"),
     ("/dashboard/parcels", "Parcels", "Paquetes"),
     ("/dashboard/parcels/sandbox/SB-SUCCESS-0001", "History", "Historial"),
@@ -20,6 +20,7 @@ const PAGES: [(&str, &str, &str); 8] = [
     ("/dashboard/webhooks/production", "Where events are sent", "A dónde se envían los eventos"),
     ("/dashboard/exceptions", "Carrier exceptions", "Eventos de transportistas rechazados"),
     ("/dashboard/legacy", "Which keys still call it", "Qué claves aún la llaman"),
+    ("/dashboard/settings", "Settings", "Ajustes"),
 ];
 
 async fn furnished() -> (House, Visitor) {
@@ -165,6 +166,83 @@ async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
 }
 
 #[tokio::test]
+async fn the_overview_points_to_parcels_whose_promised_day_has_passed() {
+    let house = House::new().await;
+    let callers = [Environment::Production, Environment::Sandbox]
+        .map(async |environment| house.key("default", environment).await);
+    let [production, sandbox] = callers;
+    let (production, sandbox) = (production.await, sandbox.await);
+    // To Ecuador, within 8 days.
+    house.pass(-9 * Millis::DAY);
+    house.order(&production, "EC-LATE-0001").await;
+    house.order(&sandbox, "SB-NORMAL-0001").await;
+    house.pass(4 * Millis::DAY);
+    house.order(&production, "EC-EARLY-0001").await;
+    let member = house.member("default").await;
+    let text = "Parcels past the promised day (Label generated): ";
+    assert!(!member.page("/dashboard").await.contains(text));
+    house.clock.set(NOW);
+    let member = house.member("default").await;
+    let html = member.page("/dashboard").await;
+    assert!(html.contains(&format!("{text}1 ")), "the sandbox's waits for no one: {html}");
+    let link = "/dashboard/parcels?environment=production&#38;status=LABEL_GENERATED&#38;from=";
+    assert!(html.contains(link), "{html}");
+    let html = member.page("/dashboard?lang=es").await;
+    assert!(
+        html.contains("Paquetes con el día prometido vencido (Etiqueta generada): 1"),
+        "{html}"
+    );
+}
+
+#[tokio::test]
+async fn a_key_shows_the_day_of_its_last_use() {
+    let house = House::new().await;
+    let caller = house.key_named("default", Environment::Sandbox, "Shop").await;
+    house.key_named("default", Environment::Sandbox, "Spare").await;
+    let member = house.member("default").await;
+    let html = member.page("/dashboard/keys").await;
+    assert_eq!(html.matches("<dd>Never</dd>").count(), 2, "{html}");
+    house.service.note_key_use(&caller, NOW);
+    house.service.note_key_use(&caller, NOW.plus(-Millis::DAY));
+    let html = member.page("/dashboard/keys").await;
+    let (_, shop) = html.split_once("<h2>Shop</h2>").unwrap();
+    let used = "<dt>Last used</dt><dd><time datetime=\"2026-01-30\">2026-01-30</time></dd>";
+    assert!(shop.contains(used), "{html}");
+    assert_eq!(html.matches("<dd>Never</dd>").count(), 1);
+    assert!(member.page("/dashboard/keys?lang=es").await.contains("<dt>Último uso</dt>"));
+}
+
+#[tokio::test]
+async fn an_events_page_has_the_request_without_its_signature() {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    let member = house.member("default").await;
+    let page = "/dashboard/webhooks/sandbox";
+    member.post(page, &[("url", "http://127.0.0.1:9/hook")]).await;
+    house.order(&caller, "SB-NORMAL-0001").await;
+    let html = member.page(page).await;
+    let (_, rest) = html.split_once(&format!("href=\"{page}/events/")).unwrap();
+    let event = rest.split('"').next().unwrap().to_owned();
+    let request = format!("{page}/events/{event}");
+    let html = member.page(&request).await;
+    for part in [
+        &*format!("webhook-id: {event}\n"),
+        "content-type: application/json\n",
+        "webhook-signature: v1,… (not shown)\n",
+        "&#34;event&#34;:&#34;parcel.status_changed&#34;",
+        "&#34;trackingNumber&#34;:&#34;SB-NORMAL-0001&#34;",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(member.page(&format!("{request}?lang=es")).await.contains("(no se muestra)"));
+    house.open("other").await;
+    assert_eq!(house.member("other").await.get(&request).await.status, 404);
+    for unknown in ["evt_7", "7", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
+        assert_eq!(member.get(&format!("{page}/events/{unknown}")).await.status, 404, "{unknown}");
+    }
+}
+
+#[tokio::test]
 async fn the_overview_says_that_a_webhook_was_switched_off() {
     let house = House::new().await;
     let caller = house.key("default", Environment::Sandbox).await;
@@ -180,9 +258,9 @@ async fn the_overview_says_that_a_webhook_was_switched_off() {
     let html = member.page("/dashboard?lang=es").await;
     assert!(html.contains(&format!("Pruebas: {es}")), "{html}");
     assert!(html.contains("ya no existe (410)"), "{html}");
-    house.service.endpoints().enable(tenant).await.unwrap();
+    house.service.endpoints(Actor::Server).enable(tenant).await.unwrap();
     assert!(!member.page("/dashboard?lang=en").await.contains(en));
-    house.service.endpoints().disable(tenant).await.unwrap();
+    house.service.endpoints(Actor::Server).disable(tenant).await.unwrap();
     assert!(!member.page("/dashboard").await.contains(en), "who turned it off knows");
 }
 
@@ -230,6 +308,30 @@ async fn a_parcels_page_has_its_way_its_order_and_its_label() {
     house.service.void_orders(&caller, keyed).await.unwrap();
     let html = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
     assert!(html.contains("and its label with it") && !html.contains("<img"));
+}
+
+#[tokio::test]
+async fn a_parcel_is_late_on_its_page_and_in_the_list_once_its_day_has_passed() {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    house.order(&caller, "SB-NORMAL-0001").await;
+    let member = house.member("default").await;
+    let pages =
+        ["/dashboard/parcels?environment=sandbox", "/dashboard/parcels/sandbox/SB-NORMAL-0001"];
+    for path in pages {
+        let html = member.page(path).await;
+        assert!(html.contains("expected on 2026-02-07") && !html.contains("late,"), "{path}");
+    }
+    house.pass(9 * Millis::DAY);
+    // The session of nine days ago is over.
+    let mut member = house.member("default").await;
+    for path in pages {
+        let html = member.page(path).await;
+        assert!(html.contains("late, expected on 2026-02-07"), "{path}: {html}");
+    }
+    member.language = "es";
+    let html = member.page(pages[0]).await;
+    assert!(html.contains("con retraso, se esperaba el 2026-02-07"), "{html}");
 }
 
 #[tokio::test]

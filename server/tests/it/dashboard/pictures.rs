@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::internals::{
-    AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, EndpointAnswer,
+    Actor, AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, EndpointAnswer,
     EndpointRequest, IN_FLIGHT, Millis, Places, Tenant,
 };
 use serde_json::json;
@@ -22,7 +22,7 @@ const DESK: Window = Window { width: 1200, height: 860, dark: false };
 const TALL: Window = Window { height: 1040, ..DESK };
 
 /// Every page of someone who is signed in.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 13] = [
     ("overview", "/dashboard"),
     ("parcels", "/dashboard/parcels?environment=sandbox"),
     ("parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001"),
@@ -34,6 +34,7 @@ const PAGES: [(&str, &str); 12] = [
     ("webhook-none", "/dashboard/webhooks/production"),
     ("exceptions", "/dashboard/exceptions"),
     ("legacy", "/dashboard/legacy"),
+    ("settings", "/dashboard/settings"),
     ("lost", "/dashboard/nowhere"),
 ];
 
@@ -58,7 +59,7 @@ async fn furnished() -> House {
     let old = house.key_named("default", Environment::Production, "Shop before 2026").await;
     let carrier = house
         .service
-        .issuer()
+        .issuer(Actor::Server)
         .issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Production, NOW)
         .await
         .unwrap();
@@ -84,7 +85,11 @@ async fn furnished() -> House {
     house
         .service
         .store()
-        .revoke_credential::<ApiKeyScope>(&old.key.id, NOW.plus(-Millis::DAY))
+        .revoke_credential::<ApiKeyScope>(
+            &old.key.id,
+            NOW.plus(-Millis::DAY),
+            &Actor::Server.at(NOW),
+        )
         .await
         .unwrap();
     deliveries(&house, sandbox.tenant()).await;
@@ -130,8 +135,8 @@ async fn deliveries(house: &House, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let kinds = parcelo_server::internals::Kinds::named(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, reach };
-    house.service.endpoints().set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
-    house.service.endpoints().test(tenant, house.service.now()).await.unwrap();
+    house.service.endpoints(Actor::Server).set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
+    house.service.endpoints(Actor::Server).test(tenant, house.service.now()).await.unwrap();
     let caller = house.key("default", Environment::Sandbox).await;
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
         house.order(&caller, number).await;

@@ -5,13 +5,22 @@ mod shared;
 
 pub(super) use shared::{Cluster, as_owner};
 
-use super::pooler;
+use super::{pooler, upgrades};
 use crate::store::postgres::{Address, Store};
 
 /// A database of its own; none where PostgreSQL is not installed. It lasts as long as the cluster: stores that
 /// are still connected when a test ends would keep it from being dropped. With `PARCELO_POSTGRES_POOLER` it is
-/// reached through PgBouncer.
+/// reached through PgBouncer; with `PARCELO_NEXT_SCHEMA` it has the next version's schema already.
 pub(in crate::store) fn database() -> Option<Address> {
+    let address = empty_database()?;
+    if std::env::var_os("PARCELO_NEXT_SCHEMA").is_some() {
+        upgrades::make_next_schema(&address);
+    }
+    Some(address)
+}
+
+/// The same without any schema, for tests in which a program makes its own.
+pub(in crate::store) fn empty_database() -> Option<Address> {
     let direct = direct()?;
     Some(match pooler::chosen(direct.config.get_dbname()?) {
         Some(pooled) => pooled.with_direct(direct),
@@ -26,7 +35,7 @@ pub(super) fn direct() -> Option<Address> {
 }
 
 /// What an operator does in a database, by `psql`; an error of it is the test's.
-pub(in crate::store) fn run_sql(address: &Address, sql: &str) {
+pub(crate) fn run_sql(address: &Address, sql: &str) {
     shared::shared().unwrap().run_sql(address.config.get_dbname().unwrap(), sql);
 }
 

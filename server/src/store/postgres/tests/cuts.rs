@@ -11,7 +11,7 @@ use super::{
     proxy::{FAULTS, Fault, Place, Proxy, Way},
 };
 use crate::{
-    domain::{Changes, IdempotencyRecord, ParcelRow, State},
+    domain::{Changes, IdempotencyRecord, ParcelRow, State, audit::BY},
     store::{
         CommitOutcome, Store,
         postgres::Address,
@@ -49,8 +49,16 @@ impl Shop {
         let proxy = Proxy::before(&address).await;
         let behind = Address { answer_timeout: Duration::from_millis(400), ..proxy.address() };
         let beside = Store::connect(address.clone(), SECRET).await.unwrap();
-        let store = Store::connect(behind, SECRET).await.unwrap();
-        beside.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+        let connected = async {
+            loop {
+                // On a slow machine a connection may take longer than that to open.
+                if let Ok(store) = Store::connect(behind.clone(), SECRET).await {
+                    break store;
+                }
+            }
+        };
+        let store = timeout(LONG, connected).await.expect("it connects in the end");
+        beside.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
         Some(Self {
             address,
             proxy,

@@ -15,6 +15,7 @@ use parcelo::rules::ListQuery;
 use tokio::time::timeout;
 
 use super::cluster::{database, direct, query};
+use crate::domain::audit::BY;
 use crate::store::{
     CommitOutcome, Store,
     postgres::{self, call, connection::Connection},
@@ -25,6 +26,9 @@ const CLIENTS: u32 = 20;
 const CALLS: u32 = 500;
 /// A caller goes away after fewer looks at its answer than this.
 const MAX_POLLS: u32 = 12;
+
+/// Longer than a slow machine takes for all of it.
+const LONG: Duration = Duration::from_secs(300);
 
 /// Looks at a call's answer so often, and drops it.
 async fn drop_after<T>(polls: u32, call: impl Future<Output = T>) {
@@ -55,7 +59,7 @@ async fn client(store: Store, number: u32) {
 async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    store.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let clients = (0..CLIENTS).map(|number| tokio::spawn(client(store.clone(), number)));
     for client in join_all(clients.collect::<Vec<_>>()).await {
         client.unwrap();
@@ -70,14 +74,14 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(60), last).await.unwrap();
+    timeout(LONG, last).await.unwrap();
     assert!(row(&store, "SB-GONE-LAST").await.is_some());
     let others = "FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let become_idle = async {
         while query(&address, &format!("SELECT count(*) {others} AND state <> 'idle'")) != "0" {}
     };
-    timeout(Duration::from_secs(60), become_idle).await.expect("no connection is left in anything");
+    timeout(LONG, become_idle).await.expect("no connection is left in anything");
     let connections: u32 = query(&address, &format!("SELECT count(*) {others}")).parse().unwrap();
     assert!(connections <= 8, "{connections}: one writes, one shares limits, and six read");
     let counted = query(&address, "SELECT sum(total) FROM parcel_counts");

@@ -2,10 +2,13 @@
 //! to do.
 
 use std::{
+    fs::Permissions,
     io::Write as _,
     net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
 };
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -15,12 +18,13 @@ use tokio::task::LocalSet;
 use super::cluster::{Cluster, as_owner};
 use crate::store::postgres::{Address, connection::Connector};
 
-/// Who may connect how: `parcelo` in any way, `secure` with TLS only, `shop` with a password.
+/// Who may connect how: `parcelo` in any way, `secure` with TLS only, `shop` with a password; `ghost` is no role.
 const ACCESS: &str = "\
 local all all trust
 host all parcelo 127.0.0.1/32 trust
 hostssl all secure 127.0.0.1/32 trust
 host all shop 127.0.0.1/32 scram-sha-256
+host all ghost 127.0.0.1/32 trust
 ";
 const PASSWORD: &str = "correct horse";
 
@@ -52,6 +56,14 @@ fn write_as_owner(file: &Path, text: &str) {
     assert!(writing.wait().unwrap().success());
 }
 
+/// A port that is free now, and that no one is given who asks for any: those are above 32768.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(std::process::id() % 10_000).unwrap();
+    let ports = std::iter::repeat_with(|| 20_000 + first + NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.take(2_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
 impl Guarded {
     /// None where PostgreSQL is not installed.
     fn start() -> Option<Self> {
@@ -70,8 +82,7 @@ impl Guarded {
         write_as_owner(&folder.join("key.pem"), &key.serialize_pem());
         write_as_owner(&folder.join("certificate.pem"), &own.pem());
         write_as_owner(&folder.join("access"), ACCESS);
-        // Free now, and asked for at once.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let setting =
             |name: &str, file: &str| format!("{name} = '{}'", folder.join(file).display());
         let cluster = Cluster::start(&[
@@ -175,14 +186,20 @@ async fn a_password_is_asked_for_and_shown_by_no_error() {
     let Some(server) = Guarded::start() else { return };
     let right = format!("shop:{}@localhost", PASSWORD.replace(' ', "%20"));
     assert_eq!(server.connect(&right, "sslmode=require").await, Ok(true));
-    for (who, advice) in [
-        ("shop:battery%20staple@localhost", "set the right password in PGPASSWORD"),
-        ("shop@localhost", "set PGPASSWORD"),
+    let file = server.files.path().join("passwords");
+    std::fs::write(&file, "*:*:*:*:battery staple").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    for (who, query, advice) in [
+        ("shop:battery%20staple@localhost", "passfile=/none", "the password in the address"),
+        ("shop@localhost", "passfile={files}/passwords", "right password into the password file"),
+        ("shop@localhost", "passfile=/none", "set PGPASSWORD"),
     ] {
-        let refused = server.connect(who, "passfile=/none").await.unwrap_err();
+        let refused = server.connect(who, query).await.unwrap_err();
         assert!(refused.contains(advice), "{who}: {refused}");
         assert!(!refused.contains("battery"), "{refused}");
     }
+    let stranger = server.connect("ghost@localhost", "").await.unwrap_err();
+    assert!(stranger.contains("create the role"), "{stranger}");
     let missing = server.connect("parcelo@localhost", "dbname=none").await.unwrap_err();
     assert!(missing.contains("create the database"), "{missing}");
 }

@@ -6,6 +6,7 @@ use super::cluster::{database, run_sql};
 use crate::{
     domain::{
         AdminTokenRecord, ApiKeyRecord, NewCredential,
+        audit::BY,
         credentials::{AdminScope, ApiKeyScope},
     },
     store::{
@@ -38,7 +39,7 @@ async fn no_name_and_no_id_has_a_nul() {
     assert!(store.login("shop\0").await.unwrap().is_none());
     let found: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
     assert!(found.is_none());
-    assert!(store.revoke_credential::<ApiKeyScope>("key_\0", NOW).await.unwrap().is_none());
+    assert!(store.revoke_credential::<ApiKeyScope>("key_\0", NOW, &BY).await.unwrap().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,7 +72,7 @@ async fn a_key_is_made_while_its_table_is_vacuumed() {
         created_at: NOW,
         scope: AdminScope,
     };
-    let made: AdminTokenRecord = store.insert_credential(new).await.unwrap();
+    let made: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
     assert_eq!(made.id, "adm_1");
     done.send(()).unwrap();
     vacuum.await.unwrap().unwrap();

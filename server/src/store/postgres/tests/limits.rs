@@ -2,10 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::cluster::database;
+use tokio_postgres::NoTls;
+
+use super::cluster::{database, query, run_sql};
 use crate::{
-    domain::shared_limit::{Claim, SharedKey, tests::grant},
-    store::{Store, tests::conformance::SECRET},
+    domain::{
+        login_throttle::LoginAttempt,
+        shared_limit::{Claim, SharedKey, tests::grant},
+    },
+    store::{
+        Store,
+        tests::conformance::{NOW, SECRET},
+    },
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,4 +35,58 @@ async fn the_database_grants_what_the_simulated_one_does() {
         assert_eq!(store.claim_requests(claims.clone()).await.unwrap(), expected, "{claims:?}");
     }
     assert!(taken.values().any(|taken| *taken >= 50), "{taken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_attempts_to_sign_in_write_nothing_that_lasts() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let attempt = async |account: &str| {
+        let client = "203.0.113.7".parse().unwrap();
+        let attempt = LoginAttempt { account, client, is_signed_in: false };
+        store.begin_login(attempt, NOW).await.unwrap()
+    };
+    for _ in 0..5 {
+        assert!(attempt("shop").await.is_ok());
+    }
+    let count = "SELECT count(*) FROM login_failures";
+    assert_eq!(query(&address, count), "2");
+    for number in 0..20 {
+        assert!(attempt(&format!("account-{number}")).await.is_err());
+    }
+    assert_eq!(query(&address, count), "2");
+}
+
+/// How many pages of windows so many calls look at beside 50,000 that are over, and that a transaction elsewhere can
+/// still see.
+async fn pages_of_windows(calls: usize) -> Option<i64> {
+    let address = database()?;
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    run_sql(
+        &address,
+        "INSERT INTO rate_limit_windows SELECT 1767600000 + n / 100, 0, n, 1, 1, 1, 1, 1 \
+         FROM generate_series(1, 50000) AS n",
+    );
+    let (holder, connection) = address.direct().config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
+    for _ in 0..calls {
+        store.meet_servers().await.unwrap();
+    }
+    drop(store);
+    // Connections say what they did when they end.
+    let others = "SELECT count(*) FROM pg_stat_activity \
+         WHERE datname = current_database() AND state = 'idle'";
+    while query(&address, others) != "0" {}
+    let pages = "SELECT heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read \
+         FROM pg_statio_user_tables WHERE relname = 'rate_limit_windows'";
+    Some(query(&address, pages).parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_that_are_over_are_looked_at_once() {
+    let Some(once) = pages_of_windows(1).await else { return };
+    let often = pages_of_windows(41).await.unwrap();
+    let each = (often - once) / 40;
+    assert!(each < 100, "{each} pages by each call after the first, whose were {once}");
 }

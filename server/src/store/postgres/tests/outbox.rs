@@ -2,21 +2,30 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
+use parcelo::Awb;
 use tokio_postgres::{Client, NoTls};
 
-use super::cluster::{database, run_sql, two_servers};
+use super::{
+    cluster::{database, empty_database, run_sql, two_servers},
+    held::deadlocks,
+};
 use crate::{
     clock::{Clock, Millis, SystemClock},
     domain::{
-        State,
-        webhooks::{DeliveryStatus, DisabledBy, Kind, LEASE, OutboxEvent, RetryDecision},
+        Changes, NewManifest, Op, State,
+        audit::BY,
+        webhooks::{
+            About, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LEASE, OutboxEvent,
+            RetryDecision,
+        },
     },
+    ids::named,
     store::{
         CommitOutcome, EventsToReplay, Settled, Store,
         postgres::{self, Address},
         tests::conformance::{
-            NOW, SECRET, create, made, moved, on, sandbox,
+            NOW, SECRET, create, made, moved, nothing, on, sandbox,
             webhooks::{endpoint, lease, outcome},
         },
     },
@@ -46,12 +55,12 @@ async fn client(address: &Address) -> Client {
     client
 }
 
-/// Waits until a statement of another connection waits for a lock.
-async fn until_blocked(client: &Client) {
-    let blocked = "SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid \
+/// Waits until statements of so many other connections wait for a lock.
+async fn until_blocked(client: &Client, connections: i64) {
+    let blocked = "SELECT count(DISTINCT l.pid) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid \
          WHERE NOT l.granted AND a.datname = current_database()";
     let wait = async {
-        while client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+        while client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) < connections {
             tokio::task::yield_now().await;
         }
     };
@@ -70,17 +79,18 @@ async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
         let [right, skewed] = servers(&address, 2).await.try_into().unwrap();
         let now = SystemClock.now();
         let tenant = sandbox(1);
-        right.set_endpoint(endpoint(tenant)).await.unwrap();
+        right.set_endpoint(endpoint(tenant), &BY).await.unwrap();
         for event in 0..4 {
             enqueue(&right, event, now.plus(-2 * Millis::DAY)).await;
         }
         let of_right = lease(&right, tenant, 2, now).await;
         let of_skewed = lease(&skewed, tenant, 9, now.plus(wrong)).await;
         assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it takes what is free");
-        pass(&address, LEASE - 5_000);
+        // Half of its time is left for what this test does meanwhile.
+        pass(&address, LEASE / 2);
         assert!(lease(&skewed, tenant, 9, now.plus(wrong)).await.is_empty(), "{wrong}");
         assert!(lease(&right, tenant, 9, now).await.is_empty(), "{wrong}");
-        pass(&address, 5_001);
+        pass(&address, LEASE / 2 + 1);
         assert_eq!(lease(&right, tenant, 9, now).await.len(), 4, "{wrong}: a minute for each");
         for late in of_skewed {
             let settled = right.settle(late, outcome(now, 410), RetryDecision::Gone).await;
@@ -94,7 +104,7 @@ async fn an_event_that_waits_for_nothing_is_found_and_sent() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let parcel = made(&store, tenant, "SB-STRANDED-01").await;
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
     assert_eq!(store.commit(change).await, CommitOutcome::Committed);
@@ -111,7 +121,7 @@ async fn a_lease_is_written_without_touching_an_index() {
     let Some(address) = database() else { return };
     let [store] = servers(&address, 1).await.try_into().unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let now = SystemClock.now();
     for event in 0..50 {
         enqueue(&store, event, now.plus(-9)).await;
@@ -143,38 +153,40 @@ async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
     ];
     let tenants: Vec<_> = (1..=6).map(sandbox).collect();
     for tenant in &tenants {
-        stores[0].set_endpoint(endpoint(*tenant)).await.unwrap();
+        stores[0].set_endpoint(endpoint(*tenant), &BY).await.unwrap();
     }
-    for round in 0..15_i64 {
-        let mut leases = [Vec::new(), Vec::new()];
-        for (place, tenant) in tenants.iter().enumerate() {
-            for server in 0..2 {
-                let number = format!("SB-MANY-{round:02}-{place}-{server}");
-                made(&stores[server], *tenant, &number).await;
-                leases[server].extend(lease(&stores[server], *tenant, 1, NOW).await);
-            }
+    let mut leases = [Vec::new(), Vec::new()];
+    for (place, tenant) in tenants.iter().enumerate() {
+        for server in 0..2 {
+            made(&stores[server], *tenant, &format!("SB-MANY-{place}-{server}")).await;
+            leases[server].extend(lease(&stores[server], *tenant, 1, NOW).await);
         }
-        // In opposite orders; each success is written, since it is so much later than the one before.
-        leases[1].reverse();
-        let at = NOW.plus(round * 2_000);
-        let settles = leases.into_iter().zip(&stores).flat_map(|(leases, store)| {
-            let settle =
-                move |lease| store.settle(lease, outcome(at, 200), RetryDecision::Delivered);
-            leases.into_iter().map(settle)
-        });
-        let settled = join_all(settles).await;
-        assert!(settled.iter().all(|one| matches!(one, Ok(Settled::Counted))), "{settled:?}");
-        assert_eq!(settled.len(), 12, "{round}");
     }
-    // Connections tell what they have met when they end.
+    run_sql(&address, "INSERT INTO webhook_successes SELECT tenant, 0 FROM webhook_endpoints");
+    // In opposite orders, and each comes as far as the middle before one of them goes on.
+    leases[1].reverse();
+    let other = client(&address).await;
+    let middle = "BEGIN; SELECT FROM webhook_successes ORDER BY tenant OFFSET 2 LIMIT 2 FOR UPDATE";
+    other.batch_execute(middle).await.unwrap();
+    let pauses = [stores[0].pause_writes().await, stores[1].pause_writes().await];
+    let settles = leases.into_iter().zip(&stores).flat_map(|(leases, store)| {
+        let settle = move |lease| store.settle(lease, outcome(NOW, 200), RetryDecision::Delivered);
+        leases.into_iter().map(settle)
+    });
+    let mut settles = Box::pin(join_all(settles));
+    assert!((&mut settles).now_or_never().is_none(), "they wait behind the pauses");
+    let watcher = client(&address).await;
+    drop(pauses);
+    tokio::join!(settles, async {
+        until_blocked(&watcher, 2).await;
+        other.batch_execute("COMMIT").await.unwrap();
+    })
+    .0
+    .into_iter()
+    .for_each(|settled| assert_eq!(settled.unwrap(), Settled::Counted));
+    drop((other, watcher));
     stores.into_iter().for_each(drop);
-    let client = client(&address).await;
-    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
-    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 1 {
-        tokio::task::yield_now().await;
-    }
-    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
-    assert_eq!(client.query_one(deadlocks, &[]).await.unwrap().get::<_, i64>(0), 0);
+    assert_eq!(deadlocks(&client(&address).await).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,7 +194,7 @@ async fn an_event_written_after_a_lease_s_number_was_drawn_is_left_for_the_next(
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, 1, NOW).await;
     // As if two other servers had drawn numbers between this one's number and its look.
     run_sql(&address, "UPDATE outbox SET after_lease = after_lease + 2");
@@ -201,17 +213,17 @@ async fn an_event_that_is_delivered_while_its_endpoint_is_turned_off_stays_deliv
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, 1, NOW).await;
     let other = client(&address).await;
     // Another server settles it, and has not committed yet when this one holds what is left.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 2, due = NULL").await.unwrap();
+    let watcher = client(&address).await;
     let disabling = tokio::spawn({
         let store = store.clone();
-        async move { store.disable_endpoint(tenant, DisabledBy::Operator).await }
+        async move { store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await }
     });
-    let watcher = client(&address).await;
-    until_blocked(&watcher).await;
+    until_blocked(&watcher, 1).await;
     other.batch_execute("COMMIT").await.unwrap();
     disabling.await.unwrap().unwrap();
     let log = store.deliveries(tenant, 9).await.unwrap();
@@ -223,7 +235,7 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let parcel = made(&store, tenant, "SB-HELD-000001").await;
     let first = lease(&store, tenant, 1, NOW).await.remove(0);
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
@@ -231,12 +243,12 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
     let other = client(&address).await;
     // Another server holds what waits, and has not committed yet when this one settles what came before it.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
+    let watcher = client(&address).await;
     let settling = tokio::spawn({
         let store = store.clone();
         async move { store.settle(first, outcome(NOW, 200), RetryDecision::Delivered).await }
     });
-    let watcher = client(&address).await;
-    until_blocked(&watcher).await;
+    until_blocked(&watcher, 1).await;
     other.batch_execute("COMMIT").await.unwrap();
     settling.await.unwrap().unwrap();
     let log = store.deliveries(tenant, 9).await.unwrap();
@@ -248,12 +260,12 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
 async fn two_replays_at_once_send_an_event_again_once() {
     let Some([one, other]) = two_servers().await else { return };
     let tenant = sandbox(1);
-    one.set_endpoint(endpoint(tenant)).await.unwrap();
+    one.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..20 {
         enqueue(&one, event, NOW).await;
     }
-    one.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
-    one.enable_endpoint(tenant).await.unwrap();
+    one.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    one.enable_endpoint(tenant, &BY).await.unwrap();
     let missed = EventsToReplay::MissedSince(Millis(0));
     let both = tokio::join!(one.replay(tenant, missed, NOW), other.replay(tenant, missed, NOW));
     assert_eq!(both.0.unwrap() + both.1.unwrap(), 20);
@@ -264,25 +276,47 @@ async fn two_replays_at_once_send_an_event_again_once() {
 async fn a_key_that_is_used_again_while_its_reset_is_erased_keeps_its_new_record() {
     let Some([one, other]) = two_servers().await else { return };
     let tenant = sandbox(1);
-    let creates = async |store: &Store| {
-        let all =
-            (0..200_u32).map(|number| create(tenant, &format!("SB-AGAIN-{number:05}"), number));
-        join_all(all.map(|changes| store.commit(changes))).await
+    let replays = |outcomes: &[Repeated]| {
+        outcomes.iter().filter(|outcome| **outcome == Repeated::Replayed).count()
     };
-    for _ in 0..3 {
-        let first = creates(&one).await;
-        assert!(first.iter().all(|outcome| *outcome == CommitOutcome::Committed), "{first:?}");
+    for round in 0..3 {
+        let [first, again] = [format!("first-{round}"), format!("again-{round}")];
+        assert_eq!(replays(&creates(&one, &first).await), 0);
         one.reset(tenant).await.unwrap();
         // At once, on the server that does not erase, and on the one that does.
-        let again = creates(&other).await;
-        assert!(again.iter().all(|outcome| *outcome == CommitOutcome::Committed), "{again:?}");
+        assert_eq!(replays(&creates(&other, &again).await), 0);
         other.resume_resets().await.unwrap();
-        let repeated = creates(&one).await;
-        let is_replay =
-            |outcome: &&CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
-        assert_eq!(repeated.iter().filter(is_replay).count(), 200);
+        assert_eq!(replays(&creates(&one, "later").await), 200);
+        assert_eq!(replays(&creates(&one, &again).await), 0, "of these orders and no others");
         one.reset(tenant).await.unwrap();
     }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Repeated {
+    /// The order of this caller is the one that there is under its key.
+    Own,
+    /// Another's is.
+    Replayed,
+}
+
+/// Sends 200 orders at once, each under a key of its own and with the answer `body`, and each again until it is known what
+/// became of it, as callers do: a slow machine answers some of them too late.
+async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
+    let one = async |number: u32| loop {
+        let mut changes = create(sandbox(1), &format!("SB-AGAIN-{number:05}"), number);
+        changes.idempotency_record.as_mut().unwrap().body = body.as_bytes().to_vec();
+        match store.commit(changes).await {
+            CommitOutcome::Committed => break Repeated::Own,
+            CommitOutcome::IdempotencyTaken(found) if found.body == body.as_bytes() => {
+                break Repeated::Own;
+            }
+            CommitOutcome::IdempotencyTaken(_) => break Repeated::Replayed,
+            CommitOutcome::Busy => tokio::task::yield_now().await,
+            other => panic!("{other:?}"),
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), join_all((0..200).map(one))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -297,7 +331,7 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     other.batch_execute(locks).await.unwrap();
     store.reset(tenant).await.unwrap();
     let watcher = client(&address).await;
-    until_blocked(&watcher).await;
+    until_blocked(&watcher, 1).await;
     let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
     other.batch_execute(adds).await.unwrap();
     let left = "SELECT (SELECT count(*) FROM resets WHERE is_erasing), count(*) FROM events";
@@ -327,7 +361,7 @@ async fn a_server_of_the_version_before_shares_the_outbox() {
     let Some(address) = database() else { return };
     let [store] = servers(&address, 1).await.try_into().unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let client = client(&address).await;
     let old_leases =
         async || -> i64 { client.query_one(LEASE_OF_SCHEMA_1, &[]).await.unwrap().get(0) };
@@ -338,7 +372,8 @@ async fn a_server_of_the_version_before_shares_the_outbox() {
     assert_eq!(lease(&store, tenant, 2, now).await.len(), 2);
     assert_eq!(old_leases().await, 2, "the rest, and none that is leased");
     assert!(lease(&store, tenant, 9, now).await.is_empty(), "nor does it take the old one's");
-    let later = now.plus(LEASE + 1_000);
+    // However long it took until the old server leased: this one's leases go by the database's clock, and have not ended.
+    let later = now.plus(2 * LEASE);
     let freed = lease(&store, tenant, 9, later).await.len();
     assert_eq!(freed, 2, "but when their time is over");
 }
@@ -355,7 +390,7 @@ const EVENTS_OF_SCHEMA_1: &str = "CREATE TABLE schema_migrations (version bigint
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_keeps_every_event() {
-    let Some(address) = database() else { return };
+    let Some(address) = empty_database() else { return };
     run_sql(&address, SCHEMA_1);
     run_sql(&address, EVENTS_OF_SCHEMA_1);
     let store = Store::connect(address, SECRET).await.unwrap();
@@ -372,16 +407,54 @@ async fn an_upgrade_keeps_every_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
-    let Some(address) = database() else { return };
+    let Some(address) = empty_database() else { return };
     run_sql(&address, SCHEMA_1);
     run_sql(&address, EVENTS_OF_SCHEMA_1);
     let [dump, serving] = [client(&address).await, client(&address).await];
     // As `pg_dump` holds it for as long as it takes.
     dump.batch_execute("BEGIN; SELECT FROM outbox LIMIT 1").await.unwrap();
     let upgrade = tokio::spawn(async move { Store::connect(address, SECRET).await.unwrap() });
-    until_blocked(&dump).await;
+    until_blocked(&dump, 1).await;
     serving.batch_execute("SET lock_timeout = '10s'; SELECT count(*) FROM outbox").await.unwrap();
     assert!(!upgrade.is_finished());
     dump.batch_execute("COMMIT").await.unwrap();
     upgrade.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_cannot_be_read_fails_alone_and_the_next_of_its_parcel_is_sent() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    let parcel = made(&store, tenant, "SB-UNREADABLE-1").await;
+    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
+    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    run_sql(&address, "UPDATE outbox SET kind = 99 WHERE state = 1");
+    let leased = store.lease(vec![(tenant, 9)], NOW.plus(9)).await.unwrap();
+    assert_eq!((leased.events.len(), leased.unreadable), (0, vec![tenant]));
+    assert_eq!(lease(&store, tenant, 9, NOW.plus(9)).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_of_a_manifest_says_what_the_manifest_says() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address, SECRET).await.unwrap();
+    let (tenant, kinds) = (sandbox(1), Kinds::named(["manifest.submitted"]).unwrap());
+    store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &BY).await.unwrap();
+    let (id, awb) = (ulid::Ulid::from_parts(1, 7), Awb::parse("176-12345675").unwrap());
+    let document = serde_json::json!({
+        "manifestId": named("man", id), "awbNumber": awb, "status": "SUBMITTED", "parcelCount": 0,
+        "totalWeightKg": 0, "declaredValues": [], "destinationCountries": [], "trackingNumbers": [],
+        "submittedAt": "2026-01-10T15:05:00.000Z"
+    });
+    let document = document.to_string().into_bytes();
+    let manifest =
+        NewManifest { id, tenant, awb, submitted_at: NOW, document, parcels: Vec::new() };
+    let ops = vec![Op::InsertManifest(Box::new(manifest))];
+    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+    let leased = lease(&store, tenant, 9, NOW.plus(9)).await.remove(0);
+    let payload = store.payload(&leased).await.unwrap().unwrap();
+    let About::Manifest(manifest) = payload.about else { panic!("it is about a manifest") };
+    assert_eq!(manifest.awb_number.as_str(), "176-12345675");
 }

@@ -14,12 +14,13 @@ use tokio::{sync::Barrier, time::timeout};
 use super::cluster::{admit, database, direct, query, run_sql, two_servers};
 use crate::{
     domain::{
-        State,
+        Changes, State,
+        audit::BY,
         webhooks::{LEASE, RetryDecision},
     },
     store::{
         CommitOutcome, Store, StoreError,
-        postgres::Address,
+        postgres::{Address, address::UnsafeSettings},
         tests::conformance::{
             NOW, SECRET, create, made, moved, on, row, sandbox,
             webhooks::{endpoint, enqueue, lease, outcome},
@@ -27,6 +28,8 @@ use crate::{
     },
 };
 
+/// Longer than anything in here takes.
+const LONG: Duration = Duration::from_secs(60);
 /// Ends the connections that write to a database.
 const END_WRITERS: &str = "SELECT pg_terminate_backend(w.pid) FROM writers AS w \
      JOIN pg_stat_activity AS a ON a.pid = w.pid AND a.datname = current_database()";
@@ -57,29 +60,49 @@ async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
             let changes = create(sandbox(1), &format!("SB-ROUND-{round:04}"), round);
             tokio::spawn(async move {
                 barrier.wait().await;
-                store.commit(changes).await
+                commit(&store, changes).await
             })
         });
         let answers: Vec<_> =
             join_all(tasks.collect::<Vec<_>>()).await.into_iter().map(Result::unwrap).collect();
-        let is_first = |answer: &&CommitOutcome| **answer == CommitOutcome::Committed;
+        let first = answers.iter().filter(|(outcome, _)| *outcome == CommitOutcome::Committed);
         let is_replay =
-            |answer: &&CommitOutcome| matches!(answer, CommitOutcome::IdempotencyTaken(_));
-        assert_eq!(answers.iter().filter(is_first).count(), 1, "{answers:?}");
-        assert_eq!(answers.iter().filter(is_replay).count(), 63);
+            |outcome: &CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
+        let replays = answers.iter().filter(|(outcome, _)| is_replay(outcome)).count();
+        // The one that made the parcel may be one that was answered too late, and so a replay.
+        let was_late = answers.iter().any(|(outcome, late)| *late && is_replay(outcome));
+        let first = first.count();
+        assert!(first == 1 || first == 0 && was_late, "{answers:?}");
+        assert_eq!(first + replays, 64, "{answers:?}");
     }
+}
+
+/// Commits what is sent again under its key until it is known what became of it, as callers do: a slow machine answers some
+/// too late. Says whether this one was.
+async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
+    let mut outcome = store.commit(changes.clone()).await;
+    let is_late = outcome == CommitOutcome::Busy;
+    while outcome == CommitOutcome::Busy {
+        outcome = store.commit(changes.clone()).await;
+    }
+    (outcome, is_late)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_of_many_numbers_on_two_servers_never_wait_for_each_other_for_ever() {
     let Some(stores) = two_servers().await else { return };
-    stores[0].set_endpoint(endpoint(sandbox(1))).await.unwrap();
+    stores[0].set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let all = (0..400_u32).map(|number| {
         // The same numbers in opposite orders, under keys of their own.
         let place = if number < 200 { number } else { 399 - number };
         let changes = create(sandbox(1), &format!("SB-CROSS-{place:04}"), number);
         let store = stores[usize::from(number >= 200)].clone();
-        tokio::spawn(async move { store.commit(changes).await })
+        tokio::spawn(async move {
+            match commit(&store, changes).await {
+                (CommitOutcome::IdempotencyTaken(_), true) => CommitOutcome::Committed,
+                (outcome, _) => outcome,
+            }
+        })
     });
     let answers = join_all(all.collect::<Vec<_>>()).await;
     let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
@@ -94,7 +117,7 @@ async fn orders_of_many_numbers_on_two_servers_never_wait_for_each_other_for_eve
 async fn no_event_is_leased_by_two_servers() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
-    stores[0].set_endpoint(endpoint(tenant)).await.unwrap();
+    stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..40 {
         enqueue(&stores[0], tenant, event).await;
     }
@@ -121,7 +144,7 @@ async fn no_event_is_leased_by_two_servers() {
 async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
-    stores[0].set_endpoint(endpoint(tenant)).await.unwrap();
+    stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for number in 0..40 {
         let number = format!("SB-SKEW-{number:05}");
         let parcel = made(&stores[0], tenant, &number).await;
@@ -203,30 +226,33 @@ async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_t
     assert_eq!(committed + unknown, 480);
     let activity = store.activity(sandbox(1), 0).await.unwrap();
     assert_eq!(activity.iter().map(|day| day.parcels).sum::<u64>(), 480, "counted once each");
-    assert!(store.is_writable() && store.is_readable());
+    assert!(store.is_writable());
+    // The writer may be replacing the connection that was ended last.
+    becomes_readable(&store, true).await;
+}
+
+/// Waits until a server is ready, or is not.
+async fn becomes_readable(store: &Store, wanted: bool) {
+    let look = async {
+        while store.is_readable() != wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, look).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_its_database_is_not_ready_and_is_again_by_itself() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let becomes = async |wanted: bool| {
-        let minute = Duration::from_secs(60);
-        let look = async {
-            while store.is_readable() != wanted {
-                tokio::task::yield_now().await;
-            }
-        };
-        timeout(minute, look).await.unwrap();
-    };
-    becomes(true).await;
+    becomes_readable(&store, true).await;
     admit(&address, false);
-    becomes(false).await;
+    becomes_readable(&store, false).await;
     let refused = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
     assert!(store.lost().is_none(), "it is waited for");
     admit(&address, true);
-    becomes(true).await;
+    becomes_readable(&store, true).await;
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!store.is_new().await.unwrap());
 }
@@ -246,12 +272,7 @@ async fn a_server_whose_writes_never_pause_notices_that_its_database_is_away() {
         }
     });
     admit(&address, false);
-    let notices = async {
-        while store.is_readable() {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(Duration::from_secs(60), notices).await.unwrap();
+    becomes_readable(&store, false).await;
     is_over.store(true, Ordering::Relaxed);
     stream.await.unwrap();
 }
@@ -266,7 +287,8 @@ async fn a_server_waits_for_another_s_migration_for_as_long_as_it_takes() {
     let migrates = tokio::task::spawn_blocking(move || run_sql(&other, migration));
     let has_lock = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    while query(&address, has_lock) == "0" {}
+    // Should it be over before the first look, the start waits for nothing.
+    while query(&address, has_lock) == "0" && !migrates.is_finished() {}
     Store::connect(address, SECRET).await.unwrap();
     migrates.await.unwrap();
 }
@@ -285,7 +307,11 @@ async fn a_connection_that_may_not_commit_any_more_is_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_that_lose_orders_are_refused() {
     let Some(address) = database() else { return };
-    let strict = Address { may_lose_data: false, ..address };
+    let strict = Address { unsafe_settings: UnsafeSettings::Refuse, ..address.clone() };
     let refused = Store::connect(strict, SECRET).await.unwrap_err().to_string();
     assert!(refused.contains("fsync") && refused.contains("turn it on"), "{refused}");
+    // Where it is so by design, as it is at Neon's.
+    assert!(refused.contains("unsafe_settings=managed"), "{refused}");
+    let managed = Address { unsafe_settings: UnsafeSettings::Managed, ..address };
+    Store::connect(managed, SECRET).await.unwrap();
 }

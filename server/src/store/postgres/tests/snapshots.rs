@@ -6,7 +6,7 @@ use tokio_postgres::{Client, NoTls};
 
 use super::cluster::{database, run_sql};
 use crate::{
-    domain::webhooks::RetryDecision,
+    domain::{audit::BY, webhooks::RetryDecision},
     store::{
         Settled, Store,
         postgres::Address,
@@ -43,7 +43,7 @@ async fn hold(address: &Address) -> Client {
 async fn deliver(address: &Address, events: usize) -> Cost {
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let insert = format!(
         "INSERT INTO outbox (tenant, epoch, event_id, happened_at, created_at, due, after_lease, \
          kind, state) SELECT {}, 0, decode(lpad(n::text, 32, '0'), 'hex'), 0, {now} + 3 * n, \

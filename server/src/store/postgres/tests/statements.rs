@@ -12,7 +12,7 @@ use tokio_postgres::NoTls;
 
 use super::cluster::database;
 use crate::{
-    domain::{Changes, State},
+    domain::{Changes, State, audit::BY},
     store::{
         CommitOutcome, Store,
         tests::conformance::{NOW, SECRET, create, made, moved, on, sandbox, webhooks::endpoint},
@@ -80,7 +80,7 @@ async fn a_group_of_creates_takes_as_many_statements_as_one_of_them() {
     let Some(store) = store().await else { return };
     for with_webhook in [false, true] {
         if with_webhook {
-            store.0.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+            store.0.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
         }
         let mut counts = Vec::new();
         for (round, orders) in [(0_u32, 1_u32), (1, 64)] {
@@ -96,7 +96,7 @@ async fn a_group_of_creates_takes_as_many_statements_as_one_of_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_parcels_that_move_in_one_commit_take_as_many_statements_as_one() {
     let Some(store) = store().await else { return };
-    store.0.set_endpoint(endpoint(sandbox(1))).await.unwrap();
+    store.0.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let mut parcels = Vec::new();
     for number in 0..65 {
         parcels.push(made(&store.0, sandbox(1), &format!("SB-MOVE-{number:06}")).await);

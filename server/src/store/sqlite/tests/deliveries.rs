@@ -11,6 +11,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
+        audit::BY,
         webhooks::{DisabledBy, Lease, RetryDecision},
     },
     store::{
@@ -80,13 +81,13 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
                     let decision = verdicts[random.usize(..verdicts.len())];
                     store.settle(lease, outcome(now, 200), decision).await.unwrap();
                 }
-                11 => store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap(),
-                12 => drop(store.set_endpoint(endpoint(tenant)).await.unwrap()),
+                11 => store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap(),
+                12 => drop(store.set_endpoint(endpoint(tenant), &BY).await.unwrap()),
                 13 => {
                     let missed = EventsToReplay::MissedSince(Millis(0));
                     store.replay(tenant, missed, now).await.unwrap();
                 }
-                14 if random.bool() => store.remove_endpoint(tenant).await.unwrap(),
+                14 if random.bool() => store.remove_endpoint(tenant, &BY).await.unwrap(),
                 14 => drop(store.reset(tenant).await.unwrap()),
                 15 => begin_reset(&store, tenant).await,
                 16 => erase_rows(&store, tenant, random.u64(1..4)).await,
@@ -109,7 +110,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
 #[tokio::test]
 async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
     let snapshot = store.copy().unwrap();
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
@@ -124,7 +125,7 @@ async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
 #[tokio::test]
 async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..6 {
         enqueue(&store, tenant, event).await;
     }
@@ -147,8 +148,8 @@ async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
     let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, day).await.unwrap(), 0);
     store.end_leases(NOW).await.unwrap();
-    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     assert_eq!(store.bring_deliveries_forward(Millis(0)).await.unwrap(), 0);
     nothing_is_there().await;
 

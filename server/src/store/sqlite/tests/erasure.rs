@@ -8,7 +8,7 @@ use crate::{
     domain::{Changes, NewManifest, Op, ParcelRowId, Tenant},
     store::{
         CommitOutcome, Store,
-        sqlite::{connection, erase},
+        sqlite::{connection, erase, search, term_runs},
     },
 };
 
@@ -51,7 +51,9 @@ fn every_read_and_every_deletion_has_its_index() {
         "SELECT id FROM living_parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
     let order_id = "external_order_id = 'x'";
-    let with_nines = |sql: &str| sql.replace("?1", "9").replace("?2", "9");
+    let with_nines = |sql: &str| {
+        ["?1", "?2", "?3", "?4"].iter().fold(sql.to_owned(), |sql, place| sql.replace(place, "9"))
+    };
     let due = "SELECT id FROM living_outbox WHERE tenant = 3 AND";
     let counts =
         "SELECT day, sum(total) FROM parcel_counts WHERE tenant = 2 AND day >= 1 AND day < 9";
@@ -61,6 +63,19 @@ fn every_read_and_every_deletion_has_its_index() {
         (format!("{list} AND (3 IS NULL OR state = 3) {newest}"), "COVERING INDEX parcels_list"),
         (format!("{list} AND (NULL IS NULL OR country = NULL)"), "COVERING INDEX parcels_list"),
         (format!("{list} AND {order_id} {newest}"), "parcels_external"),
+        (
+            with_nines(search::PIECES),
+            "sqlite_autoindex_term_pieces_1 (run=? AND first>? AND first<?)",
+        ),
+        (
+            with_nines(term_runs::PIECES_OF_RUN),
+            "sqlite_autoindex_term_pieces_1 (run=? AND first>? AND first<?)",
+        ),
+        (with_nines(search::TAIL), "INTEGER PRIMARY KEY (rowid>?)"),
+        (with_nines(term_runs::COUNT), "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+        (with_nines(search::AWB_BEGINS), "manifests_awb (tenant=? AND awb>? AND awb<?)"),
+        (with_nines(search::AWB_ENDS), "manifests_awb_end (tenant=? AND <expr>=?)"),
+        (with_nines(search::AWB_ENDS), "manifest_parcels_manifest (manifest=?)"),
         (with_nines(erase::OLD), "COVERING INDEX parcels_list"),
         (with_nines(erase::OLD_RECORDS), "COVERING INDEX idempotency_sandbox"),
         (format!("{due} due <= 9 ORDER BY due, id LIMIT 9"), "outbox_due"),

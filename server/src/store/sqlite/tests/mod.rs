@@ -10,6 +10,7 @@ mod numbers;
 mod pages;
 pub(crate) mod reads;
 mod resets;
+mod terms;
 
 use std::sync::Arc;
 

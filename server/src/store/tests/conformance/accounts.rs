@@ -1,11 +1,12 @@
 //! Accounts, who is signed in to them, and which of their keys used the legacy API.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{NOW, SECRET, insert_key, key};
 use crate::{
     domain::{
-        AccountRowId, Tenant,
+        AccountRowId, Shop, Tenant,
+        audit::BY,
         session::{Login, Session},
     },
     store::Store,
@@ -14,8 +15,10 @@ use crate::{
 promises!(
     an_account_is_made_once,
     accounts_are_found_by_name_and_listed_oldest_first,
+    a_shop_is_shown_as_it_was_set_last,
     a_password_opens_its_account_until_the_next_one,
     a_session_lasts_until_it_is_ended_replaced_or_over,
+    a_key_was_used_last_on_the_latest_day_that_is_known,
     legacy_uses_add_up_by_key_and_day,
 );
 
@@ -42,9 +45,24 @@ async fn accounts_are_found_by_name_and_listed_oldest_first(store: Store) {
     assert_eq!((record.id.as_str(), record.name.as_str()), ("acc_1", "shop"));
 }
 
+async fn a_shop_is_shown_as_it_was_set_last(store: Store) {
+    let one = store.account("one", "acc_1".to_owned(), NOW).await.unwrap();
+    let two = store.account("two", "acc_2".to_owned(), NOW).await.unwrap();
+    assert_eq!(store.shop(one).await.unwrap(), Shop::default(), "nothing until it is set");
+    let first = Shop::parse("Café «Quito» 'x'", "+593 99 123 4567").unwrap();
+    store.set_shop(one, &first, &BY).await.unwrap();
+    assert_eq!(store.shop(one).await.unwrap(), first);
+    let second = Shop::parse("", "https://shop.example/help").unwrap();
+    store.set_shop(one, &second, &BY).await.unwrap();
+    assert_eq!(store.shop(one).await.unwrap(), second, "the last one counts, whole");
+    assert_eq!(store.shop(two).await.unwrap(), Shop::default(), "each account has its own");
+    store.set_shop(one, &Shop::default(), &BY).await.unwrap();
+    assert_eq!(store.shop(one).await.unwrap(), Shop::default());
+}
+
 async fn signed_up(store: &Store, name: &str) -> (AccountRowId, Login) {
     let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
-    store.set_password(account, format!("hash of {name}"), NOW).await.unwrap();
+    store.set_password(account, format!("hash of {name}"), NOW, &BY).await.unwrap();
     (account, store.login(name).await.unwrap().unwrap())
 }
 
@@ -56,7 +74,7 @@ async fn a_password_opens_its_account_until_the_next_one(store: Store) {
     assert!(shop != account && login == Login { account: shop, password: "hash of shop".into() });
     let ends = NOW.plus(9);
     assert!(store.begin_session(login.clone(), ([1; 32], ends), None).await.unwrap());
-    store.set_password(shop, "another hash".to_owned(), NOW).await.unwrap();
+    store.set_password(shop, "another hash".to_owned(), NOW, &BY).await.unwrap();
     assert_eq!(store.login("shop").await.unwrap().unwrap().password, "another hash");
     assert_eq!(store.session(&[1; 32]).await.unwrap(), None, "a new password ends all sessions");
     let begun = store.begin_session(login, ([2; 32], ends), None).await.unwrap();
@@ -82,6 +100,25 @@ async fn a_session_lasts_until_it_is_ended_replaced_or_over(store: Store) {
     assert!(!is_there(1).await && is_there(3).await);
     store.end_session([3; 32]).await.unwrap();
     assert!(!is_there(3).await);
+}
+
+async fn a_key_was_used_last_on_the_latest_day_that_is_known(store: Store) {
+    let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    let other = store.account("other", "acc_2".to_owned(), NOW).await.unwrap();
+    let one = insert_key(&store, key(account, 1)).await.unwrap().row;
+    let unused = insert_key(&store, key(account, 3)).await.unwrap().row;
+    let mut foreign = key(other, 2);
+    foreign.scope.tenant = Tenant { account: other, ..foreign.scope.tenant };
+    let two = insert_key(&store, foreign).await.unwrap().row;
+    assert_eq!(store.key_uses(account).await.unwrap(), BTreeMap::new());
+    store.keep_key_uses(BTreeMap::from([(one, 20_000), (two, 20_003)])).await.unwrap();
+    store.keep_key_uses(BTreeMap::from([(one, 20_001)])).await.unwrap();
+    // Another server saw an earlier use, and is late in saying so.
+    store.keep_key_uses(BTreeMap::from([(one, 19_999)])).await.unwrap();
+    let own = store.key_uses(account).await.unwrap();
+    assert_eq!(own, BTreeMap::from([(one, 20_001)]));
+    assert!(!own.contains_key(&unused));
+    assert_eq!(store.key_uses(other).await.unwrap(), BTreeMap::from([(two, 20_003)]));
 }
 
 async fn legacy_uses_add_up_by_key_and_day(store: Store) {

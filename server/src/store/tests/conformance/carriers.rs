@@ -7,7 +7,7 @@ use super::{NOW, made, nothing, row, sandbox};
 use crate::{
     domain::{
         AcceptedCarrierEvent, CarrierException, CarrierKeyRecord, CarrierReport, CarrierRowId,
-        Changes, Event, NewCredential, Op, ParcelRow, Scan, State, Version,
+        Changes, Event, NewCredential, Op, ParcelRow, Scan, State, Version, audit::BY,
         credentials::CarrierScope,
     },
     store::{CommitOutcome, Store, StoreError},
@@ -59,9 +59,12 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: S
         store.events(&parcel).await.unwrap().iter().map(|event| event.sequence).collect();
     assert_eq!(told, [3, 1, 2, 5, 4], "by time");
     let nowhere = ParcelRow { key: crate::domain::ParcelRowId(4_711), ..parcel.clone() };
+    let label = Event { sequence: 2, ..event(&before, 1) };
     for ops in [
         vec![Op::AddEvent { parcel: nowhere.key, event: event(&parcel, 1) }],
         vec![Op::AddEvent { parcel: parcel.key, event: event(&before, 1) }],
+        vec![Op::AddEvent { parcel: parcel.key, event: label.clone() }],
+        vec![Op::Move { parcel: parcel.key, event: label }],
     ] {
         let commit = store.commit(Changes { ops, ..nothing() }).await;
         assert_eq!(commit, CommitOutcome::VersionConflict);
@@ -83,6 +86,8 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing(s
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     assert_eq!(store.commit(taken(&after, 1, "evt-1")).await, CommitOutcome::DuplicateCarrierEvent);
     assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(after.clone()), "the move is undone");
+    let stale = store.commit(taken(&parcel, 1, "evt-1")).await;
+    assert_eq!(stale, CommitOutcome::VersionConflict, "the first reason counts");
     assert_eq!(store.commit(taken(&after, 2, "evt-1")).await, CommitOutcome::Committed);
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     assert_eq!(
@@ -95,7 +100,7 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing(s
 async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let new = key(1, Environment::Sandbox, "Andes Cargo");
-    let key: CarrierKeyRecord = store.insert_credential(new).await.unwrap();
+    let key: CarrierKeyRecord = store.insert_credential(new, &BY).await.unwrap();
     let exception = |id: &str, from| CarrierException {
         tenant: parcel.tenant,
         parcel: parcel.key,
@@ -146,7 +151,7 @@ fn key(number: u8, environment: Environment, name: &str) -> NewCredential<Enviro
 
 async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone(store: Store) {
     let insert = |number, environment, name| {
-        store.insert_credential::<CarrierScope>(key(number, environment, name))
+        store.insert_credential::<CarrierScope>(key(number, environment, name), &BY)
     };
     let one = insert(1, Environment::Sandbox, "Andes Cargo").await.unwrap();
     let two = insert(2, Environment::Sandbox, "Andes Cargo").await.unwrap();
@@ -168,14 +173,14 @@ async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone(store: Stor
     );
     assert_eq!(store.credential_by_hash::<CarrierScope>(&[9; 32]).await.unwrap(), None);
     let gone =
-        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(5)).await.unwrap().unwrap();
+        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(5), &BY).await.unwrap().unwrap();
     assert_eq!(gone.revoked_at, Some(NOW.plus(5)));
     assert_eq!(
-        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(9)).await.unwrap(),
+        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(9), &BY).await.unwrap(),
         Some(gone.clone())
     );
     assert_eq!(store.credentials::<CarrierScope>().await.unwrap(), [gone, two, live, other]);
-    assert_eq!(store.revoke_credential::<CarrierScope>("car_9", NOW).await.unwrap(), None);
+    assert_eq!(store.revoke_credential::<CarrierScope>("car_9", NOW, &BY).await.unwrap(), None);
     let again = insert(1, Environment::Sandbox, "Andes Cargo").await;
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
 }

@@ -16,7 +16,7 @@ use crate::{
 
 promises!(
     a_list_has_the_tenant_s_parcels_newest_first_and_their_total,
-    activity_counts_by_day_and_state,
+    activity_counts_by_day_state_and_country,
     every_creation_is_listed_with_its_key,
     due_steps_of_one_tenant_are_its_own,
     a_tenant_has_one_manifest_under_an_air_waybill,
@@ -67,14 +67,19 @@ async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Sto
     assert_eq!(numbers(&store, production(1), &[]).await, (vec![], 0));
 }
 
-async fn activity_counts_by_day_and_state(store: Store) {
+async fn activity_counts_by_day_state_and_country(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
     made(&store, sandbox(1), "SB-TWO-00001").await;
     commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     let mut counted = store.activity(sandbox(1), 0).await.unwrap();
     counted.sort_by_key(|one| one.state.number());
     let day = day_of(NOW);
-    let one = |state| ParcelCount { created_day: day, state, parcels: 1 };
+    let one = |state| ParcelCount {
+        created_day: day,
+        state,
+        country: parcelo::CountryCode::EC,
+        parcels: 1,
+    };
     let mut expected = [one(State::LabelGenerated), one(State::InTransit)];
     expected.sort_by_key(|one| one.state.number());
     assert_eq!(counted, expected);

@@ -9,6 +9,7 @@ use crate::{
     clock::Millis,
     domain::{
         State, Tenant,
+        audit::BY,
         webhooks::{
             About, AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, Kind,
             Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
@@ -77,7 +78,7 @@ pub(in crate::store) fn outcome(at: Millis, status: u16) -> AttemptResult {
 /// A tenant with an endpoint and so many tests waiting for it.
 async fn subscribed(store: &Store, events: u64) -> Tenant {
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant)).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..events {
         enqueue(store, tenant, event).await;
     }
@@ -93,29 +94,29 @@ async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
     let tenant = sandbox(1);
     assert!(store.endpoint(tenant).await.unwrap().is_none());
     assert_eq!(store.switched_off(tenant).await.unwrap(), None);
-    let first = store.set_endpoint(endpoint(tenant)).await.unwrap();
+    let first = store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let other = Endpoint {
         url: "https://shop.example/other".to_owned(),
         secret: Secret::from_random(&[8; 32]),
         ..endpoint(tenant)
     };
-    let changed = store.set_endpoint(other.clone()).await.unwrap();
+    let changed = store.set_endpoint(other.clone(), &BY).await.unwrap();
     assert_eq!((changed.url.as_str(), changed.tenant), (other.url.as_str(), tenant));
     assert_eq!(changed.secret.as_bytes(), first.secret.as_bytes(), "it keeps its secret");
     assert!(store.endpoint(sandbox(2)).await.unwrap().is_none(), "no other tenant has it");
     enqueue(&store, tenant, 1).await;
-    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     assert_eq!(store.switched_off(tenant).await.unwrap(), Some((DisabledBy::Operator, 1)));
-    store.enable_endpoint(tenant).await.unwrap();
+    store.enable_endpoint(tenant, &BY).await.unwrap();
     assert_eq!(store.switched_off(tenant).await.unwrap(), None);
-    store.remove_endpoint(tenant).await.unwrap();
+    store.remove_endpoint(tenant, &BY).await.unwrap();
     assert!(store.endpoint(tenant).await.unwrap().is_none());
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "for one that may come");
 }
 
 async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
     let tenant = subscribed(&store, 0).await;
-    store.rotate_secret(tenant, Secret::from_random(&[8; 32]), NOW).await.unwrap();
+    store.rotate_secret(tenant, Secret::from_random(&[8; 32]), NOW, &BY).await.unwrap();
     let found = store.endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(found.secret.as_bytes(), Secret::from_random(&[8; 32]).as_bytes());
     assert_eq!(found.old.len(), 1);
@@ -191,10 +192,19 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
     assert_eq!(store.commit(change).await, CommitOutcome::Committed);
     let payload = store.payload(&leased).await.unwrap().unwrap();
     assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
+    #[cfg(feature = "server")]
+    {
+        let logged = store.logged_payload(tenant, payload.event).await.unwrap();
+        assert_eq!(logged.as_ref(), Some(&payload), "for its tenant, at any time");
+        let foreign = store.logged_payload(sandbox(2), payload.event).await.unwrap();
+        assert_eq!(foreign, None);
+    }
     let About::Parcel { parcel: told, event, .. } = payload.about else { panic!() };
     assert_eq!((told.key, Some(event.sequence)), (parcel.key, leased.sequence));
     store.reset(tenant).await.unwrap();
     assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");
+    #[cfg(feature = "server")]
+    assert!(store.logged_payload(tenant, leased.attempt.event).await.unwrap().is_none());
 }
 
 async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
@@ -207,7 +217,7 @@ async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
     ];
     for (account, (decision, status, settled)) in (1..).zip(table) {
         let tenant = sandbox(account);
-        store.set_endpoint(endpoint(tenant)).await.unwrap();
+        store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
         enqueue(&store, tenant, account.unsigned_abs()).await;
         let one = lease(&store, tenant, 1, NOW).await.remove(0);
         let answer = store.settle(one, outcome(NOW.plus(3), 500), decision).await.unwrap();
@@ -236,7 +246,7 @@ async fn a_late_answer_changes_nothing(store: Store) {
 async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it(store: Store) {
     let (one, other) = (sandbox(1), sandbox(2));
     for (tenant, event) in [(one, 1), (other, 2)] {
-        store.set_endpoint(endpoint(tenant)).await.unwrap();
+        store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
         if tenant == other {
             let again = lease(&store, one, 1, NOW).await.remove(0);
             store.forget(again).await.unwrap();
@@ -278,13 +288,13 @@ async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order(store
     let tenant = subscribed(&store, 600).await;
     let commits = || store.stats().commits;
     let before = commits();
-    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     assert!(commits() - before >= 3, "{}", commits() - before);
     let held = store.deliveries(tenant, 1_000).await.unwrap();
     assert!(
         held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
     );
-    store.enable_endpoint(tenant).await.unwrap();
+    store.enable_endpoint(tenant, &BY).await.unwrap();
     let before = commits();
     let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
@@ -296,7 +306,7 @@ async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order(store
 
 async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
     let tenant = subscribed(&store, 0).await;
-    store.disable_endpoint(tenant, DisabledBy::Operator).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
     let missed = EventsToReplay::MissedSince(Millis(0));
     assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);

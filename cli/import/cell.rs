@@ -1,0 +1,65 @@
+//! What a cell becomes in an order: a text, or a number where there is no doubt which.
+
+use parcelo::Decimal;
+use serde_json::{Map, Value};
+
+use super::columns::{CellType, Column};
+
+/// Sets the field that a column fills.
+pub(super) fn set(order: &mut Value, column: &Column, cell: &str) {
+    let value = match column.kind {
+        CellType::Text => Value::from(cell),
+        CellType::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
+    };
+    let mut target = order;
+    for name in column.path.split('.') {
+        if !target.is_object() {
+            *target = Value::Object(Map::new());
+        }
+        target = &mut target[name];
+    }
+    *target = value;
+}
+
+/// A number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is
+/// ambiguous, so it stays text, which the rules reject.
+fn number(cell: &str) -> Option<Value> {
+    let text = match cell.split_once(',') {
+        Some((whole, rest)) if (1..=2).contains(&rest.len()) => format!("{whole}.{rest}"),
+        Some(_) => return None,
+        None => cell.to_owned(),
+    };
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
+    let decimal = text.parse::<Decimal>().ok().filter(|_| plain)?;
+    parcelo::model::decimal::to_number(decimal).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cell_is_a_number_when_there_is_no_doubt() {
+        let table = [
+            ("45.50", Some(json!(45.5))),
+            ("45,50", Some(json!(45.5))),
+            ("7", Some(json!(7))),
+            ("007", Some(json!(7))),
+            ("-1", Some(json!(-1))),
+            ("0,5", Some(json!(0.5))),
+            ("1,250", None),
+            ("1,250.00", None),
+            ("1.250,00", None),
+            ("$5", None),
+            ("1e3", None),
+            ("1_000", None),
+            ("", None),
+            ("kg", None),
+        ];
+        for (cell, expected) in table {
+            assert_eq!(number(cell), expected, "{cell}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Files in TOML: the profiles, a column map, a sender.
+
+use toml_edit::DocumentMut;
+
+/// Parses a file. Errors: the line that is not TOML; it is not quoted, because it may hold a key.
+pub(crate) fn parse(text: &str) -> Result<DocumentMut, usize> {
+    text.parse().map_err(|fault: toml_edit::TomlError| {
+        let before = fault.span().and_then(|span| text.get(..span.start));
+        before.map_or(1, |before| before.matches('\n').count() + 1)
+    })
+}

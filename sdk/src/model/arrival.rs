@@ -1,0 +1,54 @@
+//! What can be said about a parcel's arrival (docs/api.md, Arrival).
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use super::macros::wire_enum;
+
+wire_enum! {
+    /// What is known about the day on which a parcel arrives.
+    ArrivalKind {
+        /// It is expected by the end of this day.
+        Expected = "EXPECTED",
+        /// It is with the driver and arrives today.
+        Today = "TODAY",
+        /// It was expected on this day, which has passed.
+        Delayed = "DELAYED",
+        /// It was delivered on this day.
+        Delivered = "DELIVERED",
+    }
+}
+
+/// When a parcel arrives, as the service saw it at the moment of its answer. A parcel that is held, missed, returning or
+/// void has none, since no day can be promised.
+///
+/// ```
+/// use parcelo::model::{Arrival, ArrivalKind};
+///
+/// let arrival: Arrival = serde_json::from_str(r#"{"kind": "DELAYED", "date": "2026-01-13"}"#)?;
+/// assert_eq!(arrival.kind, ArrivalKind::Delayed);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    schema(
+        description = "When a parcel arrives, as the service saw it at the moment of its answer."
+    )
+)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Arrival {
+    /// What is known.
+    pub kind: ArrivalKind,
+    /// The day at the destination.
+    pub date: NaiveDate,
+}
+
+impl Arrival {
+    /// What is known about a day at the destination.
+    pub fn new(kind: ArrivalKind, date: NaiveDate) -> Self {
+        Self { kind, date }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is in a parcel, as customs asks: the declaration, the line items, and their words (spec: Customs info, Product).
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::{CountryCode, decimal, macros::wire_enum};
+
+wire_enum! {
+    /// Why goods are sent, as customs sorts it: the categories of the form CN 23.
+    ContentsCategory {
+        /// They were sold.
+        SaleOfGoods = "SALE_OF_GOODS",
+        /// They are a gift.
+        Gift = "GIFT",
+        /// They are documents.
+        Documents = "DOCUMENTS",
+        /// They are a commercial sample.
+        CommercialSample = "COMMERCIAL_SAMPLE",
+        /// They go back to the seller.
+        ReturnedGoods = "RETURNED_GOODS",
+        /// None of these.
+        Other = "OTHER",
+    }
+}
+
+wire_enum! {
+    /// Who pays for carriage, insurance and duties: the rules of Incoterms 2020.
+    Incoterm {
+        /// Ex works.
+        Exw = "EXW",
+        /// Free carrier.
+        Fca = "FCA",
+        /// Free alongside ship.
+        Fas = "FAS",
+        /// Free on board.
+        Fob = "FOB",
+        /// Cost and freight.
+        Cfr = "CFR",
+        /// Cost, insurance and freight.
+        Cif = "CIF",
+        /// Carriage paid to.
+        Cpt = "CPT",
+        /// Carriage and insurance paid to.
+        Cip = "CIP",
+        /// Delivered at place: the receiver pays the duties.
+        Dap = "DAP",
+        /// Delivered at place, unloaded.
+        Dpu = "DPU",
+        /// Delivered, duty paid by the sender.
+        Ddp = "DDP",
+    }
+}
+
+/// The customs declaration of the parcel as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CustomsInfo {
+    /// What the goods are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Harmonized System code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hs_code: Option<String>,
+    /// Why the goods are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents_category: Option<ContentsCategory>,
+    /// Who pays for carriage and duties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incoterm: Option<Incoterm>,
+}
+
+/// A line item: so many of one thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Product {
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How many; at least 1.
+    pub quantity: u32,
+    /// Free-on-board value of one, in the order's currency.
+    #[serde(with = "decimal")]
+    pub unit_fob_value: Decimal,
+    /// Kilograms that one of them weighs without its packaging.
+    #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
+    pub unit_net_weight_kg: Option<Decimal>,
+    /// Where it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub country_of_origin: Option<CountryCode>,
+    /// Harmonized System code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hs_code: Option<String>,
+    /// Stock-keeping unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sku: Option<String>,
+}

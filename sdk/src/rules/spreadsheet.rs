@@ -1,0 +1,51 @@
+//! Cells of CSV files that spreadsheets open: one that begins like a formula is written as text, or a reference that a
+//! stranger chose could be run by the program that opens the file. The dashboard and the command line write cells
+//! this way, and an import reads them back as they were.
+
+use std::borrow::Cow;
+
+/// What a formula begins with; a tab and a carriage return are dropped by some spreadsheets.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// A cell as it is written: with an apostrophe before what a spreadsheet would run, and before one that would be
+/// taken off.
+pub fn to_cell(text: &str) -> Cow<'_, str> {
+    if is_formula_behind_apostrophes(text) { format!("'{text}").into() } else { text.into() }
+}
+
+/// The text of such a cell.
+pub fn from_cell(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|text| is_formula_behind_apostrophes(text)).unwrap_or(cell)
+}
+
+fn is_formula_behind_apostrophes(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(FORMULA)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_never_a_formula_and_is_read_as_it_was() {
+        let table = [
+            ("=HYPERLINK(\"https://evil.example\")", "'=HYPERLINK(\"https://evil.example\")"),
+            ("+1", "'+1"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'\r=1"),
+            ("'=1", "''=1"),
+            ("''@", "'''@"),
+            ("'t Hooft", "'t Hooft"),
+            ("'", "'"),
+            ("1001", "1001"),
+            ("A-1=2", "A-1=2"),
+            ("", ""),
+        ];
+        for (text, cell) in table {
+            assert_eq!(to_cell(text), cell);
+            assert_eq!(from_cell(cell), text);
+        }
+    }
+}

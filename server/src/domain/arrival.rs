@@ -1,0 +1,182 @@
+//! What can be said of a parcel's arrival now. The promise itself never moves (`estimatedDelivery`); what pages and
+//! answers say of it follows from the parcel's state and from what day it is at the destination.
+
+use chrono::NaiveDate;
+use parcelo::model::{Arrival, ArrivalKind};
+
+use super::{ParcelRow, State, delivery};
+use crate::clock::Millis;
+
+/// When the parcel arrives, or that it is late, or when it was delivered; none while no day can be promised.
+pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
+    let zones = delivery::zones(parcel.country);
+    let promised = NaiveDate::from_epoch_days(parcel.promised_day)?;
+    // The newest event is the one that led to the present state.
+    let since = zones.date_of(parcel.updated_at);
+    let today = zones.earliest_date(now);
+    let (kind, date) = match parcel.state {
+        State::Ordered
+        | State::LabelGenerated
+        | State::ManifestSubmitted
+        | State::PickedUp
+        | State::CustomsClearance
+        | State::InTransit
+            if today <= promised =>
+        {
+            (ArrivalKind::Expected, promised)
+        }
+        State::OutForDelivery if today <= since => (ArrivalKind::Today, since),
+        State::Ordered
+        | State::LabelGenerated
+        | State::ManifestSubmitted
+        | State::PickedUp
+        | State::CustomsClearance
+        | State::InTransit => (ArrivalKind::Delayed, promised),
+        // A driver who did not come by the end of the day is late, even before the promised day.
+        State::OutForDelivery => (ArrivalKind::Delayed, promised.min(since)),
+        State::Delivered => (ArrivalKind::Delivered, since),
+        // Held or missed: the day depends on others. Given up, returning or void: no delivery follows.
+        State::CustomsHold
+        | State::DeliveryAttempted
+        | State::DeliveryFailed
+        | State::ReturnToSender
+        | State::Voided => return None,
+    };
+    Some(Arrival::new(kind, date))
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::{CountryCode, Environment, TrackingNumber};
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::domain::{AccountRowId, ParcelRowId, Tenant, Version};
+
+    fn at(time: &str) -> Millis {
+        Millis::from(time.parse::<chrono::DateTime<chrono::Utc>>().unwrap())
+    }
+
+    /// A parcel promised for 2026-01-13.
+    fn parcel(country: &str, state: State, since: &str) -> ParcelRow {
+        let promised: NaiveDate = "2026-01-13".parse().unwrap();
+        ParcelRow {
+            key: ParcelRowId(1),
+            version: Version(1),
+            id: Ulid::nil(),
+            tenant: Tenant { account: AccountRowId(1), environment: Environment::Sandbox },
+            tracking_number: TrackingNumber::parse("SB-SUCCESS-0001").unwrap(),
+            state,
+            created_at: at("2026-01-05T08:00:00Z"),
+            updated_at: at(since),
+            origin: "Miami, US".to_owned(),
+            destination: "Quito, EC".to_owned(),
+            country: CountryCode::parse(country).unwrap(),
+            promised_day: promised.to_epoch_days(),
+            label_version: 1,
+            reprinted_at: None,
+            last_sequence: 2,
+            step: None,
+        }
+    }
+
+    fn said(country: &str, state: State, since: &str, now: &str) -> Option<(String, String)> {
+        let arrival = arrival(&parcel(country, state, since), at(now))?;
+        Some((arrival.kind.code().to_owned(), arrival.date.to_string()))
+    }
+
+    /// Every state before, on and after the promised day. A parcel reached it at noon of January 8 in Quito.
+    #[test]
+    fn each_state_has_its_words_before_and_after_the_promised_day() {
+        use State::{
+            CustomsClearance, CustomsHold, Delivered, DeliveryAttempted, DeliveryFailed, InTransit,
+            LabelGenerated, ManifestSubmitted, Ordered, OutForDelivery, PickedUp, ReturnToSender,
+            Voided,
+        };
+        let (expected, delayed) = (Some(("EXPECTED", "13")), Some(("DELAYED", "13")));
+        let table = [
+            (Ordered, [expected, expected, delayed]),
+            (LabelGenerated, [expected, expected, delayed]),
+            (ManifestSubmitted, [expected, expected, delayed]),
+            (PickedUp, [expected, expected, delayed]),
+            (CustomsClearance, [expected, expected, delayed]),
+            (CustomsHold, [None; 3]),
+            (InTransit, [expected, expected, delayed]),
+            (
+                OutForDelivery,
+                [Some(("TODAY", "08")), Some(("DELAYED", "08")), Some(("DELAYED", "08"))],
+            ),
+            (DeliveryAttempted, [None; 3]),
+            (Delivered, [Some(("DELIVERED", "08")); 3]),
+            (DeliveryFailed, [None; 3]),
+            (ReturnToSender, [None; 3]),
+            (Voided, [None; 3]),
+        ];
+        assert_eq!(table.len(), parcelo::ParcelStatus::KNOWN.len());
+        let moments = ["2026-01-08T18:00:00Z", "2026-01-13T18:00:00Z", "2026-01-26T18:00:00Z"];
+        for (state, expected) in table {
+            for (now, expected) in moments.iter().zip(expected) {
+                let expected =
+                    expected.map(|(kind, day)| (kind.to_owned(), format!("2026-01-{day}")));
+                assert_eq!(
+                    said("EC", state, "2026-01-08T17:00:00Z", now),
+                    expected,
+                    "{state:?} {now}"
+                );
+            }
+        }
+    }
+
+    /// The promised day ends when it has ended everywhere in the country.
+    #[test]
+    fn a_day_has_passed_when_it_has_at_the_destination() {
+        let table = [
+            ("EC", "2026-01-14T05:59:59Z", "2026-01-14T06:00:00Z"),
+            ("CO", "2026-01-14T04:59:59Z", "2026-01-14T05:00:00Z"),
+            ("PE", "2026-01-14T04:59:59Z", "2026-01-14T05:00:00Z"),
+            ("MX", "2026-01-14T07:59:59Z", "2026-01-14T08:00:00Z"),
+            ("US", "2026-01-14T09:59:59Z", "2026-01-14T10:00:00Z"),
+            ("CA", "2026-01-14T07:59:59Z", "2026-01-14T08:00:00Z"),
+            ("JP", "2026-01-14T11:59:59Z", "2026-01-14T12:00:00Z"),
+        ];
+        for (country, still, over) in table {
+            let kind =
+                |now| said(country, State::InTransit, "2026-01-08T17:00:00Z", now).unwrap().0;
+            assert_eq!((&*kind(still), &*kind(over)), ("EXPECTED", "DELAYED"), "{country}");
+        }
+    }
+
+    /// What happens between eight in the morning and nine in the evening has the date of every zone of the country.
+    #[test]
+    fn a_delivery_has_the_date_at_the_destination() {
+        let table = [
+            // Quito; the evening there is the next day in UTC.
+            ("EC", "2026-01-13T02:00:00Z", "2026-01-12"),
+            ("EC", "2026-01-12T13:00:00Z", "2026-01-12"),
+            // Cancún and Tijuana.
+            ("MX", "2026-01-12T13:00:00Z", "2026-01-12"),
+            ("MX", "2026-01-13T05:00:00Z", "2026-01-12"),
+            // San Juan and Honolulu.
+            ("US", "2026-01-12T12:00:00Z", "2026-01-12"),
+            ("US", "2026-01-13T07:00:00Z", "2026-01-12"),
+            // St. John's and Vancouver.
+            ("CA", "2026-01-12T10:30:00Z", "2026-01-12"),
+            ("CA", "2026-01-13T05:00:00Z", "2026-01-12"),
+            // Countries whose zone the table lacks have dates in UTC.
+            ("JP", "2026-01-13T02:00:00Z", "2026-01-13"),
+        ];
+        for (country, since, date) in table {
+            let (kind, day) =
+                said(country, State::Delivered, since, "2026-02-01T00:00:00Z").unwrap();
+            assert_eq!((&*kind, &*day), ("DELIVERED", date), "{country} {since}");
+        }
+    }
+
+    #[test]
+    fn a_parcel_that_goes_out_for_delivery_after_the_promised_day_arrives_today() {
+        let out = |now| said("EC", State::OutForDelivery, "2026-01-26T12:00:00Z", now).unwrap();
+        // Midnight in Quito; on the Galápagos it is an hour earlier.
+        assert_eq!(out("2026-01-27T05:59:59Z"), ("TODAY".to_owned(), "2026-01-26".to_owned()));
+        assert_eq!(out("2026-01-27T06:00:00Z"), ("DELAYED".to_owned(), "2026-01-13".to_owned()));
+    }
+}

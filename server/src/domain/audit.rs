@@ -1,0 +1,191 @@
+//! The audit log: who changed keys, secrets, passwords and settings, and when. It names no secret and no person.
+
+use parcelo::Language;
+
+use super::{AccountRowId, Tenant};
+use crate::clock::Millis;
+
+/// How long an entry is kept.
+pub(crate) const AUDIT_RETENTION: i64 = 365 * Millis::DAY;
+
+/// Who makes a change, and when. Each write that belongs in the log asks for one, so no edge forgets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    /// Who.
+    pub actor: Actor,
+    /// When.
+    pub at: Millis,
+}
+
+/// Who makes a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Actor {
+    /// Someone who is signed in to the dashboard as the account that the entry is about.
+    Session,
+    /// A command on the machine.
+    Command,
+    /// The first start on a new database.
+    FirstStart,
+    /// The server by itself.
+    Server,
+    /// The admin token with this id.
+    Token(String),
+}
+
+impl Actor {
+    /// The author of what it changes at a moment.
+    #[must_use]
+    pub const fn at(self, at: Millis) -> Author {
+        Author { actor: self, at }
+    }
+
+    /// Its stable code; a token's is its id.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Session => "session",
+            Self::Command => "command",
+            Self::FirstStart => "first_start",
+            Self::Server => "server",
+            Self::Token(id) => id,
+        }
+    }
+
+    pub(crate) fn from_code(code: &str) -> Self {
+        match code {
+            "session" => Self::Session,
+            "command" => Self::Command,
+            "first_start" => Self::FirstStart,
+            "server" => Self::Server,
+            id => Self::Token(id.to_owned()),
+        }
+    }
+
+    /// It in words.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match self {
+            Self::Session => language.pick("dashboard", "panel").to_owned(),
+            Self::Command => {
+                language.pick("command on the server", "comando en el servidor").to_owned()
+            }
+            Self::FirstStart => language.pick("first start", "primer inicio").to_owned(),
+            Self::Server => language.pick("server itself", "el propio servidor").to_owned(),
+            Self::Token(id) => {
+                format!("{} {id}", language.pick("admin token", "token de administración"))
+            }
+        }
+    }
+}
+
+/// One list of the actions, with their stable codes and texts.
+macro_rules! actions {
+    ($($name:ident $code:literal $en:literal $es:literal,)+) => {
+        /// What was changed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum AuditAction {
+            $(#[doc = $en] $name,)+
+        }
+
+        impl AuditAction {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// Its stable code.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// It in words.
+            #[must_use]
+            pub fn text(self, language: Language) -> &'static str {
+                match self { $(Self::$name => language.pick($en, $es),)+ }
+            }
+        }
+    };
+}
+
+actions! {
+    KeyCreated "key.created" "API key created" "Clave de API creada",
+    KeyRotated "key.rotated" "API key given a new secret" "Clave de API con secreto nuevo",
+    KeyRevoked "key.revoked" "API key revoked" "Clave de API revocada",
+    CarrierKeyCreated "carrier_key.created" "Carrier key created" "Clave de transportista creada",
+    CarrierKeyRevoked "carrier_key.revoked" "Carrier key revoked" "Clave de transportista revocada",
+    TokenCreated "token.created" "Admin token created" "Token de administración creado",
+    TokenRevoked "token.revoked" "Admin token revoked" "Token de administración revocado",
+    WebhookSet "webhook.set" "Webhook set" "Webhook configurado",
+    WebhookSecretRotated "webhook.secret_rotated" "Webhook given a new secret" "Webhook con secreto nuevo",
+    WebhookEnabled "webhook.enabled" "Webhook turned on" "Webhook activado",
+    WebhookDisabled "webhook.disabled" "Webhook turned off" "Webhook desactivado",
+    WebhookRemoved "webhook.removed" "Webhook removed" "Webhook eliminado",
+    PasswordSet "password.set" "Password set" "Contraseña establecida",
+    MailsSet "mails.set" "E-mail notifications changed" "Notificaciones por correo cambiadas",
+    ShopSet "shop.set" "Shop settings changed" "Datos de la tienda cambiados",
+}
+
+impl AuditAction {
+    pub(crate) fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|action| action.code() == code)
+    }
+}
+
+/// A change that is to be written down with its author.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AuditedChange {
+    /// Whose; what belongs to the whole server has none.
+    pub(crate) account: Option<AccountRowId>,
+    pub(crate) action: AuditAction,
+    /// The id of what was changed; the environment of a webhook; empty for what an account has one of.
+    pub(crate) subject: String,
+}
+
+impl AuditedChange {
+    /// Of what an account has one of.
+    pub(crate) const fn of_account(account: AccountRowId, action: AuditAction) -> Self {
+        Self { account: Some(account), action, subject: String::new() }
+    }
+
+    /// Of a tenant's webhook.
+    pub(crate) fn of_webhook(tenant: Tenant, action: AuditAction) -> Self {
+        let subject = tenant.environment.code().to_owned();
+        Self { account: Some(tenant.account), action, subject }
+    }
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Millis,
+    /// The name of the account that it is about, if it is about one.
+    pub account: Option<String>,
+    /// Who.
+    pub actor: Actor,
+    /// What.
+    pub action: AuditAction,
+    /// The id of what was changed; the environment of a webhook; empty for what an account has one of.
+    pub subject: String,
+}
+
+/// An author for tests of something else.
+#[cfg(test)]
+pub(crate) static BY: Author = Actor::Server.at(Millis(0));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_lead_back_to_what_they_stand_for_and_no_two_are_the_same() {
+        for action in AuditAction::ALL {
+            assert_eq!(AuditAction::from_code(action.code()), Some(*action));
+            assert_ne!(action.text(Language::En), action.text(Language::Es));
+        }
+        assert_eq!(AuditAction::from_code("of a later version"), None);
+        let token = Actor::Token("adt_1".into());
+        for actor in [Actor::Session, Actor::Command, Actor::FirstStart, Actor::Server, token] {
+            assert_eq!(Actor::from_code(actor.code()), actor);
+        }
+    }
+}

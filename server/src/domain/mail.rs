@@ -1,0 +1,519 @@
+//! E-mails about parcels: which change of a parcel brings one, to whom, when it is due, and what comes of an attempt.
+//!
+//! An e-mail is written down in the commit of its change, without any address: that is read from the order when it is
+//! sent, so that it goes with the parcel. The parcel is looked at then, too: what it has left behind is not reported.
+
+use super::{
+    State,
+    parcel::{Event, ParcelRow, ParcelRowId},
+};
+use crate::clock::Millis;
+
+/// How long an e-mail waits for its parcel's next event. A burst of events is one e-mail: the last.
+pub(crate) const BURST: i64 = 60 * Millis::SECOND;
+/// How long an attempt is its server's alone: longer than one takes.
+pub(crate) const LEASE: i64 = 2 * Millis::MINUTE;
+/// How long what became of an e-mail is known, as with webhooks.
+pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
+/// The e-mails that one address gets in a day from one account: a parcel has at most six.
+pub(crate) const MAX_TO_ADDRESS_A_DAY: u32 = 30;
+/// The e-mails that an account sends in an hour.
+pub(crate) const MAX_OF_ACCOUNT_AN_HOUR: u32 = 10_000;
+
+/// The pauses after each attempt that failed for now; after the last the e-mail is given up. About two days in all,
+/// in which a relay that is down is mended.
+const PAUSES: [i64; 9] = [
+    Millis::MINUTE,
+    5 * Millis::MINUTE,
+    15 * Millis::MINUTE,
+    Millis::HOUR,
+    3 * Millis::HOUR,
+    6 * Millis::HOUR,
+    12 * Millis::HOUR,
+    12 * Millis::HOUR,
+    12 * Millis::HOUR,
+];
+
+/// To whom an e-mail goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MailRecipient {
+    /// Who receives the parcel.
+    Receiver,
+    /// Who sends it: hears of exceptions only.
+    Sender,
+}
+
+/// What an e-mail is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MailKind {
+    /// The carrier has the parcel. A parcel has one of these.
+    OnItsWay,
+    /// Customs hold it.
+    Held,
+    /// It arrives today.
+    OutForDelivery,
+    /// It has arrived.
+    Delivered,
+    /// It could not be delivered.
+    Failed,
+    /// It goes back to its sender.
+    Returning,
+}
+
+use MailKind::{Delivered, Failed, Held, OnItsWay, OutForDelivery, Returning};
+use MailRecipient::{Receiver, Sender};
+
+/// Each state with the e-mails that it brings.
+const MAILS: [(State, MailKind, &[MailRecipient]); 8] = [
+    (State::PickedUp, OnItsWay, &[Receiver]),
+    (State::InTransit, OnItsWay, &[Receiver]),
+    (State::CustomsHold, Held, &[Receiver, Sender]),
+    (State::OutForDelivery, OutForDelivery, &[Receiver]),
+    (State::DeliveryAttempted, Failed, &[Receiver]),
+    (State::DeliveryFailed, Failed, &[Receiver, Sender]),
+    (State::ReturnToSender, Returning, &[Receiver, Sender]),
+    (State::Delivered, Delivered, &[Receiver]),
+];
+
+impl MailRecipient {
+    /// Its number in the database.
+    pub(crate) const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Receiver),
+            1 => Some(Sender),
+            _ => None,
+        }
+    }
+
+    /// Its name for programs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Receiver => "receiver",
+            Sender => "sender",
+        }
+    }
+}
+
+impl MailKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [OnItsWay, Held, OutForDelivery, Delivered, Failed, Returning];
+
+    /// Its number in the database.
+    pub(crate) const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// Its name for programs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            OnItsWay => "on-its-way",
+            Held => "held",
+            OutForDelivery => "out-for-delivery",
+            Delivered => "delivered",
+            Failed => "failed",
+            Returning => "returning",
+        }
+    }
+}
+
+/// The kinds of e-mails that an account has switched off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MailsOff(u8);
+
+impl MailsOff {
+    /// As the database has it; what is unknown there is left out.
+    pub(crate) const fn from_number(number: u8) -> Self {
+        Self(number & 0b11_1111)
+    }
+
+    pub(crate) const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Whether a kind is switched off.
+    pub const fn contains(self, kind: MailKind) -> bool {
+        self.0 & (1 << kind.number()) != 0
+    }
+
+    /// The same with one more.
+    #[must_use]
+    pub const fn with(self, kind: MailKind) -> Self {
+        Self(self.0 | 1 << kind.number())
+    }
+}
+
+/// An e-mail that a change brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewMail {
+    /// Whose change.
+    pub parcel: ParcelRowId,
+    /// The event's.
+    pub sequence: u32,
+    /// To whom.
+    pub recipient: MailRecipient,
+    /// About what.
+    pub kind: MailKind,
+    /// When it was decided.
+    pub at: Millis,
+}
+
+/// The e-mails that an event of a parcel brings, when it is a move.
+pub(super) fn mails_of(
+    parcel: ParcelRowId,
+    event: &Event,
+    at: Millis,
+) -> impl Iterator<Item = NewMail> {
+    let (state, sequence) = (event.state, event.sequence);
+    let brought = MAILS.into_iter().filter(move |(brings, ..)| *brings == state);
+    brought.flat_map(move |(_, kind, recipients)| {
+        recipients.iter().map(move |&recipient| NewMail { parcel, sequence, recipient, kind, at })
+    })
+}
+
+/// An e-mail that is leased to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailLease {
+    /// Its row.
+    pub id: i64,
+    /// The lease's number, which is never given twice.
+    pub number: i64,
+    /// Whose parcel it is about.
+    pub parcel: ParcelRowId,
+    /// The event's.
+    pub sequence: u32,
+    /// To whom.
+    pub recipient: MailRecipient,
+    /// About what.
+    pub kind: MailKind,
+    /// When its change was decided.
+    pub at: Millis,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+}
+
+/// Why an e-mail is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dropped {
+    /// The parcel has moved on, or a later e-mail says more.
+    Superseded,
+    /// The parcel is from before e-mails were switched on.
+    Older,
+    /// The order has no address for it.
+    NoAddress,
+    /// Who has the address wants none, or it does not exist.
+    OptedOut,
+    /// The account has switched the kind off.
+    SwitchedOff,
+    /// The sandbox may not write to the address.
+    NotAllowed,
+    /// The address, or the account, has had its share.
+    TooMany,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MailOutcome {
+    /// The relay has taken it.
+    Sent,
+    /// The relay says that the address does not exist.
+    Bounced,
+    /// The relay will never take this e-mail.
+    Refused,
+    /// It did not get through, or it is not known whether it did.
+    Failed,
+    /// It was not to be sent.
+    Dropped(Dropped),
+}
+
+/// Where an e-mail stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MailStatus {
+    /// It is still to be sent.
+    Waiting,
+    /// The relay has taken it.
+    Sent,
+    /// The address does not exist.
+    Bounced,
+    /// It was refused for good, or given up.
+    GivenUp,
+    /// It was not to be sent.
+    Dropped(Dropped),
+}
+
+impl MailStatus {
+    const ALL: [(Self, u8); 11] = [
+        (Self::Waiting, 0),
+        (Self::Sent, 1),
+        (Self::Bounced, 2),
+        (Self::GivenUp, 3),
+        (Self::Dropped(Dropped::Superseded), 10),
+        (Self::Dropped(Dropped::Older), 11),
+        (Self::Dropped(Dropped::NoAddress), 12),
+        (Self::Dropped(Dropped::OptedOut), 13),
+        (Self::Dropped(Dropped::SwitchedOff), 14),
+        (Self::Dropped(Dropped::NotAllowed), 15),
+        (Self::Dropped(Dropped::TooMany), 16),
+    ];
+
+    /// Its number in the database.
+    pub(crate) fn number(self) -> u8 {
+        Self::ALL.iter().find(|(status, _)| *status == self).map_or(0, |(_, number)| *number)
+    }
+
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == number).map(|(status, _)| *status)
+    }
+
+    /// Its name for programs.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Sent => "sent",
+            Self::Bounced => "bounced",
+            Self::GivenUp => "given-up",
+            Self::Dropped(Dropped::Superseded) => "superseded",
+            Self::Dropped(Dropped::Older) => "older-than-e-mail",
+            Self::Dropped(Dropped::NoAddress) => "no-address",
+            Self::Dropped(Dropped::OptedOut) => "unsubscribed",
+            Self::Dropped(Dropped::SwitchedOff) => "switched-off",
+            Self::Dropped(Dropped::NotAllowed) => "not-allowed",
+            Self::Dropped(Dropped::TooMany) => "too-many",
+        }
+    }
+}
+
+/// What an attempt means for its e-mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailDecision {
+    /// It is tried again then.
+    Again(Millis),
+    /// It is done.
+    Done(MailStatus),
+}
+
+impl MailDecision {
+    /// Its name in the metrics.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::Again(_) => "failed",
+            Self::Done(status) => status.code(),
+        }
+    }
+}
+
+/// What comes of an attempt, the so-manyth from 1.
+pub(crate) fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDecision {
+    MailDecision::Done(match outcome {
+        MailOutcome::Sent => MailStatus::Sent,
+        MailOutcome::Bounced => MailStatus::Bounced,
+        MailOutcome::Refused => MailStatus::GivenUp,
+        MailOutcome::Dropped(why) => MailStatus::Dropped(why),
+        MailOutcome::Failed => {
+            let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+            match PAUSES.get(place) {
+                Some(pause) => return MailDecision::Again(now.plus(*pause)),
+                None => MailStatus::GivenUp,
+            }
+        }
+    })
+}
+
+/// Why an e-mail about a parcel as it is now is not to be sent, as far as the parcel tells.
+pub(crate) fn is_outdated(mail: &MailLease, parcel: &ParcelRow, since: Millis) -> Option<Dropped> {
+    if parcel.created_at < since {
+        return Some(Dropped::Older);
+    }
+    let brings =
+        |(state, kind, _): &(State, MailKind, _)| *state == parcel.state && *kind == mail.kind;
+    // From being on its way a parcel goes through customs, of which it tells nothing new.
+    let is_still_true = MAILS.iter().any(brings)
+        || (mail.kind == OnItsWay && parcel.state == State::CustomsClearance);
+    (!is_still_true).then_some(Dropped::Superseded)
+}
+
+/// One of a parcel's e-mails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedMail {
+    /// To whom.
+    pub recipient: MailRecipient,
+    /// About what.
+    pub kind: MailKind,
+    /// When its change was decided.
+    pub at: Millis,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Where it stands.
+    pub status: MailStatus,
+}
+
+/// Why an address gets no e-mails of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptOut {
+    /// Who has it unsubscribed.
+    Unsubscribed,
+    /// The relay said that it does not exist.
+    Bounced,
+}
+
+impl OptOut {
+    /// Its number in the database.
+    pub(crate) const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Whether one more e-mail is within the limits, when these are the numbers with it.
+pub(crate) const fn is_within_limits(to_address: u32, of_account: u32) -> bool {
+    to_address <= MAX_TO_ADDRESS_A_DAY && of_account <= MAX_OF_ACCOUNT_AN_HOUR
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::{CountryCode, Environment, TrackingNumber};
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::domain::{AccountRowId, Cause, Tenant, Version};
+
+    fn parcel(state: State) -> ParcelRow {
+        ParcelRow {
+            key: ParcelRowId(1),
+            version: Version(1),
+            id: Ulid::nil(),
+            tenant: Tenant { account: AccountRowId(1), environment: Environment::Sandbox },
+            tracking_number: TrackingNumber::parse("SB-SUCCESS-0001").unwrap(),
+            state,
+            created_at: Millis(1_000),
+            updated_at: Millis(2_000),
+            origin: "Miami, US".to_owned(),
+            destination: "Quito, EC".to_owned(),
+            country: CountryCode::parse("EC").unwrap(),
+            promised_day: 20_000,
+            label_version: 1,
+            reprinted_at: None,
+            last_sequence: 2,
+            step: None,
+        }
+    }
+
+    #[test]
+    fn whoever_is_to_act_or_to_wait_hears_of_it_and_nobody_of_the_rest() {
+        let table: [(State, &[(MailRecipient, MailKind)]); 13] = [
+            (State::Ordered, &[]),
+            (State::LabelGenerated, &[]),
+            (State::ManifestSubmitted, &[]),
+            (State::PickedUp, &[(Receiver, OnItsWay)]),
+            (State::CustomsClearance, &[]),
+            (State::CustomsHold, &[(Receiver, Held), (Sender, Held)]),
+            (State::InTransit, &[(Receiver, OnItsWay)]),
+            (State::OutForDelivery, &[(Receiver, OutForDelivery)]),
+            (State::DeliveryAttempted, &[(Receiver, Failed)]),
+            (State::Delivered, &[(Receiver, Delivered)]),
+            (State::DeliveryFailed, &[(Receiver, Failed), (Sender, Failed)]),
+            (State::ReturnToSender, &[(Receiver, Returning), (Sender, Returning)]),
+            (State::Voided, &[]),
+        ];
+        for (state, expected) in table {
+            let event = Event {
+                sequence: 3,
+                state,
+                at: Millis(5),
+                location: String::new(),
+                description: None,
+            };
+            let found: Vec<_> = mails_of(ParcelRowId(1), &event, Millis(9)).collect();
+            let short: Vec<_> = found.iter().map(|mail| (mail.recipient, mail.kind)).collect();
+            assert_eq!(short, expected, "{state:?}");
+            assert!(found.iter().all(|mail| (mail.sequence, mail.at) == (3, Millis(9))));
+            assert!(found.is_empty() || Cause::Carrier.allows(state));
+        }
+    }
+
+    #[test]
+    fn what_failed_is_tried_for_two_days_and_the_rest_is_final() {
+        let now = Millis(0);
+        let mut waited = 0;
+        for attempt in 1..=9 {
+            let MailDecision::Again(due) = decide(attempt, MailOutcome::Failed, now) else {
+                panic!("attempt {attempt} is the last")
+            };
+            waited += due.0;
+        }
+        assert!((40 * Millis::HOUR..50 * Millis::HOUR).contains(&waited), "{waited}");
+        let last = decide(10, MailOutcome::Failed, now);
+        assert_eq!(last, MailDecision::Done(MailStatus::GivenUp));
+        for (outcome, status) in [
+            (MailOutcome::Sent, MailStatus::Sent),
+            (MailOutcome::Bounced, MailStatus::Bounced),
+            (MailOutcome::Refused, MailStatus::GivenUp),
+            (MailOutcome::Dropped(Dropped::TooMany), MailStatus::Dropped(Dropped::TooMany)),
+        ] {
+            assert_eq!(decide(1, outcome, now), MailDecision::Done(status));
+        }
+    }
+
+    #[test]
+    fn what_the_parcel_has_left_behind_is_not_told() {
+        let lease = |kind| MailLease {
+            id: 1,
+            number: 1,
+            parcel: ParcelRowId(1),
+            sequence: 3,
+            recipient: Receiver,
+            kind,
+            at: Millis(0),
+            attempt: 1,
+        };
+        let table = [
+            (OnItsWay, State::InTransit, None),
+            (OnItsWay, State::CustomsClearance, None),
+            (OnItsWay, State::OutForDelivery, Some(Dropped::Superseded)),
+            (Held, State::CustomsHold, None),
+            (Held, State::CustomsClearance, Some(Dropped::Superseded)),
+            (Failed, State::DeliveryAttempted, None),
+            (Failed, State::DeliveryFailed, None),
+            (Delivered, State::Delivered, None),
+            (Delivered, State::Voided, Some(Dropped::Superseded)),
+        ];
+        for (kind, state, expected) in table {
+            let parcel = parcel(state);
+            let since = parcel.created_at;
+            assert_eq!(is_outdated(&lease(kind), &parcel, since), expected, "{kind:?} {state:?}");
+            let older = is_outdated(&lease(kind), &parcel, since.plus(1));
+            assert_eq!(older, Some(Dropped::Older));
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_were_written() {
+        for kind in MailKind::ALL {
+            assert_eq!(MailKind::from_number(kind.number()), Some(kind));
+            assert!(MailsOff::default().with(kind).contains(kind));
+            let others = MailKind::ALL.into_iter().filter(|other| *other != kind);
+            let others = others.fold(MailsOff::default(), MailsOff::with);
+            assert!(!MailsOff::from_number(others.number()).contains(kind));
+        }
+        for (status, number) in MailStatus::ALL {
+            assert_eq!((MailStatus::from_number(number), status.number()), (Some(status), number));
+        }
+        for recipient in [Receiver, Sender] {
+            assert_eq!(MailRecipient::from_number(recipient.number()), Some(recipient));
+        }
+        assert_eq!(MailsOff::from_number(0xff).number(), 0b11_1111);
+    }
+
+    #[test]
+    fn the_limits_are_reached_and_not_passed() {
+        assert!(is_within_limits(MAX_TO_ADDRESS_A_DAY, MAX_OF_ACCOUNT_AN_HOUR));
+        assert!(!is_within_limits(MAX_TO_ADDRESS_A_DAY + 1, 1));
+        assert!(!is_within_limits(1, MAX_OF_ACCOUNT_AN_HOUR + 1));
+    }
+}

@@ -1,0 +1,360 @@
+//! Finding parcels by what people have at hand: the beginning, or the last four or more characters, of a tracking
+//! number, a reference or an air waybill, and beginnings of words of the receiver's name.
+//!
+//! The store keeps a few *terms* for each parcel, sorted, so that a beginning is a range of them; an ending is the
+//! beginning of the text reversed. They follow from the parcel's number and order alone, which never change, so a
+//! parcel's terms can be computed again to delete them. For that they must not change with the code either: another
+//! folding needs a migration that builds the terms again. An air waybill comes later, and has no terms: the store finds
+//! a parcel's by its manifest.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use parcelo::rules::ListQuery;
+use serde::Deserialize;
+
+use fold::{fold, fold_code};
+
+mod fold;
+
+/// The shortest ending that is looked for.
+const MIN_ENDING: usize = 4;
+/// The longest term, in characters without its kind: as long as a reference may be.
+const MAX_TERM: usize = ListQuery::MAX_SEARCH;
+/// How many digits an air waybill has.
+const AWB_DIGITS: usize = 11;
+/// The most words of a name that are found.
+const MAX_WORDS: usize = 16;
+/// What stands at the end of a term that is looked for as a whole; no term has it. The store's entries have it behind
+/// theirs.
+pub(crate) const END: &str = "\0";
+
+/// What a term is of; the letter it begins with keeps the kinds apart.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Number,
+    NumberEnd,
+    Reference,
+    ReferenceEnd,
+    Name,
+}
+
+impl Kind {
+    const fn letter(self) -> char {
+        match self {
+            Self::Number => 'n',
+            Self::NumberEnd => 'o',
+            Self::Reference => 'r',
+            Self::ReferenceEnd => 's',
+            Self::Name => 'w',
+        }
+    }
+
+    fn term(self, text: impl Iterator<Item = char>) -> String {
+        std::iter::once(self.letter()).chain(text.take(MAX_TERM)).collect()
+    }
+}
+
+/// What a parcel is found by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Findable<'a> {
+    /// Its tracking number.
+    pub(crate) number: &'a str,
+    /// The customer's reference, and the order's id in the caller's system.
+    pub(crate) references: [Option<&'a str>; 2],
+    /// The receiver's name.
+    pub(crate) receiver: &'a str,
+}
+
+/// What of a stored order a parcel is found by.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FindableOrder {
+    customer_reference: Option<String>,
+    external_order_id: Option<String>,
+    receiver: FindableReceiver,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FindableReceiver {
+    full_name: String,
+}
+
+impl FindableOrder {
+    /// The parcel of this order.
+    pub(crate) fn findable<'a>(&'a self, number: &'a str) -> Findable<'a> {
+        let references = [self.customer_reference.as_deref(), self.external_order_id.as_deref()];
+        Findable { number, references, receiver: &self.receiver.full_name }
+    }
+}
+
+impl Findable<'_> {
+    /// The terms under which the store keeps the parcel, sorted, each once.
+    pub(crate) fn terms(&self) -> Vec<String> {
+        let mut terms = BTreeSet::new();
+        let number = fold_code(self.number);
+        push_code(&mut terms, &number, [Kind::Number, Kind::NumberEnd]);
+        for reference in self.references.iter().flatten() {
+            push_code(&mut terms, &fold_code(reference), [Kind::Reference, Kind::ReferenceEnd]);
+        }
+        let name = fold(self.receiver);
+        terms.extend(
+            name.split(' ')
+                .take(MAX_WORDS)
+                .filter(|word| !word.is_empty())
+                .map(|word| Kind::Name.term(word.chars())),
+        );
+        terms.into_iter().collect()
+    }
+}
+
+fn push_code(terms: &mut BTreeSet<String>, code: &str, [beginning, ending]: [Kind; 2]) {
+    if code.is_empty() {
+        return;
+    }
+    terms.insert(beginning.term(code.chars()));
+    if code.chars().count() >= MIN_ENDING {
+        terms.insert(ending.term(code.chars().rev()));
+    }
+}
+
+/// What is looked for: all the words of one of the alternatives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    pub(crate) alternatives: Vec<Vec<Word>>,
+}
+
+/// One word of it, which is found in any of these places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// The beginnings of terms.
+    pub(crate) terms: Vec<String>,
+    /// Digits at the beginning or, from four on, at the end of an air waybill.
+    pub(crate) awb: Option<String>,
+}
+
+/// Air waybills that begin or end with some digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AwbBounds {
+    /// The first that may begin so,
+    pub(crate) from: String,
+    /// and what comes after the last.
+    pub(crate) to: String,
+    /// The last four digits of those that end so; none when there are too few to be an ending.
+    pub(crate) last: Option<String>,
+    /// What they end with.
+    pub(crate) digits: String,
+}
+
+impl Search {
+    /// What a query looks for; none when it is a plain list.
+    pub(crate) fn new(query: &ListQuery) -> Option<Self> {
+        if query.search.is_none() && query.reference.is_none() {
+            return None;
+        }
+        let is_whole = query.search.as_deref().and_then(ListQuery::quoted).is_some();
+        let is_whole_reference = query.reference.as_deref().and_then(ListQuery::quoted).is_some();
+        let text = query.search.as_deref().map(fold);
+        let reference = query.reference.as_deref().map(fold_code);
+        if [&text, &reference].into_iter().flatten().any(String::is_empty) {
+            // Nothing but marks: no parcel is found by them.
+            return Some(Self { alternatives: Vec::new() });
+        }
+        let text = text.unwrap_or_default();
+        let mut words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
+        // What is longer is rarer, and is looked for first.
+        words.sort_by_key(|word| (Reverse(word.len()), *word));
+        words.dedup();
+        let mut alternatives = vec![words.iter().copied().map(Word::anywhere).collect::<Vec<_>>()];
+        if text.contains(' ') {
+            // A number that was written with blanks between its parts.
+            alternatives.push(vec![Word::code(&fold_code(&text))]);
+        }
+        if is_whole {
+            alternatives = alternatives.into_iter().map(whole_words).collect();
+        }
+        let reference = reference.as_deref().map(Word::reference);
+        let reference = if is_whole_reference { reference.map(Word::whole) } else { reference };
+        for words in &mut alternatives {
+            words.extend(reference.clone());
+        }
+        Some(Self { alternatives })
+    }
+}
+
+impl Word {
+    fn anywhere(word: &str) -> Self {
+        let mut found = Self::code(word);
+        found.terms.push(Kind::Name.term(word.chars()));
+        found
+    }
+
+    fn code(code: &str) -> Self {
+        let mut terms = beginnings(code, [Kind::Number, Kind::NumberEnd]);
+        terms.extend(beginnings(code, [Kind::Reference, Kind::ReferenceEnd]));
+        let is_awb = code.len() <= AWB_DIGITS && code.bytes().all(|b| b.is_ascii_digit());
+        Self { terms, awb: is_awb.then(|| code.to_owned()) }
+    }
+
+    fn reference(code: &str) -> Self {
+        Self { terms: beginnings(code, [Kind::Reference, Kind::ReferenceEnd]), awb: None }
+    }
+
+    /// The same, not as the beginning or the ending of something longer.
+    fn whole(self) -> Self {
+        let terms = self.terms.into_iter().map(|term| term + END);
+        Self { terms: terms.collect(), awb: self.awb.filter(|awb| awb.len() == AWB_DIGITS) }
+    }
+
+    /// Whether a parcel has it that has these terms, and this air waybill.
+    pub(crate) fn is_of(&self, terms: &[String], awb: Option<&str>) -> bool {
+        let has = |wanted: &String| {
+            if let Some(whole) = wanted.strip_suffix(END) {
+                return terms.binary_search_by(|term| term.as_str().cmp(whole)).is_ok();
+            }
+            let first = terms.partition_point(|term| term < wanted);
+            terms.get(first).is_some_and(|term| term.starts_with(wanted.as_str()))
+        };
+        self.terms.iter().any(has) || awb.is_some_and(|awb| self.is_of_awb(awb))
+    }
+
+    fn is_of_awb(&self, awb: &str) -> bool {
+        let Some(wanted) = &self.awb else { return false };
+        let digits = awb.replace('-', "");
+        digits.starts_with(wanted.as_str())
+            || (wanted.len() >= MIN_ENDING && digits.ends_with(wanted.as_str()))
+    }
+
+    /// Where the store's indexes of air waybills have it.
+    pub(crate) fn awb_bounds(&self) -> Option<AwbBounds> {
+        let digits = self.awb.clone()?;
+        let from = match digits.split_at_checked(3) {
+            Some((airline, serial)) if !serial.is_empty() => format!("{airline}-{serial}"),
+            _ => digits.clone(),
+        };
+        // The colon is the character after the nine.
+        let to = format!("{from}:");
+        let last = digits.len().checked_sub(MIN_ENDING).and_then(|at| digits.get(at..));
+        let last = last.map(str::to_owned);
+        Some(AwbBounds { from, to, last, digits })
+    }
+}
+
+fn whole_words(words: Vec<Word>) -> Vec<Word> {
+    words.into_iter().map(Word::whole).collect()
+}
+
+fn beginnings(code: &str, [beginning, ending]: [Kind; 2]) -> Vec<String> {
+    let mut terms = vec![beginning.term(code.chars())];
+    if code.chars().count() >= MIN_ENDING {
+        terms.push(ending.term(code.chars().rev()));
+    }
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parcel_has_few_terms_and_each_once() {
+        let parcel = Findable {
+            number: "SB-AB12",
+            references: [Some("PO 7"), Some("po-7")],
+            receiver: "Ana de la Ana",
+        };
+        let terms = ["nsbab12", "o21babs", "rpo7", "wana", "wde", "wla"];
+        assert_eq!(parcel.terms(), terms, "PO7 is too short to be found by its ending");
+        let hostile = "é ".repeat(1_000) + &"x".repeat(1_000);
+        let parcel = Findable { number: "SB-AB12", references: [None; 2], receiver: &hostile };
+        assert_eq!(parcel.terms(), ["nsbab12", "o21babs", "we"], "the first words");
+        let parcel = Findable { number: "SB-AB12", references: [Some("--"); 2], receiver: "-" };
+        assert_eq!(parcel.terms(), ["nsbab12", "o21babs"]);
+        let long = "x".repeat(1_000);
+        let parcel = Findable { number: "SB-AB12", references: [None; 2], receiver: &long };
+        assert_eq!(parcel.terms()[2].len(), 1 + MAX_TERM);
+    }
+
+    fn search(text: Option<&str>, reference: Option<&str>) -> Option<Search> {
+        let mut query = ListQuery::default();
+        query.search = text.map(str::to_owned);
+        query.reference = reference.map(str::to_owned);
+        Search::new(&query)
+    }
+
+    #[test]
+    fn words_are_looked_for_everywhere_and_together() {
+        assert_eq!(search(None, None), None);
+        let terms = |text| -> Vec<Vec<Vec<String>>> {
+            let found = search(Some(text), None).unwrap().alternatives.into_iter();
+            found.map(|words| words.into_iter().map(|word| word.terms).collect()).collect()
+        };
+        assert_eq!(terms("Ab"), [[["nab", "rab", "wab"]]]);
+        assert_eq!(terms("Núñez"), [[["nnunez", "ozenun", "rnunez", "szenun", "wnunez"]]]);
+        let word = |one: &str| ["n", "r", "w"].map(|kind| format!("{kind}{one}")).to_vec();
+        let joined = ["ncabc", "ocbac", "rcabc", "scbac"].map(str::to_owned).to_vec();
+        let both = vec![vec![word("ab"), word("c")], vec![joined]];
+        assert_eq!(terms("c ab c"), both, "the longest first, each once, and the text in one");
+    }
+
+    #[test]
+    fn what_stands_in_quotation_marks_is_looked_for_as_a_whole() {
+        let parcel = Findable {
+            number: "EC7K2M9QX4T8WD0",
+            references: [Some("PO-1001"), Some("1001 b")],
+            receiver: "Ana Ruiz",
+        };
+        let terms = parcel.terms();
+        let is_found = |search: Search| {
+            let has_all = |words: &Vec<Word>| {
+                words.iter().all(|word| word.is_of(&terms, Some("176-12345675")))
+            };
+            search.alternatives.iter().any(has_all)
+        };
+        for whole in ["ec7k2m9qx4t8wd0", "po1001", "1001-B", "ana", "Ruiz Ana", "176-1234 5675"] {
+            let quoted = format!(" \"{whole}\" ");
+            assert!(is_found(search(Some(&quoted), None).unwrap()), "{whole}");
+        }
+        for part in ["EC7K2M9", "8WD0", "PO-100", "1001", "Ru", "176-1234", "5675", "Ana R"] {
+            let quoted = format!("\"{part}\"");
+            assert!(is_found(search(Some(part), None).unwrap()), "{part}");
+            assert!(!is_found(search(Some(&quoted), None).unwrap()), "{part}, in quotation marks");
+        }
+        assert!(is_found(search(None, Some("\"PO 1001\"")).unwrap()));
+        assert!(is_found(search(Some("Rui"), Some("\"PO1001\"")).unwrap()), "each by itself");
+        assert!(!is_found(search(None, Some("\"PO 100\"")).unwrap()));
+        assert!(!is_found(search(None, Some("\"Ana\"")).unwrap()), "names are no references");
+        assert!(is_found(search(Some("\"PO-100"), None).unwrap()), "one mark alone is punctuation");
+    }
+
+    #[test]
+    fn marks_alone_find_nothing() {
+        for (text, reference) in
+            [(Some("\u{93e}"), None), (None, Some("\u{93e}")), (Some("a"), Some("\u{93e}"))]
+        {
+            assert_eq!(search(text, reference), Some(Search { alternatives: Vec::new() }));
+        }
+    }
+
+    #[test]
+    fn digits_are_also_looked_for_in_air_waybills() {
+        let word = |text| search(Some(text), None).unwrap().alternatives[0][0].clone();
+        let table = [
+            ("1", "1", None),
+            ("176", "176", None),
+            ("1761", "176-1", Some("1761")),
+            ("17612345675", "176-12345675", Some("5675")),
+        ];
+        for (text, from, last) in table {
+            let bounds = word(text).awb_bounds().unwrap();
+            assert_eq!((bounds.from.as_str(), bounds.last.as_deref()), (from, last), "{text}");
+            assert_eq!(bounds.to, format!("{from}:"));
+        }
+        for text in ["a176", "176123456751"] {
+            assert_eq!(word(text).awb_bounds(), None, "{text}");
+        }
+        for (text, is_found) in [("176", true), ("1761234", true), ("5675", true), ("675", false)] {
+            assert_eq!(word(text).is_of(&[], Some("176-12345675")), is_found, "{text}");
+        }
+    }
+}

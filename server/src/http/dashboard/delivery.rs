@@ -1,0 +1,63 @@
+//! The request by which an event is sent to a webhook. Its body follows from the parcel's history and is the same at
+//! every attempt, so it is made again here: the log holds none.
+
+use askama::Template;
+use axum::{
+    extract::{Path, State},
+    response::Response,
+};
+use parcelo::{ErrorCode, webhook};
+use ulid::Ulid;
+
+use super::{
+    auth::SignedIn,
+    frame::{Frame, Section, page},
+    webhooks::{address, environment_of},
+};
+use crate::{
+    domain::webhooks::AGENT,
+    http::{Api, Refused},
+    ids::named,
+};
+
+#[derive(Template)]
+#[template(path = "dashboard/delivery.html")]
+struct Delivery {
+    frame: Frame,
+    id: String,
+    headers: Vec<(&'static str, String)>,
+    body: String,
+    back: String,
+}
+
+/// An event's request. The signature is left out: with it, a reader of the page could send the request too.
+pub(super) async fn show(
+    State(api): State<Api>,
+    Path((environment, event)): Path<(String, String)>,
+    member: SignedIn,
+) -> Result<Response, Refused> {
+    let environment = environment_of(&environment)?;
+    let event = event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
+    let event = event.ok_or(ErrorCode::NotFound)?;
+    let body = api.service.webhook_body(member.tenant(environment), event).await?;
+    let (id, language) = (named("evt", event), member.language());
+    let headers = vec![
+        ("content-type", "application/json".to_owned()),
+        ("user-agent", AGENT.to_owned()),
+        (webhook::ID, id.clone()),
+        (
+            webhook::TIMESTAMP,
+            language
+                .pick("(Unix seconds, of each attempt)", "(segundos Unix, de cada intento)")
+                .to_owned(),
+        ),
+        (webhook::SIGNATURE, language.pick("v1,… (not shown)", "v1,… (no se muestra)").to_owned()),
+    ];
+    page(&Delivery {
+        frame: member.frame(Section::Webhooks),
+        id,
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+        back: address(environment),
+    })
+}

@@ -1,0 +1,111 @@
+//! The forms submitted from the dashboard's pages.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, header},
+};
+use parcelo::ErrorCode;
+use url::{Url, form_urlencoded};
+
+use crate::{
+    domain::Refusal,
+    http::{Api, Refused, read_body},
+};
+
+/// The field of every form that says for whom it was made.
+pub(super) const TOKEN: &str = "form";
+/// The most bytes of a form.
+const MAX_FORM_BYTES: usize = 16 * 1024;
+
+/// The fields of a form.
+#[derive(Default)]
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads a form, if it comes from a page of this very address.
+    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
+        if !is_same_origin(headers) || !is_form(headers) {
+            return Err(ErrorCode::FormNotAccepted.into());
+        }
+        Ok(Self::parse(&read_body(body, MAX_FORM_BYTES).await.map_err(Refusal::from)?))
+    }
+
+    pub(super) fn parse(text: &[u8]) -> Self {
+        Self(form_urlencoded::parse(text).into_owned().collect())
+    }
+
+    /// Refuses a form that was not shown to the holder of this cookie.
+    pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), Refused> {
+        if api.service.is_form_token(cookie, self.text(TOKEN)) {
+            Ok(())
+        } else {
+            Err(ErrorCode::FormNotAccepted.into())
+        }
+    }
+
+    /// All fields but one, as a browser encodes them.
+    pub(super) fn encoded(&self, without: &str) -> String {
+        let mut encoded = form_urlencoded::Serializer::new(String::new());
+        encoded.extend_pairs(self.0.iter().filter(|(name, _)| name != without));
+        encoded.finish()
+    }
+
+    /// A field as it was filled in; nothing when it is not there.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    /// All that was chosen under one name.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Whether a browser says that the form is from a page of the same origin, or says nothing. A page
+/// cannot make it lie; the form's token has to be right all the same.
+fn is_same_origin(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    let (Some(origin), Some(host)) = (text("origin"), text("host")) else { return true };
+    let Ok(origin) = Url::parse(origin) else { return false };
+    // A proxy may end TLS, so the scheme is not compared.
+    let own = |scheme: &str| Url::parse(&format!("{scheme}://{host}")).ok();
+    own(origin.scheme()).is_some_and(|own| own.origin() == origin.origin())
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    #[test]
+    fn a_form_of_another_origin_is_not_taken_for_an_own_one() {
+        let table: [(&[(&str, &str)], bool); 9] = [
+            (&[], true),
+            (&[("sec-fetch-site", "same-origin"), ("origin", "null")], true),
+            (&[("sec-fetch-site", "same-site")], false),
+            (&[("sec-fetch-site", "cross-site")], false),
+            (&[("sec-fetch-site", "none")], false),
+            (&[("host", "127.0.0.1:8082"), ("origin", "http://127.0.0.1:8082")], true),
+            (&[("host", "parcelo.example"), ("origin", "https://parcelo.example")], true),
+            (&[("host", "127.0.0.1:8082"), ("origin", "http://127.0.0.1:8083")], false),
+            (&[("host", "127.0.0.1:8082"), ("origin", "null")], false),
+        ];
+        for (pairs, own) in table {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            assert_eq!(is_same_origin(&headers), own, "{pairs:?}");
+        }
+    }
+}

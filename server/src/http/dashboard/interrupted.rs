@@ -1,0 +1,225 @@
+//! Where a user was when the session ended. After signing in again the browser comes back there, and a form is shown
+//! as it was filled in; it is never sent by itself, since the user may have changed their mind, or be another one.
+
+use parcelo::Environment;
+use url::form_urlencoded;
+
+use super::{
+    FOLDER,
+    fields::{Fields, TOKEN},
+    flash::{FlashContent, FlashPage, FlashText},
+};
+
+/// The fields of the sign-in form that hold it.
+const NEXT: &str = "next";
+const FILLED: &str = "filled";
+/// The longest address to come back to; a longer one is the overview.
+const MAX_ADDRESS_BYTES: usize = 1000;
+/// The most of a filled form that the sign-in form carries along, beside which a password must fit.
+const MAX_FILLED_BYTES: usize = 4 * 1024;
+
+/// A page, and what was typed there.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Interrupted {
+    /// An address of the dashboard, or nothing for the overview.
+    pub(super) next: String,
+    /// The form's fields as a browser encodes them.
+    pub(super) filled: String,
+}
+
+impl Interrupted {
+    /// A page that was asked for.
+    pub(super) fn page(address: &str) -> Self {
+        let address = address.trim_end_matches('?');
+        let next = if is_own_page(address) && address != FOLDER { address } else { "" };
+        Self { next: next.to_owned(), filled: String::new() }
+    }
+
+    /// A form that was sent to this path.
+    pub(super) fn form(path: &str, fields: &Fields) -> Self {
+        let page = Self::page(page_of_form(path));
+        // A page's buttons are forms, too, in which nothing is typed.
+        let is_button = path.starts_with(&page.next) && path != page.next;
+        let encoded = fields.encoded(TOKEN);
+        let is_kept =
+            !is_button && kept_for(&page.next).is_some() && encoded.len() <= MAX_FILLED_BYTES;
+        Self { filled: if is_kept { encoded } else { String::new() }, ..page }
+    }
+
+    /// What the sign-in form brings back, or the address that asks for it.
+    pub(super) fn from_fields(fields: &Fields) -> Self {
+        let page = Self::page(fields.text(NEXT));
+        let filled = fields.text(FILLED);
+        let filled = if filled.len() > MAX_FILLED_BYTES { "" } else { filled };
+        Self { filled: filled.to_owned(), ..page }
+    }
+
+    /// Where one signs in to come back here; what was typed is in no address.
+    pub(super) fn sign_in_address(&self, sign_in: &str) -> String {
+        if self.next.is_empty() {
+            return sign_in.to_owned();
+        }
+        let mut query =
+            form_urlencoded::Serializer::for_suffix(format!("{sign_in}?"), sign_in.len() + 1);
+        query.append_pair(NEXT, &self.next).finish()
+    }
+
+    /// Where the browser goes after signing in.
+    pub(super) fn address(&self) -> &str {
+        if self.next.is_empty() { FOLDER } else { &self.next }
+    }
+
+    /// Whether it is a button of a parcel's page, in which nothing was typed.
+    pub(super) fn is_button(&self) -> bool {
+        !self.filled.is_empty() && kept_for(&self.next) == Some(FlashPage::Parcel)
+    }
+
+    /// What is kept for that page: the form that it is to show filled, or that its button did nothing.
+    pub(super) fn flash(&self) -> Option<(FlashPage, FlashContent)> {
+        if self.filled.is_empty() {
+            return None;
+        }
+        let page = kept_for(&self.next)?;
+        let content = match page {
+            FlashPage::Parcel => FlashText::NothingDone.into(),
+            _ => FlashContent::FilledForm(self.filled.clone()),
+        };
+        Some((page, content))
+    }
+}
+
+/// The page on which one fills in the form that is sent to a path.
+fn page_of_form(path: &str) -> &str {
+    if path == FlashPage::Keys.path() {
+        return FlashPage::NewKey.path();
+    }
+    let is_button = |page: &FlashPage| {
+        let below = path.strip_prefix(page.path());
+        matches!(page, FlashPage::Webhook(_) | FlashPage::Settings)
+            && below.is_some_and(|below| below.starts_with('/'))
+    };
+    FlashPage::WITH_FORM.iter().find(|page| is_button(page)).map_or(path, |page| page.path())
+}
+
+fn kept_for(address: &str) -> Option<FlashPage> {
+    let with_form = FlashPage::WITH_FORM.into_iter().find(|page| page.path() == address);
+    with_form.or_else(|| is_parcel(address).then_some(FlashPage::Parcel))
+}
+
+/// Whether it is the page of a parcel, whose buttons are sent to its own address.
+fn is_parcel(address: &str) -> bool {
+    let below = address.strip_prefix(FlashPage::Parcel.path());
+    let mut parts = below.unwrap_or_default().split('/').skip(1);
+    parts
+        .next()
+        .is_some_and(|environment| Environment::ALL.iter().any(|one| one.code() == environment))
+        && parts.next().is_some_and(|number| !number.is_empty() && !number.contains('?'))
+        && parts.next().is_none()
+}
+
+/// Whether it is a page of the dashboard and surely nothing else: browsers read `//host`, `/\host` and what has
+/// control characters in it as other sites.
+fn is_own_page(address: &str) -> bool {
+    let Some(below) = address.strip_prefix(FOLDER) else { return false };
+    let path = below.split('?').next().unwrap_or_default();
+    let is_below = below.is_empty() || below.starts_with(['/', '?']);
+    let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let is_straight = !path.contains("//") && !path.split('/').any(|part| part.starts_with('.'));
+    let is_of_a_visit = !path.starts_with("/sign-");
+    address.len() <= MAX_ADDRESS_BYTES && is_below && is_plain && is_straight && is_of_a_visit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_back_is_a_page_of_the_dashboard_and_nothing_else() {
+        let long = format!("/dashboard/{}", "a".repeat(1000));
+        let table = [
+            ("/dashboard/parcels?environment=sandbox&page=2", true),
+            ("/dashboard/parcels/sandbox/SB-SUCCESS-0001", true),
+            ("/dashboard?lang=es", true),
+            ("", false),
+            ("/", false),
+            ("/dashboards", false),
+            ("/dashboard", false),
+            ("/dashboard?", false),
+            ("//evil.example/dashboard", false),
+            ("https://evil.example/dashboard/keys", false),
+            ("/dashboard//evil.example", false),
+            ("/dashboard/../admin", false),
+            ("/dashboard/./keys", false),
+            ("/dashboard\\@evil.example", false),
+            ("/dashboard/keys\r\nset-cookie: a=1", false),
+            ("/dashboard/\u{202e}keys", false),
+            ("/dashboard/sign-out", false),
+            ("/dashboard/sign-in?next=/dashboard/keys", false),
+            ("javascript:alert(1)", false),
+            (&long, false),
+        ];
+        for (address, is_kept) in table {
+            let interrupted = Interrupted::page(address);
+            assert_eq!(interrupted.next == address && !address.is_empty(), is_kept, "{address:?}");
+            assert!(is_kept || interrupted.address() == FOLDER, "{address:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_comes_back_on_the_page_where_it_was_filled_in() {
+        let sent = Fields::parse(b"form=token&name=Shop+%26+Co&codes=EC&codes=MX");
+        let table = [
+            ("/dashboard/keys", "/dashboard/keys/new", Some(FlashPage::NewKey)),
+            ("/dashboard/settings", "/dashboard/settings", Some(FlashPage::Settings)),
+            ("/dashboard/parcels", "/dashboard/parcels", Some(FlashPage::Parcels)),
+            (
+                "/dashboard/webhooks/sandbox",
+                "/dashboard/webhooks/sandbox",
+                Some(FlashPage::Webhook(Environment::Sandbox)),
+            ),
+            ("/dashboard/webhooks/production/test", "/dashboard/webhooks/production", None),
+            ("/dashboard/keys/key_1/revoke", "/dashboard/keys/key_1/revoke", None),
+            ("/dashboard/settings/password", "/dashboard/settings", None),
+            (
+                "/dashboard/parcels/sandbox/SB-SUCCESS-0001",
+                "/dashboard/parcels/sandbox/SB-SUCCESS-0001",
+                Some(FlashPage::Parcel),
+            ),
+            ("/dashboard/parcels/labels", "/dashboard/parcels/labels", None),
+            ("/dashboard/sign-out", "", None),
+        ];
+        for (path, next, page) in table {
+            let interrupted = Interrupted::form(path, &sent);
+            assert_eq!(interrupted.next, next, "{path}");
+            let flash = interrupted.flash();
+            assert_eq!(flash.as_ref().map(|(page, _)| *page), page, "{path}");
+            if let Some((_, FlashContent::FilledForm(filled))) = flash {
+                assert_eq!(filled, "name=Shop+%26+Co&codes=EC&codes=MX", "without its token");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_to_carry_along_is_left_out() {
+        let sent = format!("name={}", "a".repeat(MAX_FILLED_BYTES));
+        let interrupted = Interrupted::form("/dashboard/settings", &Fields::parse(sent.as_bytes()));
+        assert_eq!(
+            (interrupted.next.as_str(), interrupted.flash().is_none()),
+            ("/dashboard/settings", true)
+        );
+        let mut brought = form_urlencoded::Serializer::new(String::new());
+        brought.append_pair(NEXT, "/dashboard/settings").append_pair(FILLED, &sent);
+        let brought = Fields::parse(brought.finish().as_bytes());
+        assert_eq!(Interrupted::from_fields(&brought).filled, "");
+    }
+
+    #[test]
+    fn the_address_of_the_form_to_sign_in_names_the_page() {
+        let page = |address| Interrupted::page(address).sign_in_address("/dashboard/sign-in");
+        assert_eq!(page("/dashboard"), "/dashboard/sign-in");
+        assert_eq!(
+            page("/dashboard/parcels?page=2&from=2026-01-01"),
+            "/dashboard/sign-in?next=%2Fdashboard%2Fparcels%3Fpage%3D2%26from%3D2026-01-01"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! The form to sign in.
+
+use askama::Template;
+use axum::response::Response;
+
+use super::{
+    context::{PageContext, as_guest},
+    frame::{Frame, page},
+    interrupted::Interrupted,
+};
+use crate::http::{Api, Refused};
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_in.html")]
+struct SignIn {
+    frame: Frame,
+    form: String,
+    account: String,
+    wrong: bool,
+    interrupted: Interrupted,
+}
+
+/// What the form shows of the attempt before.
+#[derive(Clone, Copy)]
+pub(super) enum Attempt<'a> {
+    First,
+    /// The account or its password was wrong.
+    Wrong(&'a str),
+}
+
+/// The page with the form, for a browser that it makes a guest.
+pub(super) fn ask(
+    api: &Api,
+    context: &PageContext,
+    attempt: Attempt<'_>,
+    interrupted: Interrupted,
+) -> Result<Response, Refused> {
+    let guest = context.guest.clone().unwrap_or_else(|| api.service.fresh_token());
+    let (account, wrong) = match attempt {
+        Attempt::First => ("default", false),
+        Attempt::Wrong(account) => (account, true),
+    };
+    let form = api.service.form_token(&guest);
+    let frame = context.frame();
+    let shown = SignIn { frame, form, account: account.to_owned(), wrong, interrupted };
+    Ok(as_guest(page(&shown)?, &guest))
+}

@@ -1,0 +1,137 @@
+//! /unsubscribe/{token}: where the links of e-mails lead. GET shows a button and changes nothing, since scanners and
+//! previews fetch links; POST acts at once, by the button or by a provider's one click (RFC 8058), which brings neither
+//! cookie nor session. Whether anyone was subscribed is not said.
+
+use askama::Template;
+use axum::{
+    Extension,
+    extract::{Path, State, rejection::PathRejection},
+    response::Response,
+};
+use parcelo::{ErrorCode, Language};
+
+use super::{
+    Form, PageContext,
+    view::{self, Frame},
+};
+use crate::{
+    domain::unsubscribe::read_token,
+    http::{Api, Refused, answer, body},
+};
+
+/// The route, with its token.
+pub(super) const ROUTE: &str = "/unsubscribe/{token}";
+
+/// What the page says.
+struct Texts {
+    title: &'static str,
+    question: &'static str,
+    explanation: &'static str,
+    button: &'static str,
+    done: &'static str,
+    done_explanation: &'static str,
+    wrong: &'static str,
+    wrong_explanation: &'static str,
+}
+
+static EN: Texts = Texts {
+    title: "E-mails about parcels",
+    question: "Stop these e-mails?",
+    explanation: "You will get no more e-mails about parcels from this sender at the address that the e-mail came to. Your parcels still arrive, and their tracking pages show where they are.",
+    button: "Stop the e-mails",
+    done: "No more e-mails",
+    done_explanation: "You will get no more e-mails about parcels from this sender. One that is already on its way may still arrive.",
+    wrong: "This link is not complete",
+    wrong_explanation: "Open the link at the end of the e-mail again, or copy all of it.",
+};
+
+static ES: Texts = Texts {
+    title: "Correos sobre paquetes",
+    question: "¿Dejar de recibir estos correos?",
+    explanation: "No recibirá más correos sobre paquetes de este remitente en la dirección a la que llegó el correo. Sus paquetes llegarán igual y sus páginas de rastreo muestran dónde están.",
+    button: "Dejar de recibirlos",
+    done: "No habrá más correos",
+    done_explanation: "No recibirá más correos sobre paquetes de este remitente. Alguno que ya esté en camino todavía puede llegar.",
+    wrong: "Este enlace no está completo",
+    wrong_explanation: "Abra otra vez el enlace al final del correo, o cópielo entero.",
+};
+
+#[derive(Template)]
+#[template(path = "unsubscribe.html")]
+struct Page {
+    frame: Frame,
+    title: &'static str,
+    heading: &'static str,
+    explanation: &'static str,
+    button: Option<&'static str>,
+}
+
+/// Asks.
+pub(super) async fn ask(
+    State(api): State<Api>,
+    Extension(context): Extension<PageContext>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refused> {
+    let texts = texts(context.language);
+    if read_token(&api.service.settings().secrets, &body::parameter(path)).is_none() {
+        return wrong(&context);
+    }
+    let page = Page {
+        frame: context.frame(),
+        title: texts.title,
+        heading: texts.question,
+        explanation: texts.explanation,
+        button: Some(texts.button),
+    };
+    Ok(context.page_with_form(view::render(&page).ok_or(ErrorCode::InternalError)?))
+}
+
+/// Acts.
+pub(super) async fn act(
+    State(api): State<Api>,
+    Extension(context): Extension<PageContext>,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, Refused> {
+    let token = body::parameter(path);
+    let Some(hash) = read_token(&api.service.settings().secrets, &token) else {
+        return wrong(&context);
+    };
+    api.service.unsubscribe(hash).await?;
+    // A provider that clicks for its user wants no page.
+    if context.form == Form::Json {
+        return Ok(answer::json_ok(&serde_json::json!({ "success": true })));
+    }
+    let texts = texts(context.language);
+    let page = Page {
+        frame: context.frame(),
+        title: texts.title,
+        heading: texts.done,
+        explanation: texts.done_explanation,
+        button: None,
+    };
+    Ok(context.page(view::render(&page).ok_or(ErrorCode::InternalError)?))
+}
+
+fn wrong(context: &PageContext) -> Result<Response, Refused> {
+    if context.form == Form::Json {
+        return Err(ErrorCode::NotFound.into());
+    }
+    let texts = texts(context.language);
+    let page = Page {
+        frame: context.frame(),
+        title: texts.title,
+        heading: texts.wrong,
+        explanation: texts.wrong_explanation,
+        button: None,
+    };
+    let mut response = context.page(view::render(&page).ok_or(ErrorCode::InternalError)?);
+    *response.status_mut() = answer::status_of(ErrorCode::NotFound);
+    Ok(response)
+}
+
+const fn texts(language: Language) -> &'static Texts {
+    match language {
+        Language::En => &EN,
+        Language::Es => &ES,
+    }
+}

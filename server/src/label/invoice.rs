@@ -1,0 +1,356 @@
+//! The commercial invoice: who sends what to whom at what value, every item of the order, for customs.
+//!
+//! Like the label it is a function of the parcel and the label's version: no clock, the same bytes every time. It
+//! states what the order states, and nothing is concluded: an origin that the order does not name stays open.
+
+use parcelo::{CountryCode, Language, OrderRequest};
+
+use super::{
+    LabelData, customs,
+    element::{Element, Span},
+    invoice_items::{self, Item, money},
+    invoice_text::{self as words, Term, second},
+    label_text,
+    page::{Page, RULE, TextSlot, bold, regular, span},
+    pdf::{Paper, PrintScaling},
+    text::{clean, join},
+    text_fit::{Style, fit},
+};
+use crate::domain::country_language;
+
+/// A4, in half points.
+pub(super) const A4: Paper =
+    Paper { width: 1190, height: 1684, points_per_unit: 0.5, scaling: PrintScaling::AsUsual };
+
+/// Between the margins of 13 mm.
+const TEXT: Span = span(72, 1118);
+const LEFT: Span = span(72, 587);
+const RIGHT: Span = span(603, 1118);
+/// Where the rows of a page end; the page's number is below.
+const BOTTOM: u32 = 1600;
+/// The distance of text from the box around it.
+const INSET: u32 = 12;
+
+const CAPTION: Style = bold(&[16, 14, 12]);
+const SMALL: Style = regular(&[14, 12, 10]);
+const VALUE: Style = regular(&[20, 18, 16, 14, 12, 10]);
+/// For texts that may be long, which are wrapped before they are cut.
+const LONG: Style = regular(&[20, 18, 16, 14]);
+const LINE_HEIGHT: u32 = 26;
+/// The most lines of one field of an address, and of one description. Both hold 255 characters.
+const MAX_ADDRESS_LINES: usize = 4;
+const MAX_DESCRIPTION_LINES: usize = 4;
+
+const ROW_TEXT: Style = regular(&[18, 16, 14]);
+const ROW_FIGURE: Style = regular(&[18, 16, 14, 12, 10, 8]);
+const ROW_HEIGHT: u32 = 22;
+
+const NUMBER: Span = span(72, 116);
+const DESCRIPTION: Span = span(122, 500);
+const HS_CODE: Span = span(508, 618);
+const ORIGIN: Span = span(624, 690);
+const QUANTITY: Span = span(694, 780);
+const NET_KG: Span = span(788, 868);
+const UNIT_VALUE: Span = span(876, 988);
+const AMOUNT: Span = span(996, 1118);
+
+/// The pages of an invoice.
+pub(super) fn pages(data: &LabelData<'_>) -> Vec<Vec<Element>> {
+    let items = invoice_items::items(data.order);
+    let mut invoice = Invoice::new(data);
+    invoice.parties();
+    invoice.facts();
+    invoice.headings();
+    for (number, item) in (1..).zip(&items) {
+        invoice.row(number, item);
+    }
+    invoice.totals(&items);
+    invoice.statement();
+    invoice.finish()
+}
+
+/// An invoice, written from the top of its first page to the end of its last.
+struct Invoice<'a> {
+    data: &'a LabelData<'a>,
+    /// The language that stands first.
+    first: Language,
+    done: Vec<Page>,
+    page: Page,
+    /// Where the page is written so far.
+    y: u32,
+}
+
+impl<'a> Invoice<'a> {
+    fn new(data: &'a LabelData<'a>) -> Self {
+        let first = country_language(data.order.receiver.address.country);
+        let mut invoice = Self { data, first, done: Vec::new(), page: Page::default(), y: 0 };
+        invoice.header();
+        invoice
+    }
+
+    /// Title and number, on every page.
+    fn header(&mut self) {
+        let title = TextSlot::new(104, span(72, 800), bold(&[34, 32, 30]));
+        self.page.line(&words::TITLE.both(self.first), title);
+        let number = TextSlot::new(104, span(808, 1118), bold(&[24, 22, 20, 18, 16, 14])).right();
+        self.page.line(self.data.tracking_number.as_str(), number);
+        self.y = 124;
+        if self.data.sandbox {
+            self.page.rect((TEXT.left, self.y), (TEXT.width(), 44));
+            let mark = TextSlot::new(self.y + 32, TEXT, bold(&[28])).centre().white();
+            self.page.line(label_text::SANDBOX, mark);
+            self.y += 58;
+        }
+    }
+
+    /// Ends the page if it has no more room for so much.
+    fn make_room(&mut self, height: u32) {
+        if self.y + height > BOTTOM {
+            self.done.push(std::mem::take(&mut self.page));
+            self.header();
+            self.headings();
+        }
+    }
+
+    /// Exporter and consignee, side by side in boxes of the same height.
+    fn parties(&mut self) {
+        let order = self.data.order;
+        let top = self.y;
+        let from = self.party(LEFT, words::EXPORTER, &sender(order, self.first));
+        let to = self.party(RIGHT, words::CONSIGNEE, &receiver(order, self.first));
+        let bottom = from.max(to) + INSET;
+        for across in [LEFT, RIGHT] {
+            self.page.outline(across, (top, bottom));
+        }
+        self.y = bottom + 16;
+    }
+
+    /// Returns the baseline of the last line.
+    fn party(&mut self, box_span: Span, caption: Term, lines: &[String]) -> u32 {
+        let across = span(box_span.left + INSET, box_span.right - INSET);
+        let mut y = self.y + 28;
+        self.page.line(&caption.both(self.first), TextSlot::new(y, across, CAPTION));
+        for text in lines.iter().filter(|text| !text.is_empty()) {
+            let slots: Vec<_> = (1..=MAX_ADDRESS_LINES as u32)
+                .map(|line| TextSlot::new(y + line * LINE_HEIGHT, across, LONG))
+                .collect();
+            y += LINE_HEIGHT * self.page.lines(text, LONG, &slots) as u32;
+        }
+        y
+    }
+
+    /// What holds for the whole parcel, in cells.
+    fn facts(&mut self) {
+        let (data, order, first) = (self.data, self.data.order, self.first);
+        let goods = order.customs_info.clone().unwrap_or_default();
+        let contents = goods.contents_category.as_ref().and_then(words::contents_category);
+        let incoterm = goods.incoterm.map(|incoterm| incoterm.code().to_owned());
+        let rows = [
+            [
+                (words::NUMBER, Some(data.tracking_number.to_string())),
+                (words::DATE, Some(data.created_on.to_string())),
+                (words::ORDER, order.external_order_id.clone()),
+                (words::REFERENCE, order.customer_reference.clone()),
+            ],
+            [
+                (words::DESTINATION, Some(country(order.receiver.address.country, first))),
+                (words::AWB, data.awb.map(str::to_owned)),
+                (words::INCOTERM, incoterm),
+                (words::CONTENTS, contents.map(|contents| contents.both(first))),
+            ],
+            [
+                (words::PACKAGES, Some("1".to_owned())),
+                (words::GROSS_WEIGHT, Some(customs::weight(order))),
+                (words::SIZE, size(order)),
+                (words::CURRENCY, Some(order.parcel_details.currency.to_string())),
+            ],
+        ];
+        for row in rows {
+            self.cells(row);
+        }
+        self.y += 16;
+    }
+
+    fn cells(&mut self, cells: [(Term, Option<String>); 4]) {
+        const HEIGHT: u32 = 62;
+        let width = TEXT.width() / cells.len() as u32;
+        for (place, (caption, value)) in (0..).zip(cells) {
+            let left = TEXT.left + place * width;
+            // Neighbours share a rule.
+            let across = span(left, (left + width + RULE).min(TEXT.right));
+            self.page.outline(across, (self.y, self.y + HEIGHT + RULE));
+            let inside = span(left + INSET, left + width - INSET);
+            let caption = caption.both(self.first);
+            self.page.line(&caption, TextSlot::new(self.y + 22, inside, SMALL));
+            let value = clean(value.as_deref().unwrap_or(label_text::NOTHING));
+            self.page.line(&value, TextSlot::new(self.y + 50, inside, VALUE));
+        }
+        self.y += HEIGHT;
+    }
+
+    /// The heads of the columns, in both languages one below the other.
+    fn headings(&mut self) {
+        let columns = [
+            (words::ITEM_NUMBER, NUMBER, false),
+            (words::DESCRIPTION, DESCRIPTION, false),
+            (words::HS_CODE, HS_CODE, false),
+            (words::ORIGIN, ORIGIN, false),
+            (words::QUANTITY, QUANTITY, true),
+            (words::NET_KG, NET_KG, true),
+            (words::UNIT_VALUE, UNIT_VALUE, true),
+            (words::AMOUNT, AMOUNT, true),
+        ];
+        for (heading, across, is_figure) in columns {
+            let lines = [(self.first, 24, CAPTION), (second(self.first), 44, SMALL)];
+            for (language, below, style) in lines {
+                let slot = TextSlot::new(self.y + below, across, style);
+                let slot = if is_figure { slot.right() } else { slot };
+                self.page.line(heading.pick(language), slot);
+            }
+        }
+        self.y += 54;
+        self.page.rule(self.y, TEXT);
+        self.y += 6;
+    }
+
+    fn row(&mut self, number: usize, item: &Item) {
+        let widths = [DESCRIPTION.width(); MAX_DESCRIPTION_LINES];
+        let height = fit(&item.description, ROW_TEXT, &widths).lines.len().max(1) as u32;
+        let height = height * ROW_HEIGHT + 10;
+        self.make_room(height);
+        let first = self.y + ROW_HEIGHT;
+        let slots: Vec<_> = (0..MAX_DESCRIPTION_LINES as u32)
+            .map(|line| TextSlot::new(first + line * ROW_HEIGHT, DESCRIPTION, ROW_TEXT))
+            .collect();
+        self.page.lines(&item.description, ROW_TEXT, &slots);
+        let cells = [
+            (number.to_string(), NUMBER),
+            (item.hs_code.clone(), HS_CODE),
+            (item.origin.map_or_else(String::new, |origin| origin.to_string()), ORIGIN),
+        ];
+        for (text, across) in cells {
+            self.page.line(&text, TextSlot::new(first, across, ROW_FIGURE));
+        }
+        let net = item.net_weight_kg.map(|net| net.normalize().to_string());
+        let figures = [
+            (item.quantity.to_string(), QUANTITY),
+            (net.unwrap_or_default(), NET_KG),
+            (money(item.unit_value), UNIT_VALUE),
+            (money(item.amount), AMOUNT),
+        ];
+        for (text, across) in figures {
+            self.page.line(&text, TextSlot::new(first, across, ROW_FIGURE).right());
+        }
+        self.y += height;
+        self.page.rect((TEXT.left, self.y), (TEXT.width(), 1));
+    }
+
+    /// What the items add up to, and the declared value, which may be more: freight is not an item.
+    fn totals(&mut self, items: &[Item]) {
+        self.make_room(230);
+        let sum = invoice_items::sum(items);
+        let net = sum.net_weight_kg.map(|net| net.normalize().to_string());
+        let currency = self.data.order.parcel_details.currency;
+        let baseline = self.y + 34;
+        let caption = TextSlot::new(baseline, span(72, QUANTITY.left - 8), bold(&[18, 16, 14]));
+        self.page.line(&words::SUM.both(self.first), caption);
+        let figures = [
+            (sum.quantity.to_string(), QUANTITY),
+            (net.unwrap_or_default(), NET_KG),
+            (format!("{currency} {}", money(sum.amount)), span(UNIT_VALUE.left, AMOUNT.right)),
+        ];
+        for (text, across) in figures {
+            let slot = TextSlot::new(baseline, across, bold(&[18, 16, 14, 12, 10, 8]));
+            self.page.line(&text, slot.right());
+        }
+        let caption = TextSlot::new(baseline + 34, span(72, NET_KG.right), bold(&[20, 18, 16]));
+        self.page.line(&words::DECLARED.both(self.first), caption);
+        let slot =
+            TextSlot::new(baseline + 34, span(UNIT_VALUE.left, AMOUNT.right), bold(&[20, 18, 16]));
+        self.page.line(&self.declared(), slot.right());
+        self.y = baseline + 50;
+        self.page.rule(self.y, TEXT);
+    }
+
+    /// For the sender's hand.
+    fn statement(&mut self) {
+        for (language, below) in [(self.first, 34), (second(self.first), 58)] {
+            let slot = TextSlot::new(self.y + below, TEXT, SMALL_TEXT);
+            self.page.line(words::STATEMENT.pick(language), slot);
+        }
+        for (caption, across) in [(words::PLACE, LEFT), (words::SIGNATURE, RIGHT)] {
+            self.page.rect((across.left, self.y + 118), (across.width(), 2));
+            let slot = TextSlot::new(self.y + 138, across, SMALL);
+            self.page.line(&caption.both(self.first), slot);
+        }
+    }
+
+    /// The pages with their numbers.
+    fn finish(mut self) -> Vec<Vec<Element>> {
+        self.done.push(self.page);
+        let count = self.done.len();
+        let caption = words::PAGE.both(self.first);
+        let numbered = (1..).zip(self.done).map(|(number, mut page)| {
+            let slot = TextSlot::new(1640, TEXT, SMALL).right();
+            page.line(&format!("{caption} {number} / {count}"), slot);
+            page.into_elements()
+        });
+        numbered.collect()
+    }
+
+    fn declared(&self) -> String {
+        let details = &self.data.order.parcel_details;
+        format!("{} {}", details.currency, money(details.declared_value))
+    }
+}
+
+const SMALL_TEXT: Style = regular(&[18, 16, 14]);
+
+fn sender(order: &OrderRequest, first: Language) -> Vec<String> {
+    let (from, at) = (&order.sender, &order.sender.address);
+    let region = join([or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())], " ");
+    vec![
+        clean(or_empty(from.company_name.as_ref())),
+        clean(&from.full_name),
+        clean(&at.line1),
+        clean(or_empty(at.line2.as_ref())),
+        join([at.city.as_str(), &region], ", "),
+        country(at.country, first),
+        clean(&from.phone),
+        clean(or_empty(from.email.as_ref())),
+    ]
+}
+
+fn receiver(order: &OrderRequest, first: Language) -> Vec<String> {
+    let (to, at) = (&order.receiver, &order.receiver.address);
+    let town = join([or_empty(at.zip_code.as_ref()), at.city.as_str()], " ");
+    let id = clean(or_empty(to.national_id.as_ref()));
+    let kind = label_text::id_type(to.id_type.as_ref());
+    vec![
+        clean(or_empty(to.company_name.as_ref())),
+        clean(&to.full_name),
+        if id.is_empty() { id } else { format!("{kind} {id}") },
+        clean(&at.line1),
+        clean(or_empty(at.line2.as_ref())),
+        join([town.as_str(), or_empty(at.province.as_ref())], ", "),
+        country(at.country, first),
+        clean(&to.phone),
+        clean(or_empty(to.email.as_ref())),
+    ]
+}
+
+fn country(code: CountryCode, language: Language) -> String {
+    format!("{} ({code})", code.name(language).to_uppercase())
+}
+
+/// Length, width and height, if the order has all three.
+fn size(order: &OrderRequest) -> Option<String> {
+    let details = &order.parcel_details;
+    let sides = [details.length_cm?, details.width_cm?, details.height_cm?];
+    let sides = sides.map(|side| side.normalize().to_string());
+    Some(format!("{} cm", sides.join(" × ")))
+}
+
+fn or_empty(text: Option<&String>) -> &str {
+    text.map_or("", String::as_str)
+}

@@ -1,0 +1,204 @@
+//! Words and layout of an e-mail: a pure function of the parcel, its order and its shop. The same facts stand in the
+//! text and in the HTML, in the same order.
+
+use askama::Template;
+use parcelo::{Environment, Language, OrderRequest, ParcelStatus};
+
+use super::{
+    Mail,
+    names::plain_name,
+    words::{self, headline, sender_advice, sender_meaning},
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        ParcelRow, Shop, Site, State,
+        arrival::arrival,
+        country_language,
+        mail::{MailKind, MailRecipient},
+    },
+    wording::{self, ArrivalText, advice, meaning},
+};
+
+/// What an e-mail is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct MailSource<'a> {
+    pub(crate) kind: MailKind,
+    pub(crate) recipient: MailRecipient,
+    /// The recipient's address.
+    pub(crate) to: &'a str,
+    /// The parcel as it is now.
+    pub(crate) parcel: &'a ParcelRow,
+    pub(crate) order: &'a OrderRequest,
+    pub(crate) shop: &'a Shop,
+    pub(crate) site: &'a Site,
+    /// The part of the Message-ID before the `@`: the same at every attempt.
+    pub(crate) message_id: &'a str,
+    pub(crate) unsubscribe_url: &'a str,
+    pub(crate) now: Millis,
+}
+
+#[derive(Template)]
+#[template(path = "mail/mail.txt")]
+struct TextBody<'a>(&'a Content);
+
+#[derive(Template)]
+#[template(path = "mail/mail.html")]
+struct HtmlBody<'a>(&'a Content);
+
+/// Everything that is said.
+struct Content {
+    language: Language,
+    words: &'static words::Words,
+    page: &'static wording::Words,
+    sandbox: bool,
+    headline: &'static str,
+    /// The colours: those of the tracking page for the same news.
+    tone: Tone,
+    greeting: String,
+    meaning: &'static str,
+    number: String,
+    details: Vec<(&'static str, String)>,
+    arrival: Option<ArrivalText>,
+    advice: &'static [&'static str],
+    tracking_url: String,
+    shop: Option<String>,
+    /// Address and text of a link.
+    contact: Option<(String, String)>,
+    why: &'static str,
+    unsubscribe_url: String,
+}
+
+/// The colour of a piece of news on light paper; the dark one is in the template, by class.
+struct Tone {
+    class: &'static str,
+    ink: &'static str,
+    wash: &'static str,
+}
+
+const MOVING: Tone = Tone { class: "moving", ink: "#1f4fa3", wash: "#e8effb" };
+const WAITING: Tone = Tone { class: "waiting", ink: "#8a4b00", wash: "#fdf1dc" };
+const DONE: Tone = Tone { class: "done", ink: "#17683f", wash: "#e4f4ea" };
+const FAILED: Tone = Tone { class: "failed", ink: "#a82a20", wash: "#fbe9e7" };
+
+/// The e-mail.
+pub(crate) fn compose(source: &MailSource<'_>) -> Result<Mail, askama::Error> {
+    let content = Content::new(source);
+    Ok(Mail {
+        id: source.message_id.to_owned(),
+        to: source.to.to_owned(),
+        subject: subject(source, content.headline),
+        text: tidy(&TextBody(&content).render()?),
+        html: HtmlBody(&content).render()?,
+        language: content.language,
+        unsubscribe_url: source.unsubscribe_url.to_owned(),
+        at: source.now,
+    })
+}
+
+fn subject(source: &MailSource<'_>, headline: &str) -> String {
+    let mark = match source.site.environment {
+        Environment::Production => "",
+        Environment::Sandbox => "[Sandbox] ",
+    };
+    format!("{mark}{headline}: {}", source.parcel.tracking_number)
+}
+
+impl Content {
+    fn new(source: &MailSource<'_>) -> Self {
+        let MailSource { recipient, parcel, order, shop, site, .. } = *source;
+        let language = language(order, recipient);
+        let state = parcel.state;
+        let status = ParcelStatus::from(state);
+        let is_receiver = matches!(recipient, MailRecipient::Receiver);
+        let words = words::words(language);
+        let known = arrival(parcel, source.now).filter(|_| is_receiver);
+        let contact = shop.contact.as_ref().filter(|_| is_receiver);
+        Self {
+            language,
+            words,
+            page: wording::words(language),
+            sandbox: matches!(site.environment, Environment::Sandbox),
+            headline: headline(source.kind, state, recipient, language),
+            tone: tone(source.kind, state),
+            greeting: greeting(order, recipient, words.hello),
+            meaning: match sender_meaning(state, language) {
+                Some(news) if !is_receiver => news,
+                _ => meaning(&status, language),
+            },
+            number: parcel.tracking_number.to_string(),
+            details: if is_receiver { Vec::new() } else { details(order, words) },
+            arrival: known.and_then(|known| ArrivalText::new(&known, language)),
+            advice: if is_receiver {
+                advice(&status, language)
+            } else {
+                sender_advice(state, language)
+            },
+            tracking_url: format!(
+                "{}?lang={}",
+                site.tracking_url(&parcel.tracking_number),
+                language.code()
+            ),
+            shop: shop
+                .name
+                .as_deref()
+                .map(plain_name)
+                .filter(|name| is_receiver && !name.is_empty()),
+            contact: contact.map(|contact| (contact.link(), contact.text())),
+            why: if is_receiver { words.why_receiver } else { words.why_sender },
+            unsubscribe_url: format!("{}?lang={}", source.unsubscribe_url, language.code()),
+        }
+    }
+}
+
+/// Receivers read the language of the destination, senders that of their own country.
+pub(crate) fn language(order: &OrderRequest, recipient: MailRecipient) -> Language {
+    country_language(match recipient {
+        MailRecipient::Receiver => order.receiver.address.country,
+        MailRecipient::Sender => order.sender.address.country,
+    })
+}
+
+fn greeting(order: &OrderRequest, recipient: MailRecipient, hello: &str) -> String {
+    let name = plain_name(match recipient {
+        MailRecipient::Receiver => &order.receiver.full_name,
+        MailRecipient::Sender => &order.sender.full_name,
+    });
+    if name.is_empty() { format!("{hello},") } else { format!("{hello} {name},") }
+}
+
+/// By what a sender recognises the parcel among many.
+fn details(order: &OrderRequest, words: &words::Words) -> Vec<(&'static str, String)> {
+    let reference = order.external_order_id.as_deref().or(order.customer_reference.as_deref());
+    let all = [
+        (words.parcel_for, plain_name(&order.receiver.full_name)),
+        (words.order, plain_name(reference.unwrap_or_default())),
+    ];
+    all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+const fn tone(kind: MailKind, state: State) -> Tone {
+    match (kind, state) {
+        (MailKind::OnItsWay | MailKind::OutForDelivery, _) => MOVING,
+        (MailKind::Held | MailKind::Returning, _) | (_, State::DeliveryAttempted) => WAITING,
+        (MailKind::Delivered, _) => DONE,
+        (MailKind::Failed, _) => FAILED,
+    }
+}
+
+/// The template's blank lines as one each.
+fn tidy(text: &str) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    let mut was_blank = true;
+    for line in text.lines().map(str::trim_end) {
+        if !(line.is_empty() && was_blank) {
+            tidy.push_str(line);
+            tidy.push('\n');
+        }
+        was_blank = line.is_empty();
+    }
+    tidy
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! The message on the wire: headers, and the text with the HTML beside it.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use lettre::{
+    Address, Message,
+    message::{
+        Mailbox, MultiPart,
+        header::{HeaderName, HeaderValue},
+    },
+};
+use url::Host;
+
+use super::Mail;
+
+/// An address that no message can be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UnusableAddress;
+
+/// The message to one recipient.
+pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAddress> {
+    let to = Mailbox::new(None, recipient(&mail.to)?);
+    let id = format!("<{}@{}>", mail.id, from.email.domain());
+    let millis = u64::try_from(mail.at.0).unwrap_or_default();
+    let mut builder = Message::builder()
+        .from(from.clone())
+        .to(to)
+        .subject(mail.subject.as_str())
+        .date(UNIX_EPOCH + Duration::from_millis(millis))
+        .message_id(Some(id));
+    for (name, value) in [
+        // RFC 3834: no holiday notice answers it.
+        ("Auto-Submitted", "auto-generated".to_owned()),
+        ("Content-Language", mail.language.code().to_owned()),
+        // RFC 2369 and RFC 8058: a mail program shows a button, and its provider POSTs to the link.
+        ("List-Unsubscribe", format!("<{}>", mail.unsubscribe_url)),
+        ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
+    ] {
+        builder = builder.raw_header(header(name, value));
+    }
+    let body = MultiPart::alternative_plain_html(mail.text.clone(), mail.html.clone());
+    builder.multipart(body).map_err(|_| UnusableAddress)
+}
+
+/// A header of ASCII without blanks that a fold could replace: an address must stay in one piece.
+fn header(name: &'static str, value: String) -> HeaderValue {
+    let name = HeaderName::new_from_ascii_str(name);
+    HeaderValue::dangerous_new_pre_encoded(name, value.clone(), value)
+}
+
+/// An address with its domain in ASCII, as every server takes it.
+pub(super) fn recipient(address: &str) -> Result<Address, UnusableAddress> {
+    let (user, domain) = address.rsplit_once('@').ok_or(UnusableAddress)?;
+    let domain = Host::parse(domain).map_err(|_| UnusableAddress)?.to_string();
+    Address::new(user, domain).map_err(|_| UnusableAddress)
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::Language;
+
+    use super::*;
+    use crate::clock::Millis;
+
+    fn mail(to: &str) -> Mail {
+        Mail {
+            id: "01J0000000000000000000000A".to_owned(),
+            to: to.to_owned(),
+            subject: "Su paquete está en camino: EC7K2M9QX4T8WD0".to_owned(),
+            text: "Su paquete está en camino.\n".to_owned(),
+            html: "<p>Su paquete está en camino.</p>\n".to_owned(),
+            language: Language::Es,
+            unsubscribe_url: format!("https://parcelo.example/unsubscribe/{}", "A".repeat(64)),
+            at: Millis(1_768_000_000_000),
+        }
+    }
+
+    fn headers(mail: &Mail) -> String {
+        let from = "Parcelo <parcels@shop.example>".parse().unwrap();
+        let bytes = message(mail, &from).unwrap().formatted();
+        assert!(bytes.is_ascii(), "a server without 8BITMIME takes it");
+        let text = String::from_utf8(bytes).unwrap();
+        text.split_once("\r\n\r\n").unwrap().0.to_owned()
+    }
+
+    #[test]
+    fn a_message_has_the_headers_by_which_programs_know_what_it_is() {
+        let headers = headers(&mail("luis@example.org"));
+        let link =
+            format!("List-Unsubscribe: <https://parcelo.example/unsubscribe/{}>", "A".repeat(64));
+        for line in [
+            "From: Parcelo <parcels@shop.example>",
+            "To: luis@example.org",
+            "Date: Fri, 09 Jan 2026 23:06:40 +0000",
+            "Message-ID: <01J0000000000000000000000A@shop.example>",
+            "Auto-Submitted: auto-generated",
+            "Content-Language: es",
+            &link,
+            "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+        ] {
+            assert!(headers.lines().any(|known| known == line), "{line}\n{headers}");
+        }
+        assert!(headers.contains("Subject: Su paquete =?utf-8?b?"), "{headers}");
+        assert!(headers.contains("multipart/alternative"), "{headers}");
+    }
+
+    #[test]
+    fn an_address_is_one_address_with_a_domain_in_ascii() {
+        assert_eq!(recipient("luis@ñandú.example").unwrap().domain(), "xn--and-6ma2c.example");
+        for bad in
+            ["", "luis", "luis@", "@x.example", "a@b@c d", "a\r\nRCPT TO:<x@y.example>@z.example"]
+        {
+            assert_eq!(recipient(bad), Err(UnusableAddress), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Names as they may stand in an e-mail. Shops and orders bring them, and callers can write what they like: a name
+//! must not become a link, turn the text around it or begin a line of its own.
+
+/// The most characters of a name; a longer one is cut.
+const MAX_CHARS: usize = 60;
+
+/// A name without control and invisible characters and without anything that mail programs make a link of; empty when
+/// nothing is left.
+pub(crate) fn plain_name(name: &str) -> String {
+    let words = name.split(|c: char| c.is_whitespace() || c.is_control()).map(plain_word);
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    shortened(&words.join(" "))
+}
+
+fn plain_word(word: &str) -> String {
+    let shown: String = word.chars().filter(|c| !parcelo::rules::is_invisible(*c)).collect();
+    let lower = shown.to_lowercase();
+    let is_link = lower.contains("://")
+        || lower.contains('@')
+        || ["www.", "mailto:", "tel:", "sms:"].iter().any(|start| lower.contains(start));
+    if is_link { String::new() } else { without_hosts(&shown) }
+}
+
+/// `evil.example` is a link to most mail programs, `evil. example` to none, and `Dr. Juan` reads as before.
+fn without_hosts(word: &str) -> String {
+    let mut plain = String::with_capacity(word.len());
+    let mut letters = word.chars().peekable();
+    while let Some(letter) = letters.next() {
+        plain.push(letter);
+        // The other three are dots to domain names, too.
+        let is_dot = matches!(letter, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}');
+        if is_dot && letters.peek().is_some_and(|next| next.is_alphanumeric()) {
+            plain.push(' ');
+        }
+    }
+    plain
+}
+
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= MAX_CHARS {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(MAX_CHARS - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_name_and_nothing_else() {
+        let table = [
+            ("María José Ñandú", "María José Ñandú"),
+            ("  Ana \t Paz ", "Ana Paz"),
+            ("Dr.Juan St. John", "Dr. Juan St. John"),
+            ("J.R.R. Tolkien", "J. R. R. Tolkien"),
+            ("王小明", "王小明"),
+            ("O'Brien & Sons <b>", "O'Brien & Sons <b>"),
+            ("Ana\r\nBcc: x@y.example", "Ana Bcc:"),
+            ("Ana\u{2028}Paz\u{85}X", "Ana Paz X"),
+            ("a\u{202E}b\u{200B}c\u{2066}d", "abcd"),
+            ("Pay at evil.example/now", "Pay at evil. example/now"),
+            ("Pay at https://evil.example now", "Pay at now"),
+            ("www.evil.example", ""),
+            ("WWW.Evil.Example", ""),
+            ("ev\u{200B}il.example", "evil. example"),
+            ("w\u{200D}ww.evil.example", ""),
+            ("evil\u{3002}example", "evil\u{3002} example"),
+            ("mailto:x tel:+15550100 sms:1", ""),
+            ("\u{200B}", ""),
+            ("", ""),
+        ];
+        for (name, plain) in table {
+            assert_eq!(plain_name(name), plain, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_fills_pages_is_cut() {
+        let name = plain_name(&"ab ".repeat(100));
+        assert!(name.chars().count() <= MAX_CHARS && name.ends_with('…'), "{name}");
+        assert_eq!(plain_name(&"x".repeat(MAX_CHARS)).len(), MAX_CHARS);
+    }
+}

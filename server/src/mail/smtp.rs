@@ -1,0 +1,351 @@
+//! One e-mail to a relay by SMTP: which command failed, and with what reply, is all that is reported. What that means for
+//! the e-mail and its address is the domain's. A reply's text is read by none and logged nowhere: it often repeats the
+//! address.
+
+mod fault;
+
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU8, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures_util::future::BoxFuture;
+use lettre::{
+    message::Mailbox,
+    transport::smtp::{
+        Error,
+        authentication::{Credentials, Mechanism},
+        client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters},
+        commands::{Data, Mail as MailFrom, Rcpt, Rset},
+        extension::{ClientId, Extension, MailParameter},
+    },
+};
+
+#[cfg(test)]
+use fault::enhanced;
+use fault::{Reply, SmtpFault, Stage};
+
+use super::{
+    Mail, MailTransport,
+    message::{message, recipient},
+};
+use crate::{
+    clock::{is_older, stopwatch},
+    domain::mail::MailOutcome,
+};
+
+/// How long a connection may take, to each address of the relay's name.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an attempt may take in all. A lease lasts longer, so that no other server sends the e-mail meanwhile.
+pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(45);
+/// How long a connection is kept for the next e-mail: less than the shortest that relays wait (RFC 5321: five minutes,
+/// and some wait one).
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a relay may take for what is only a courtesy (NOOP, RSET, QUIT): one that does not answer holds nothing up.
+const COURTESY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Connections that are kept; as many e-mails are on their way at once.
+pub(crate) const MAX_CONNECTIONS: usize = 4;
+
+/// How the way to the relay is kept private.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Security {
+    /// TLS from the first byte (`smtps`, RFC 8314).
+    Tls,
+    /// STARTTLS, and nothing is sent without it.
+    StartTls,
+    /// None: the relay is on this machine.
+    Loopback,
+}
+
+/// The relay, and who sends. `Debug` shows no password.
+#[derive(Clone)]
+pub(crate) struct SmtpSettings {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) security: Security,
+    /// User and password.
+    pub(crate) login: Option<(String, String)>,
+    pub(crate) from: Mailbox,
+}
+
+impl fmt::Debug for SmtpSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, security, .. } = self;
+        write!(f, "SmtpSettings({host}:{port}, {security:?})")
+    }
+}
+
+/// Sends e-mails to a relay, over connections that are kept for a while.
+pub(crate) struct SmtpTransport {
+    settings: SmtpSettings,
+    tls: Option<TlsParameters>,
+    idle: Mutex<Vec<(AsyncSmtpConnection, Instant)>>,
+    /// Whether the log says that the relay cannot be used: once, and not for each e-mail that waits.
+    is_down: AtomicBool,
+}
+
+impl fmt::Debug for SmtpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SmtpTransport").field(&self.settings).finish()
+    }
+}
+
+impl SmtpTransport {
+    /// A transport that trusts the machine's authorities, or the bundled ones where it has none.
+    pub(crate) fn new(settings: SmtpSettings) -> Result<Self, Error> {
+        let builder = || TlsParameters::builder(settings.host.clone());
+        let tls = match settings.security {
+            Security::Loopback => None,
+            Security::Tls | Security::StartTls => {
+                Some(builder().build_rustls().or_else(|_| with_bundled_roots(builder()))?)
+            }
+        };
+        Ok(Self::with_tls(settings, tls))
+    }
+
+    fn with_tls(settings: SmtpSettings, tls: Option<TlsParameters>) -> Self {
+        Self { settings, tls, idle: Mutex::default(), is_down: AtomicBool::new(false) }
+    }
+
+    /// Host and port, for the log.
+    pub(crate) fn relay(&self) -> String {
+        format!("{}:{}", self.settings.host, self.settings.port)
+    }
+
+    /// Who sends, for the log.
+    pub(crate) fn from(&self) -> String {
+        self.settings.from.email.to_string()
+    }
+
+    /// Sends an e-mail; done when the relay has taken it.
+    async fn deliver(&self, mail: &Mail) -> Result<(), SmtpFault> {
+        let stage = StageCell::default();
+        match tokio::time::timeout(ATTEMPT_TIMEOUT, self.attempt(mail, &stage)).await {
+            Ok(outcome) => outcome,
+            Err(_elapsed) => Err(SmtpFault::Lost(stage.get())),
+        }
+    }
+
+    async fn attempt(&self, mail: &Mail, stage: &StageCell) -> Result<(), SmtpFault> {
+        let message = message(mail, &self.settings.from).map_err(|_| SmtpFault::Unusable)?;
+        let bytes = message.formatted();
+        let to = recipient(&mail.to).map_err(|_| SmtpFault::Unusable)?;
+        let mut session = Session { connection: self.connection(stage).await?, stage };
+        match session.transfer(&self.settings.from, to, &bytes).await {
+            Ok(()) => {
+                self.keep(session.connection);
+                Ok(())
+            }
+            // The relay is well and waits for the next.
+            Err(fault @ SmtpFault::Replied(_, reply)) if reply.code != SERVICE_CLOSES => {
+                if in_time(session.connection.command(Rset))
+                    .await
+                    .is_some_and(|reply| reply.is_ok())
+                {
+                    self.keep(session.connection);
+                }
+                Err(fault)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// A connection that was kept and still answers, or a new one.
+    async fn connection(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpFault> {
+        while let Some(mut connection) = self.take_idle() {
+            if in_time(connection.test_connected()).await == Some(true) {
+                return Ok(connection);
+            }
+        }
+        self.connect(stage).await
+    }
+
+    async fn connect(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpFault> {
+        let Self { settings, tls, .. } = self;
+        let name = client_name(settings);
+        stage.set(Stage::Connect);
+        let at_once = tls.clone().filter(|_| settings.security == Security::Tls);
+        let address = (settings.host.as_str(), settings.port);
+        let connected = AsyncSmtpConnection::connect_tokio1(
+            address,
+            Some(CONNECT_TIMEOUT),
+            &name,
+            at_once,
+            None,
+        )
+        .await;
+        let mut connection = connected.map_err(|error| stage.fault(&error))?;
+        if let (Security::StartTls, Some(tls)) = (settings.security, tls.clone()) {
+            if !connection.can_starttls() {
+                connection.abort().await;
+                return Err(SmtpFault::Insecure);
+            }
+            connection.starttls(tls, &name).await.map_err(|error| stage.fault(&error))?;
+        }
+        if let Some((user, password)) = &settings.login {
+            stage.set(Stage::Login);
+            let login = Credentials::new(user.clone(), password.clone());
+            let mechanisms = [Mechanism::Plain, Mechanism::Login];
+            connection.auth(&mechanisms, &login).await.map_err(|error| stage.fault(&error))?;
+        }
+        Ok(connection)
+    }
+
+    fn take_idle(&self) -> Option<AsyncSmtpConnection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that the relay may have left is dropped unasked.
+        idle.retain(|(_, since)| !is_older(*since, IDLE_TIMEOUT));
+        idle.pop().map(|(connection, _)| connection)
+    }
+
+    fn keep(&self, connection: AsyncSmtpConnection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_CONNECTIONS {
+            idle.push((connection, stopwatch()));
+        }
+    }
+
+    fn log(&self, mail: &Mail, outcome: Result<(), SmtpFault>) {
+        let id = &mail.id;
+        match outcome {
+            Err(fault) if fault.is_of_the_relay() => {
+                if !self.is_down.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(reason = %fault, "the mail relay cannot be used; e-mails wait and are tried again");
+                }
+            }
+            Err(fault) => tracing::warn!(id, reason = %fault, "an e-mail was not taken"),
+            Ok(()) => {
+                if self.is_down.swap(false, Ordering::Relaxed) {
+                    tracing::info!("the mail relay takes e-mails again");
+                }
+                tracing::debug!(id, "an e-mail was taken");
+            }
+        }
+    }
+
+    async fn say_goodbye(&self) {
+        while let Some(mut connection) = self.take_idle() {
+            let _unanswered = in_time(connection.quit()).await;
+        }
+    }
+}
+
+async fn in_time<T>(courtesy: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(COURTESY_TIMEOUT, courtesy).await.ok()
+}
+
+impl MailTransport for SmtpTransport {
+    fn send<'a>(&'a self, mail: &'a Mail) -> BoxFuture<'a, MailOutcome> {
+        Box::pin(async move {
+            let sent = self.deliver(mail).await;
+            self.log(mail, sent);
+            sent.map_or_else(SmtpFault::outcome, |()| MailOutcome::Sent)
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.say_goodbye())
+    }
+}
+
+/// 421: the relay ends the connection.
+const SERVICE_CLOSES: u16 = 421;
+
+/// An attempt on a connection.
+struct Session<'a> {
+    connection: AsyncSmtpConnection,
+    stage: &'a StageCell,
+}
+
+impl Session<'_> {
+    async fn transfer(
+        &mut self,
+        from: &Mailbox,
+        to: lettre::Address,
+        bytes: &[u8],
+    ) -> Result<(), SmtpFault> {
+        let mut options = Vec::new();
+        if !to.to_string().is_ascii() {
+            if !self.connection.server_info().supports_feature(Extension::SmtpUtfEight) {
+                return Err(SmtpFault::Unusable);
+            }
+            options.push(MailParameter::SmtpUtfEight);
+        }
+        self.command(Stage::Sender, MailFrom::new(Some(from.email.clone()), options)).await?;
+        self.command(Stage::Recipient, Rcpt::new(to, Vec::new())).await?;
+        self.command(Stage::Data, Data).await?;
+        self.stage.set(Stage::Message);
+        self.connection.message(bytes).await.map_err(|error| self.stage.fault(&error))?;
+        Ok(())
+    }
+
+    async fn command(&mut self, stage: Stage, command: impl fmt::Display) -> Result<(), SmtpFault> {
+        self.stage.set(stage);
+        self.connection.command(command).await.map_err(|error| self.stage.fault(&error))?;
+        Ok(())
+    }
+}
+
+/// Where an attempt stands, for when its time is over.
+#[derive(Default)]
+struct StageCell(AtomicU8);
+
+impl StageCell {
+    const STAGES: [Stage; 6] = [
+        Stage::Connect,
+        Stage::Login,
+        Stage::Sender,
+        Stage::Recipient,
+        Stage::Data,
+        Stage::Message,
+    ];
+
+    fn set(&self, stage: Stage) {
+        self.0.store(stage as u8, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Stage {
+        let place = usize::from(self.0.load(Ordering::Relaxed));
+        Self::STAGES.get(place).copied().unwrap_or(Stage::Connect)
+    }
+
+    fn fault(&self, error: &Error) -> SmtpFault {
+        let stage = self.get();
+        match Reply::read(error) {
+            Some(reply) => SmtpFault::Replied(stage, reply),
+            // Of the client's own faults only a login that the relay does not offer can happen here.
+            None if error.is_tls() || error.is_client() => SmtpFault::Insecure,
+            None => SmtpFault::Lost(stage),
+        }
+    }
+}
+
+/// What the relay is greeted with: the sender's domain, which is known to exist, where a container's own name is not.
+fn client_name(settings: &SmtpSettings) -> ClientId {
+    ClientId::Domain(settings.from.email.domain().to_owned())
+}
+
+/// Whether a host is this machine, by its name or number.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    number.map_or_else(|_| host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback())
+}
+
+fn with_bundled_roots(
+    builder: lettre::transport::smtp::client::TlsParametersBuilder,
+) -> Result<TlsParameters, Error> {
+    let builder = builder.certificate_store(CertificateStore::None);
+    let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+    let mut certificates = roots.map(|root| Certificate::from_der(root.to_vec()));
+    let builder = certificates
+        .try_fold(builder, |builder, root| Ok::<_, Error>(builder.add_root_certificate(root?)))?;
+    builder.build_rustls()
+}
+
+#[cfg(test)]
+mod tests;

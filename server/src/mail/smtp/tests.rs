@@ -1,0 +1,420 @@
+//! Against a relay of few lines that takes, refuses and hangs up where a test says.
+
+use std::sync::Arc;
+
+use parcelo::Language;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, pki_types::PrivateKeyDer},
+};
+
+use super::*;
+use crate::clock::Millis;
+
+/// What the relay does differently when it has read a line that begins with this; `<message>` is the final dot, and
+/// `<greeting>` the beginning.
+#[derive(Clone, Copy)]
+enum Answer {
+    Reply(&'static str),
+    HangUp,
+    Silence,
+}
+
+struct Relay {
+    port: u16,
+    lines: mpsc::UnboundedReceiver<String>,
+}
+
+#[derive(Clone, Default)]
+struct Behaviour {
+    odd: Option<(&'static str, Answer)>,
+    /// Odd on the first connection only.
+    once: bool,
+    tls: Option<Arc<ServerConfig>>,
+    tls_at_once: bool,
+}
+
+impl Relay {
+    async fn start(behaviour: Behaviour) -> Self {
+        let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let (said, lines) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let mut behaviour = behaviour;
+            while let Ok((stream, _)) = socket.accept().await {
+                let _ = said.send("<connected>".to_owned());
+                tokio::spawn(serve(stream, behaviour.clone(), said.clone()));
+                if behaviour.once {
+                    behaviour.odd = None;
+                }
+            }
+        });
+        Self { port, lines }
+    }
+
+    async fn odd(at: &'static str, answer: Answer) -> Self {
+        Self::start(Behaviour { odd: Some((at, answer)), ..Behaviour::default() }).await
+    }
+
+    fn transport(&self) -> SmtpTransport {
+        SmtpTransport::new(settings(self.port, Security::Loopback, None)).unwrap()
+    }
+
+    fn heard(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
+    }
+}
+
+fn settings(port: u16, security: Security, login: Option<(&str, &str)>) -> SmtpSettings {
+    let login = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
+    let from = "Shop <parcels@shop.example>".parse().unwrap();
+    SmtpSettings { host: "localhost".to_owned(), port, security, login, from }
+}
+
+async fn serve(stream: TcpStream, behaviour: Behaviour, said: mpsc::UnboundedSender<String>) {
+    if behaviour.tls_at_once {
+        let acceptor = TlsAcceptor::from(behaviour.tls.clone().unwrap());
+        if let Ok(stream) = acceptor.accept(stream).await {
+            talk(stream, &behaviour, &said, true).await;
+        }
+        return;
+    }
+    let Some(stream) = talk(stream, &behaviour, &said, true).await else { return };
+    let acceptor = TlsAcceptor::from(behaviour.tls.clone().unwrap());
+    if let Ok(stream) = acceptor.accept(stream).await {
+        talk(stream, &Behaviour { tls: None, ..behaviour }, &said, false).await;
+    }
+}
+
+/// Talks until the caller leaves; gives the stream back for TLS.
+async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    behaviour: &Behaviour,
+    said: &mpsc::UnboundedSender<String>,
+    greets: bool,
+) -> Option<S> {
+    let mut stream = BufReader::new(stream);
+    if greets {
+        answer(&mut stream, behaviour, "<greeting>", "220 relay.test").await?;
+    }
+    let mut in_message = false;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end().to_owned();
+        let _ = said.send(line.clone());
+        if in_message {
+            if line == "." {
+                in_message = false;
+                answer(&mut stream, behaviour, "<message>", "250 2.0.0 taken").await?;
+            }
+            continue;
+        }
+        let features = match (&behaviour.tls, behaviour.tls_at_once) {
+            (Some(_), false) => "250-relay.test\r\n250 STARTTLS",
+            _ => "250-relay.test\r\n250 AUTH PLAIN LOGIN",
+        };
+        let usual = match line.split(' ').next().unwrap_or_default() {
+            "EHLO" => features,
+            "DATA" => "354 go on",
+            "AUTH" => "235 welcome",
+            "STARTTLS" => "220 go on",
+            "QUIT" => "221 bye",
+            _ => "250 ok",
+        };
+        let is_usual = answer(&mut stream, behaviour, &line, usual).await?;
+        in_message = line == "DATA" && is_usual;
+        if line == "STARTTLS" {
+            return Some(stream.into_inner());
+        }
+    }
+}
+
+/// Whether the answer was the usual one; none when there is none to come.
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut BufReader<S>,
+    behaviour: &Behaviour,
+    at: &str,
+    usual: &str,
+) -> Option<bool> {
+    let odd = behaviour.odd.filter(|(start, _)| at.starts_with(start));
+    let reply = match odd {
+        Some((_, Answer::HangUp)) => return None,
+        Some((_, Answer::Silence)) => std::future::pending().await,
+        Some((_, Answer::Reply(reply))) => reply,
+        None => usual,
+    };
+    stream.write_all(format!("{reply}\r\n").as_bytes()).await.ok()?;
+    Some(odd.is_none())
+}
+
+fn mail(to: &str) -> Mail {
+    Mail {
+        id: "01J0000000000000000000000A".to_owned(),
+        to: to.to_owned(),
+        subject: "Your parcel is on its way: EC7K2M9QX4T8WD0".to_owned(),
+        text: ".\nA dot alone ends nothing.\n".to_owned(),
+        html: "<p>It is.</p>\n".to_owned(),
+        language: Language::En,
+        unsubscribe_url: "https://parcelo.example/unsubscribe/A".to_owned(),
+        at: Millis(1_768_000_000_000),
+    }
+}
+
+#[tokio::test]
+async fn a_relay_takes_an_e_mail_and_the_connection_serves_the_next() {
+    let mut relay = Relay::start(Behaviour::default()).await;
+    let transport = relay.transport();
+    for to in ["luis@example.org", "ana@example.org"] {
+        assert_eq!(transport.deliver(&mail(to)).await, Ok(()));
+    }
+    transport.say_goodbye().await;
+    let heard = relay.heard();
+    let count = |line: &str| heard.iter().filter(|known| *known == line).count();
+    assert_eq!((count("<connected>"), count("EHLO shop.example")), (1, 1), "{heard:#?}");
+    assert_eq!(count("MAIL FROM:<parcels@shop.example>"), 2);
+    assert_eq!((count("RCPT TO:<luis@example.org>"), count("RCPT TO:<ana@example.org>")), (1, 1));
+    assert_eq!(
+        (count("Message-ID: <01J0000000000000000000000A@shop.example>"), count("..")),
+        (2, 2)
+    );
+    assert_eq!(heard.last().unwrap(), "QUIT");
+}
+
+#[tokio::test]
+async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
+    use Stage::{Connect, Data, Message, Recipient, Sender};
+    let table = [
+        ("<greeting>", "554 no", Connect, 554),
+        ("<greeting>", "421 busy", Connect, 421),
+        ("EHLO", "550 no", Connect, 550),
+        ("MAIL", "550 5.1.8 no", Sender, 550),
+        ("MAIL", "452 full", Sender, 452),
+        ("RCPT", "550 5.1.1 <luis@example.org> is unknown", Recipient, 550),
+        ("RCPT", "451-greylisted\r\n451 later", Recipient, 451),
+        ("DATA", "554 no", Data, 554),
+        ("<message>", "552 too big", Message, 552),
+        ("<message>", "450 later", Message, 450),
+        ("<message>", "421 closing", Message, 421),
+    ];
+    for (at, reply, stage, code) in table {
+        let relay = Relay::start(Behaviour {
+            odd: Some((at, Answer::Reply(reply))),
+            once: true,
+            ..Behaviour::default()
+        });
+        let transport = relay.await.transport();
+        let fault = transport.deliver(&mail("luis@example.org")).await.unwrap_err();
+        assert!(
+            matches!(fault, SmtpFault::Replied(at, reply) if (at, reply.code) == (stage, code)),
+            "{at} {reply}: {fault}"
+        );
+        assert!(!format!("{fault:?} {fault} {transport:?}").contains("luis"));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_tells_how_far_the_e_mail_had_come() {
+    use Stage::{Connect, Data, Message, Recipient, Sender};
+    let table = [
+        ("<greeting>", Connect),
+        ("EHLO", Connect),
+        ("MAIL", Sender),
+        ("RCPT", Recipient),
+        ("DATA", Data),
+        ("<message>", Message),
+    ];
+    for (at, stage) in table {
+        let relay = Relay::odd(at, Answer::HangUp).await;
+        let fault = relay.transport().deliver(&mail("luis@example.org")).await;
+        assert_eq!(fault, Err(SmtpFault::Lost(stage)), "{at}");
+    }
+    // A port that no one listens on.
+    let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
+    let transport = SmtpTransport::new(settings(free, Security::Loopback, None)).unwrap();
+    let fault = transport.deliver(&mail("luis@example.org")).await;
+    assert_eq!(fault, Err(SmtpFault::Lost(Connect)));
+}
+
+/// The clock runs to the next timer while nothing else can.
+#[tokio::test(start_paused = true)]
+async fn a_relay_that_says_nothing_is_left_in_time() {
+    for (at, stage) in [("RCPT", Stage::Recipient), ("<message>", Stage::Message)] {
+        let relay = Relay::odd(at, Answer::Silence).await;
+        let fault = relay.transport().deliver(&mail("luis@example.org")).await;
+        assert_eq!(fault, Err(SmtpFault::Lost(stage)), "{at}");
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_the_relay_has_left_is_replaced() {
+    let behaviour =
+        Behaviour { odd: Some(("NOOP", Answer::HangUp)), once: true, ..Behaviour::default() };
+    let mut relay = Relay::start(behaviour).await;
+    let transport = relay.transport();
+    for _ in 0..2 {
+        assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()));
+    }
+    let connected = relay.heard().iter().filter(|line| *line == "<connected>").count();
+    assert_eq!(connected, 2);
+}
+
+#[tokio::test]
+async fn a_refused_recipient_leaves_the_connection_for_the_next() {
+    let mut relay = Relay::odd("RCPT TO:<gone@", Answer::Reply("550 5.1.1 unknown")).await;
+    let transport = relay.transport();
+    let fault = transport.deliver(&mail("gone@example.org")).await;
+    assert_eq!(fault.map_err(SmtpFault::outcome), Err(MailOutcome::Bounced));
+    assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()));
+    let heard = relay.heard();
+    assert_eq!(heard.iter().filter(|line| *line == "<connected>").count(), 1, "{heard:#?}");
+    assert!(heard.iter().any(|line| line == "RSET"), "{heard:#?}");
+}
+
+fn certificate() -> (Certificate, Arc<ServerConfig>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let chain = vec![made.cert.der().clone()];
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key);
+    (Certificate::from_der(made.cert.der().to_vec()).unwrap(), Arc::new(config.unwrap()))
+}
+
+fn trusting(certificate: Certificate) -> TlsParameters {
+    let builder = TlsParameters::builder("localhost".to_owned());
+    let builder = builder.certificate_store(CertificateStore::None);
+    builder.add_root_certificate(certificate).build_rustls().unwrap()
+}
+
+#[tokio::test]
+async fn beyond_this_machine_nothing_is_sent_without_tls() {
+    let (trusted, config) = certificate();
+    for (security, tls_at_once) in [(Security::StartTls, false), (Security::Tls, true)] {
+        let behaviour =
+            Behaviour { tls: Some(Arc::clone(&config)), tls_at_once, ..Behaviour::default() };
+        let mut relay = Relay::start(behaviour).await;
+        let settings = settings(relay.port, security, Some(("shop", "s3cret")));
+        let transport = SmtpTransport::with_tls(settings.clone(), Some(trusting(trusted.clone())));
+        assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()), "{security:?}");
+        let heard = relay.heard();
+        assert!(heard.iter().any(|line| line.starts_with("AUTH PLAIN ")), "{heard:#?}");
+        // A certificate of an authority that the machine does not know.
+        let stranger = SmtpTransport::new(settings).unwrap();
+        let fault = stranger.deliver(&mail("luis@example.org")).await.unwrap_err();
+        assert!(
+            matches!(fault, SmtpFault::Insecure | SmtpFault::Lost(Stage::Connect)),
+            "{fault:?}"
+        );
+        let heard = relay.heard();
+        assert!(!heard.iter().any(|line| line.starts_with("AUTH") || line.starts_with("RCPT")));
+    }
+    // A relay, or someone on the way, that offers no STARTTLS.
+    let mut bare = Relay::start(Behaviour::default()).await;
+    let settings = settings(bare.port, Security::StartTls, Some(("shop", "s3cret")));
+    let transport = SmtpTransport::with_tls(settings, Some(trusting(trusted)));
+    assert_eq!(transport.deliver(&mail("luis@example.org")).await, Err(SmtpFault::Insecure));
+    let heard = bare.heard();
+    assert!(
+        heard.iter().all(|line| ["<connected>", "EHLO shop.example", "QUIT"].contains(&&**line))
+    );
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_is_no_fault_of_the_address() {
+    let behaviour =
+        Behaviour { odd: Some(("AUTH", Answer::Reply("535 5.7.8 no"))), ..Behaviour::default() };
+    let relay = Relay::start(behaviour).await;
+    let settings = settings(relay.port, Security::Loopback, Some(("shop", "s3cret")));
+    assert!(!format!("{settings:?}").contains("s3cret"));
+    let transport = SmtpTransport::new(settings).unwrap();
+    let fault = transport.deliver(&mail("luis@example.org")).await;
+    let reply = Reply { code: 535, enhanced: Some((7, 8)) };
+    assert_eq!(fault, Err(SmtpFault::Replied(Stage::Login, reply)));
+}
+
+#[tokio::test]
+async fn an_address_that_no_relay_takes_is_never_tried() {
+    let mut relay = Relay::start(Behaviour::default()).await;
+    let transport = relay.transport();
+    for to in ["luis", "ñandú@example.org", "a@b@c"] {
+        assert_eq!(transport.deliver(&mail(to)).await, Err(SmtpFault::Unusable), "{to}");
+    }
+    assert!(!relay.heard().iter().any(|line| line.starts_with("RCPT")));
+}
+
+#[test]
+fn only_this_machine_is_loopback() {
+    let table = [
+        ("localhost", true),
+        ("LOCALHOST", true),
+        ("127.0.0.1", true),
+        ("127.9.9.9", true),
+        ("[::1]", true),
+        ("::1", true),
+        ("10.0.0.1", false),
+        ("localhost.evil.example", false),
+        ("127.0.0.1.evil.example", false),
+        ("0.0.0.0", false),
+    ];
+    for (host, is_ours) in table {
+        assert_eq!(is_loopback(host), is_ours, "{host}");
+    }
+}
+
+#[test]
+fn what_a_fault_means_for_its_e_mail() {
+    use MailOutcome::{Bounced, Failed, Refused};
+    use Stage::{Connect, Data, Login, Message, Recipient, Sender};
+    let replied =
+        |stage, code, text| SmtpFault::Replied(stage, Reply { code, enhanced: enhanced(text) });
+    let table = [
+        (replied(Recipient, 550, "5.1.1 unknown"), Bounced, false),
+        (replied(Recipient, 550, "no such user"), Bounced, false),
+        (replied(Recipient, 551, ""), Bounced, false),
+        (replied(Recipient, 553, "5.1.3 syntax"), Bounced, false),
+        (replied(Recipient, 550, "5.2.1 disabled"), Bounced, false),
+        // The relay's policy, its storage, our sender: not the address.
+        (replied(Recipient, 550, "5.7.1 relaying denied"), Failed, false),
+        (replied(Recipient, 552, "5.2.2 full"), Failed, false),
+        (replied(Recipient, 554, "no"), Failed, false),
+        (replied(Recipient, 550, "5.1.8 your domain"), Failed, false),
+        (replied(Recipient, 450, "4.1.1 later"), Failed, false),
+        (replied(Data, 554, ""), Refused, false),
+        (replied(Message, 550, "5.7.1 spam"), Refused, false),
+        (replied(Message, 451, ""), Failed, false),
+        (replied(Connect, 554, ""), Failed, true),
+        (replied(Login, 535, "5.7.8 no"), Failed, true),
+        (replied(Sender, 550, "5.1.8 no"), Failed, true),
+        (SmtpFault::Lost(Connect), Failed, true),
+        (SmtpFault::Lost(Recipient), Failed, false),
+        // It may have arrived: it is sent again.
+        (SmtpFault::Lost(Message), Failed, false),
+        (SmtpFault::Insecure, Failed, true),
+        (SmtpFault::Unusable, Refused, false),
+    ];
+    for (fault, outcome, of_the_relay) in table {
+        assert_eq!((fault.outcome(), fault.is_of_the_relay()), (outcome, of_the_relay), "{fault}");
+    }
+}
+
+#[test]
+fn an_enhanced_code_is_read_when_the_reply_begins_with_one() {
+    let table = [
+        ("5.1.1 <luis@example.org>: unknown", Some((1, 1))),
+        ("4.7.500", Some((7, 500))),
+        ("2.0.0 fine", None),
+        ("5.1", None),
+        ("5.1.1.1 x", None),
+        ("no such user 5.1.1", None),
+        ("", None),
+    ];
+    for (text, expected) in table {
+        assert_eq!(enhanced(text), expected, "{text}");
+    }
+}

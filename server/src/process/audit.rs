@@ -1,0 +1,76 @@
+//! `parcelo-server audit`: who changed keys, secrets, passwords and settings.
+
+use chrono::NaiveDate;
+use clap::Args as ClapArgs;
+use parcelo::{Language, model::time};
+use serde_json::json;
+
+use super::{
+    Failure,
+    database::{DatabaseArg, open_existing},
+    print,
+    shared_args::{ListKeys, name},
+};
+use crate::{
+    clock::Millis,
+    domain::{activity::begin_of, audit::AuditEntry},
+};
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Audit {
+    #[command(flatten)]
+    database: DatabaseArg,
+    /// Only what belongs to this account.
+    #[arg(long, value_parser = name)]
+    account: Option<String>,
+    /// Only what was changed on this day or later, as 2026-11-23, in UTC.
+    #[arg(long, value_name = "DATE", value_parser = day)]
+    since: Option<Millis>,
+    /// How many entries at most.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn list(options: Audit) -> Result<(), Failure> {
+    let Audit { database, account, since, limit, json } = options;
+    let store = open_existing(&database).await?;
+    let account = match account {
+        None => None,
+        Some(name) => {
+            let found = store.account_named(&name).await?;
+            Some(found.ok_or(Failure::NoAccount(name))?)
+        }
+    };
+    let entries = store.audit_log(account, since.unwrap_or(Millis(0)), limit).await?;
+    let none = "The audit log has no such entries.";
+    Ok(print::all(&ListKeys { database, json }, none, entries.iter().map(row))?)
+}
+
+fn row(entry: &AuditEntry) -> (serde_json::Value, String) {
+    let AuditEntry { at, account, actor, action, subject } = entry;
+    let at = time::to_text(at.to_utc());
+    let who = actor.text(Language::En);
+    let line = format!(
+        "{at}  {:<22}  {subject:<30}  {}  by {who}",
+        action.code(),
+        account.as_deref().unwrap_or("-")
+    );
+    let view = json!({
+        "at": at,
+        "action": action.code(),
+        "subject": (!subject.is_empty()).then_some(subject),
+        "account": account,
+        "actor": actor.code(),
+    });
+    (view, line)
+}
+
+/// When a day begins.
+fn day(text: &str) -> Result<Millis, String> {
+    let day = text.parse::<NaiveDate>();
+    let day = day.map_err(|_| "expected a date such as 2026-11-23")?;
+    Ok(begin_of(i64::from(day.to_epoch_days())))
+}

@@ -1,0 +1,380 @@
+//! The flags of `serve` for e-mails: which relay, who sends, and to whom the sandbox may write.
+
+use std::{ffi::OsString, fs, path::PathBuf};
+
+use clap::Args as ClapArgs;
+use lettre::message::Mailbox;
+use url::Url;
+
+use super::{Failure, database::Unquoted, shared_args::Trimmed};
+use crate::mail::{
+    allow_list::{AllowList, AllowedRecipient},
+    smtp::{Security, SmtpSettings, is_loopback},
+};
+
+/// The variable that may hold a password in an address: arguments can be seen by others.
+const URL_VARIABLE: &str = "PARCELO_SMTP_URL";
+/// The variable of the password alone.
+const PASSWORD_VARIABLE: &str = "PARCELO_SMTP_PASSWORD";
+/// Longer than any password.
+const MAX_PASSWORD_BYTES: usize = 4_096;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct MailArgs {
+    /// The relay that takes e-mails for receivers and senders: `smtp://USER@HOST:587` (STARTTLS) or
+    /// `smtps://USER@HOST:465`. The password comes from `PARCELO_SMTP_PASSWORD` or
+    /// --smtp-password-file. Without it no e-mails are sent.
+    #[arg(long, env = URL_VARIABLE, value_name = "URL", hide_env_values = true, value_parser = Unquoted(relay))]
+    smtp_url: Option<Relay>,
+    /// A file with the relay's password, as its first line.
+    #[arg(long, env = "PARCELO_SMTP_PASSWORD_FILE", value_name = "PATH", hide_env_values = true)]
+    smtp_password_file: Option<PathBuf>,
+    /// Who e-mails are from, such as 'Shop <parcels@shop.example>'.
+    #[arg(long, env = "PARCELO_MAIL_FROM", value_name = "ADDRESS", value_parser = sender)]
+    mail_from: Option<Mailbox>,
+    /// To whom the sandbox may send e-mails: addresses and @domains. To no one if absent.
+    #[arg(long, env = "PARCELO_MAIL_SANDBOX_ALLOW", value_delimiter = ',', value_name = "ADDRESS", value_parser = Trimmed(AllowedRecipient::parse))]
+    mail_sandbox_allow: Vec<AllowedRecipient>,
+}
+
+/// What sends e-mails, and to whom it may.
+#[derive(Debug)]
+pub(super) struct MailSettings {
+    pub(super) smtp: SmtpSettings,
+    pub(super) sandbox_allow: AllowList,
+}
+
+/// A relay as it was typed.
+#[derive(Clone)]
+struct Relay {
+    host: String,
+    port: u16,
+    security: Security,
+    user: Option<String>,
+    password: Option<String>,
+}
+
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Relay({}:{})", self.host, self.port)
+    }
+}
+
+/// Why e-mails cannot be sent as the flags say.
+#[derive(Debug, thiserror::Error)]
+pub enum MailFault {
+    /// A relay, and no one who sends.
+    #[error("--smtp-url goes with --mail-from, such as 'Shop <parcels@shop.example>'")]
+    NoSender,
+    /// A flag for e-mails, and no relay.
+    #[error("{0} goes with --smtp-url, such as smtp://USER@HOST:587")]
+    NoRelay(&'static str),
+    /// A password that others can see.
+    #[error(
+        "leave the password out of --smtp-url: arguments can be seen by others. Put it into PARCELO_SMTP_PASSWORD or a file for --smtp-password-file"
+    )]
+    PasswordInArguments,
+    /// Two passwords.
+    #[error(
+        "the relay's password was given twice: keep one of PARCELO_SMTP_URL, PARCELO_SMTP_PASSWORD and --smtp-password-file"
+    )]
+    TwoPasswords,
+    /// A user without a password, or a password without a user.
+    #[error("{0}")]
+    HalfLogin(&'static str),
+    /// The file of the password cannot be read.
+    #[error("cannot read the file of --smtp-password-file {}: {source}", path.display())]
+    PasswordFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The password is none.
+    #[error("the relay's password must be one line of text")]
+    Password,
+    /// Links in e-mails would lead nowhere.
+    #[error(
+        "--smtp-url needs {0}: the links of e-mails lead there. Without a public address, receivers could neither track nor unsubscribe"
+    )]
+    NoBaseUrl(&'static str),
+    /// The database does not answer; why is in the log.
+    #[error("e-mails could not be switched on in the database")]
+    Database,
+    /// The machine's or the bundled certificates cannot be used.
+    #[error("the certificates that the relay is checked with cannot be used: {0}")]
+    Certificates(String),
+}
+
+impl MailArgs {
+    /// The settings; none if e-mails are off.
+    pub(super) fn resolve(&self) -> Result<Option<MailSettings>, Failure> {
+        Ok(self.settings(&Environment::of_process())?)
+    }
+
+    fn settings(&self, outside: &Environment) -> Result<Option<MailSettings>, MailFault> {
+        let Some(relay) = &self.smtp_url else { return self.without_relay().map(|()| None) };
+        let from = self.mail_from.clone().ok_or(MailFault::NoSender)?;
+        if relay.password.is_some() && outside.url_in_arguments {
+            return Err(MailFault::PasswordInArguments);
+        }
+        let login = self.login(relay, outside)?;
+        let Relay { host, port, security, .. } = relay.clone();
+        let smtp = SmtpSettings { host, port, security, login, from };
+        let sandbox_allow = AllowList::new(self.mail_sandbox_allow.clone());
+        Ok(Some(MailSettings { smtp, sandbox_allow }))
+    }
+
+    /// A forgotten relay is an error when something else says that e-mails are wanted.
+    fn without_relay(&self) -> Result<(), MailFault> {
+        let given = [
+            ("--mail-from", self.mail_from.is_some()),
+            ("--smtp-password-file", self.smtp_password_file.is_some()),
+            ("--mail-sandbox-allow", !self.mail_sandbox_allow.is_empty()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(MailFault::NoRelay(flag)),
+            None => Ok(()),
+        }
+    }
+
+    fn login(
+        &self,
+        relay: &Relay,
+        outside: &Environment,
+    ) -> Result<Option<(String, String)>, MailFault> {
+        let from_file = self.smtp_password_file.as_ref().map(password_in_file).transpose()?;
+        let from_variable = outside.password.clone().map(password).transpose()?;
+        let given = [relay.password.clone(), from_variable, from_file];
+        let mut given = given.into_iter().flatten();
+        match (relay.user.clone(), given.next(), given.next()) {
+            (_, Some(_), Some(_)) => Err(MailFault::TwoPasswords),
+            (Some(user), Some(password), None) => Ok(Some((user, password))),
+            (None, None, _) => Ok(None),
+            (Some(_), None, _) => Err(MailFault::HalfLogin(
+                "--smtp-url names a user: set PARCELO_SMTP_PASSWORD or --smtp-password-file",
+            )),
+            (None, Some(_), None) => Err(MailFault::HalfLogin(
+                "the relay has a password and no user: write --smtp-url smtp://USER@HOST:587",
+            )),
+        }
+    }
+}
+
+/// What the process was started with.
+#[derive(Debug)]
+struct Environment {
+    /// Whether the relay stands among the arguments, which every user of the machine can see.
+    url_in_arguments: bool,
+    password: Option<OsString>,
+}
+
+impl Environment {
+    fn of_process() -> Self {
+        let is_flag = |argument: OsString| {
+            argument.to_str().is_some_and(|text| text.starts_with("--smtp-url"))
+        };
+        let url_in_arguments = std::env::args_os().any(is_flag);
+        Self { url_in_arguments, password: std::env::var_os(PASSWORD_VARIABLE) }
+    }
+}
+
+fn password_in_file(path: &PathBuf) -> Result<String, MailFault> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| MailFault::PasswordFile { path: path.clone(), source })?;
+    password(text.trim_end_matches(['\r', '\n']).into())
+}
+
+fn password(text: OsString) -> Result<String, MailFault> {
+    let text = text.into_string().map_err(|_| MailFault::Password)?;
+    let is_line = !text.is_empty() && text.len() <= MAX_PASSWORD_BYTES;
+    if is_line && !text.contains(char::is_control) { Ok(text) } else { Err(MailFault::Password) }
+}
+
+fn relay(text: &str) -> Result<Relay, String> {
+    let expected = || "expected smtp://USER@HOST:587 or smtps://USER@HOST:465".to_owned();
+    let url = Url::parse(text).map_err(|_| expected())?;
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?.to_owned();
+    let has_more =
+        !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
+    let (security, usual_port) = match url.scheme() {
+        "smtp" if is_loopback(&host) => (Security::Loopback, 587),
+        "smtp" => (Security::StartTls, 587),
+        "smtps" => (Security::Tls, 465),
+        _ => return Err(expected()),
+    };
+    if has_more {
+        return Err(expected());
+    }
+    let port = url.port().unwrap_or(usual_port);
+    let user = decoded(url.username())?.filter(|user| !user.is_empty());
+    let password = url.password().map(decoded).transpose()?.flatten();
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Ok(Relay { host, port, security, user, password })
+}
+
+/// `%40` is `@`: users of relays are often addresses.
+fn decoded(text: &str) -> Result<Option<String>, String> {
+    let fault =
+        || "the user and password may hold % only as %25, and other signs likewise".to_owned();
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next(), rest.next()].map(Option::unwrap_or_default);
+                let digits = std::str::from_utf8(&digits).map_err(|_| fault())?.to_owned();
+                u8::from_str_radix(&digits, 16).map_err(|_| fault())?
+            }
+            byte => byte,
+        });
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fault())?;
+    if text.contains(char::is_control) { Err(fault()) } else { Ok(Some(text)) }
+}
+
+/// One address of our own, which receivers see.
+fn sender(text: &str) -> Result<Mailbox, String> {
+    let expected = "expected one address such as 'Shop <parcels@shop.example>'";
+    let mailbox = text.trim().parse::<Mailbox>().map_err(|_| expected)?;
+    let is_shown = |c: char| !c.is_control() && !parcelo::rules::is_invisible(c);
+    let address = mailbox.email.to_string();
+    let is_plain = address.is_ascii() && parcelo::admin::is_email(&address);
+    if is_plain && mailbox.name.as_deref().unwrap_or_default().chars().all(is_shown) {
+        Ok(mailbox)
+    } else {
+        Err(expected.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        mail: MailArgs,
+    }
+
+    const FROM: [&str; 2] = ["--mail-from", "Shop <parcels@shop.example>"];
+
+    fn settled(
+        arguments: &[&str],
+        password: Option<&str>,
+        url_in_arguments: bool,
+    ) -> Result<Option<MailSettings>, String> {
+        let line = Line::try_parse_from(["serve"].iter().chain(arguments));
+        let mail = line.map_err(|error| error.to_string())?.mail;
+        assert!(!format!("{mail:?}").contains("s3cret"), "{mail:?}");
+        let outside = Environment { url_in_arguments, password: password.map(OsString::from) };
+        mail.settings(&outside).map_err(|fault| fault.to_string())
+    }
+
+    fn with_relay(url: &str, password: Option<&str>) -> Result<SmtpSettings, String> {
+        let settled = settled(&["--smtp-url", url, FROM[0], FROM[1]], password, true);
+        settled.map(|settings| settings.unwrap().smtp)
+    }
+
+    #[test]
+    fn without_a_relay_there_are_no_e_mails() {
+        assert!(settled(&[], None, false).unwrap().is_none());
+        assert!(settled(&[], Some("s3cret"), false).unwrap().is_none());
+        for flags in [&FROM[..], &["--mail-sandbox-allow", "@shop.example"]] {
+            let fault = settled(flags, None, false).unwrap_err();
+            assert!(fault.contains("goes with --smtp-url"), "{fault}");
+        }
+        let fault = settled(&["--smtp-url", "smtp://localhost"], None, true).unwrap_err();
+        assert!(fault.contains("goes with --mail-from"), "{fault}");
+    }
+
+    #[test]
+    fn beyond_this_machine_a_relay_is_spoken_to_by_tls() {
+        let table = [
+            ("smtp://relay.example", "relay.example", 587, Security::StartTls),
+            ("smtp://relay.example:25/", "relay.example", 25, Security::StartTls),
+            ("smtps://relay.example", "relay.example", 465, Security::Tls),
+            ("smtps://localhost:1465", "localhost", 1465, Security::Tls),
+            ("smtp://localhost:1025", "localhost", 1025, Security::Loopback),
+            ("smtp://127.0.0.1", "127.0.0.1", 587, Security::Loopback),
+            ("smtp://[::1]:2525", "::1", 2525, Security::Loopback),
+            ("smtp://10.0.0.7", "10.0.0.7", 587, Security::StartTls),
+        ];
+        for (url, host, port, security) in table {
+            let settings = with_relay(url, None).unwrap();
+            let got = (settings.host.as_str(), settings.port, settings.security);
+            assert_eq!(got, (host, port, security), "{url}");
+            assert_eq!(settings.login, None);
+        }
+        for bad in [
+            "relay.example:587",
+            "http://relay.example",
+            "smtp://",
+            "smtp:relay.example",
+            "smtp://relay.example/path",
+            "smtp://relay.example?x=s3cret",
+            "smtp://shop:s3cret@",
+            "smtp://sh%op:s3cret@relay.example",
+            "smtp://sh%0Aop:s3cret@relay.example",
+        ] {
+            let fault = with_relay(bad, None).unwrap_err();
+            assert!(!fault.contains("s3cret"), "{fault}");
+        }
+    }
+
+    #[test]
+    fn the_password_comes_from_where_others_cannot_see_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "from file\r\n").unwrap();
+        let path = file.path().to_str().unwrap();
+        let user = "smtp://shop%40shop.example@relay.example";
+        let login =
+            |settled: Result<Option<MailSettings>, String>| settled.unwrap().unwrap().smtp.login;
+        let expected = |password: &str| Some(("shop@shop.example".to_owned(), password.to_owned()));
+        let flags = ["--smtp-url", user, FROM[0], FROM[1]];
+        assert_eq!(login(settled(&flags, Some("s3cret"), true)), expected("s3cret"));
+        let with_file = [&flags[..], &["--smtp-password-file", path]].concat();
+        assert_eq!(login(settled(&with_file, None, true)), expected("from file"));
+        let whole =
+            ["--smtp-url", "smtp://shop%40shop.example:s3%2Fcret@relay.example", FROM[0], FROM[1]];
+        assert_eq!(login(settled(&whole, None, false)), expected("s3/cret"));
+
+        let table = [
+            (settled(&whole, None, true), "leave the password out of --smtp-url"),
+            (settled(&whole, Some("x"), false), "given twice"),
+            (settled(&with_file, Some("x"), true), "given twice"),
+            (settled(&flags, None, true), "names a user: set PARCELO_SMTP_PASSWORD"),
+            (settled(&flags, Some(""), true), "one line of text"),
+            (settled(&flags, Some("a\nb"), true), "one line of text"),
+            (with_relay("smtp://relay.example", Some("x")).map(|_| None), "a password and no user"),
+        ];
+        for (settled, part) in table {
+            let fault = settled.unwrap_err();
+            assert!(fault.contains(part) && !fault.contains("s3"), "{part}: {fault}");
+        }
+        let missing = [&flags[..], &["--smtp-password-file", "/nowhere/password"]].concat();
+        assert!(settled(&missing, None, true).unwrap_err().contains("/nowhere/password"));
+    }
+
+    #[test]
+    fn a_sender_is_one_address() {
+        for good in
+            ["parcels@shop.example", "Shop <parcels@shop.example>", "\"Shop, Inc.\" <a@b.example>"]
+        {
+            assert!(sender(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "Shop",
+            "a@b",
+            "a@b.example, c@d.example",
+            "Sh\u{202E}op <a@b.example>",
+            "ñ@b.example",
+            "X\r\nBcc: c@d.example <a@b.example>",
+        ] {
+            assert!(sender(bad).is_err(), "{bad}");
+        }
+    }
+}

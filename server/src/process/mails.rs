@@ -1,0 +1,76 @@
+//! Whether `serve` sends e-mails, and the task that does.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
+use super::{
+    Failure,
+    mail_args::{MailFault, MailSettings},
+    serve_args::Serve,
+    shared_args::EnvironmentArg,
+};
+use crate::{
+    http::Stop,
+    mail::{
+        MailSender, SandboxRecipients,
+        allow_list::AllowList,
+        smtp::{MAX_CONNECTIONS, SmtpTransport},
+    },
+    service::Service,
+};
+
+/// The way to the relay, and to whom the sandbox may write.
+pub(super) struct MailOut {
+    transport: SmtpTransport,
+    sandbox_allow: AllowList,
+}
+
+/// The transport of the flags; none when e-mails are off. What is wrong with them ends the start.
+pub(super) fn transport(options: &Serve) -> Result<Option<MailOut>, Failure> {
+    let Some(MailSettings { smtp, sandbox_allow }) = options.mail.resolve()? else {
+        return Ok(None);
+    };
+    check_public_addresses(options, &sandbox_allow)?;
+    let transport =
+        SmtpTransport::new(smtp).map_err(|error| MailFault::Certificates(error.to_string()))?;
+    Ok(Some(MailOut { transport, sandbox_allow }))
+}
+
+/// An e-mail leads to pages, and no default address of a server leads a receiver anywhere.
+fn check_public_addresses(options: &Serve, sandbox_allow: &AllowList) -> Result<(), MailFault> {
+    let serves = |wanted| options.environments.contains(&wanted);
+    if serves(EnvironmentArg::Production) && options.base_url.is_none() {
+        return Err(MailFault::NoBaseUrl("--base-url"));
+    }
+    let writes = serves(EnvironmentArg::Sandbox) && !sandbox_allow.is_empty();
+    if writes && options.sandbox_base_url.is_none() {
+        return Err(MailFault::NoBaseUrl("--sandbox-base-url"));
+    }
+    Ok(())
+}
+
+/// Starts sending until it is time to stop, and says so; or says that nothing is sent.
+pub(super) async fn start(
+    mail: Option<MailOut>,
+    service: &Arc<Service>,
+    stop: &Stop,
+) -> Result<Option<JoinHandle<()>>, Failure> {
+    let store = service.store();
+    let Some(MailOut { transport, sandbox_allow }) = mail else {
+        store.forget_mail_since().await?;
+        tracing::info!(
+            "e-mails are off: receivers and senders get none; --smtp-url switches them on"
+        );
+        return Ok(None);
+    };
+    let since =
+        service.switch_mails_on(service.now()).await.map_err(|_logged| MailFault::Database)?;
+    let (relay, from) = (transport.relay(), transport.from());
+    let sandbox = if sandbox_allow.is_empty() { "no one" } else { "listed addresses" };
+    tracing::info!(relay, from, sandbox, since = %since.to_utc(), "e-mails are on");
+    let recipients = SandboxRecipients::Listed(sandbox_allow);
+    let (service, stop) = (Arc::clone(service), stop.clone());
+    let sender = MailSender::new(service, Arc::new(transport), recipients, MAX_CONNECTIONS);
+    Ok(Some(tokio::spawn(async move { sender.run(stop.requested()).await })))
+}

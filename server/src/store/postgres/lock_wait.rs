@@ -1,0 +1,99 @@
+//! How long writes wait for rows that someone else holds locked. Another server's group lets go of them with its COMMIT;
+//! a forgotten `BEGIN` in psql may hold them for hours, and all other writes of a server wait behind each that waits.
+
+use std::time::{Duration, Instant};
+
+/// How long waits stay short before one write waits long again. Rows may be locked for longer than a short wait, time and
+/// again, by groups whose COMMITs take long (a distant standby, a slow disk): if short waits were never
+/// ended, they would keep themselves up, and refuse the orders of a tenant that is busy on two servers.
+const SHORT_FOR: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockWait {
+    /// More than PostgreSQL waits before it looks for a deadlock (`deadlock_timeout`, 1 s), or none would be found.
+    Long,
+    /// While someone holds a row for longer.
+    Short,
+}
+
+impl LockWait {
+    /// What begins a transaction that waits so long.
+    pub(super) const fn begin(self) -> &'static str {
+        match self {
+            Self::Long => "BEGIN; SET LOCAL lock_timeout = '1500ms'",
+            Self::Short => "BEGIN; SET LOCAL lock_timeout = '50ms'",
+        }
+    }
+}
+
+/// Whether a write was kept out to the end, and so how long the next ones wait.
+#[derive(Debug, Default)]
+pub(super) struct LockWaits {
+    /// When one was that had waited long; none once a group was done whole.
+    short_since: Option<Instant>,
+}
+
+impl LockWaits {
+    /// How long a group waits.
+    pub(super) const fn of_group(&self) -> LockWait {
+        if self.short_since.is_some() { LockWait::Short } else { LockWait::Long }
+    }
+
+    /// How long the first of its writes waits that are tried alone.
+    pub(super) fn of_first(&self, now: Instant) -> LockWait {
+        let is_short = |since| now.saturating_duration_since(since) < SHORT_FOR;
+        if self.short_since.is_some_and(is_short) { LockWait::Short } else { LockWait::Long }
+    }
+
+    /// Notes whether a group was done whole, after the first of its writes had waited so long alone.
+    pub(super) const fn note(&mut self, is_whole: bool, first: LockWait, now: Instant) {
+        match (is_whole, first) {
+            (true, _) => self.short_since = None,
+            (false, LockWait::Long) => self.short_since = Some(now),
+            (false, LockWait::Short) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::stopwatch;
+
+    /// A group at a moment that has one write, whose row is locked for a while again whenever it is free. Answers whether
+    /// it was done.
+    fn commit(waits: &mut LockWaits, locked_for: Duration, now: Instant) -> bool {
+        let outlasts = |wait| match wait {
+            LockWait::Long => locked_for < Duration::from_millis(1_500),
+            LockWait::Short => locked_for < Duration::from_millis(50),
+        };
+        let first = waits.of_first(now);
+        let is_done = outlasts(waits.of_group()) || outlasts(first);
+        waits.note(is_done, first, now);
+        is_done
+    }
+
+    #[test]
+    fn short_waits_end_by_themselves_where_commits_take_longer_than_they() {
+        let (mut waits, began) = (LockWaits::default(), stopwatch());
+        let second = |second| began + Duration::from_secs(second);
+        let slow_commit = Duration::from_millis(200);
+        assert!(commit(&mut waits, slow_commit, began));
+        assert!(!commit(&mut waits, Duration::from_secs(60), began), "a forgotten BEGIN");
+        let refused = (1..60).filter(|at| !commit(&mut waits, slow_commit, second(*at))).count();
+        assert_eq!(refused, 9, "for less than ten seconds after it");
+        assert_eq!(waits.of_group(), LockWait::Long);
+    }
+
+    #[test]
+    fn a_row_that_stays_locked_is_waited_for_long_every_ten_seconds() {
+        let (mut waits, began) = (LockWaits::default(), stopwatch());
+        let long = (0..60).filter(|second| {
+            let now = began + Duration::from_secs(*second);
+            let first = waits.of_first(now);
+            assert!(!commit(&mut waits, Duration::MAX, now));
+            first == LockWait::Long
+        });
+        assert_eq!(long.collect::<Vec<_>>(), [0, 10, 20, 30, 40, 50]);
+    }
+}

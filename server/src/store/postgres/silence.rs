@@ -1,0 +1,88 @@
+//! Whether PostgreSQL answers at all. A server that is frozen, or behind a network that swallows everything, keeps its
+//! connections: nothing fails for as long as a statement may take. So every question and every answer of all
+//! connections is noted here. One slow statement means nothing while others are answered, and something is asked
+//! every second: the clock, and which servers there are.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::clock::{is_older, stopwatch};
+
+/// From then on a server whose questions are not answered is not ready.
+pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
+
+/// Since when nothing has been answered.
+#[derive(Debug, Default)]
+pub(super) struct Silence(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// When the first question after the last answer was asked.
+    since: Option<Instant>,
+    /// What was logged last.
+    is_logged: bool,
+}
+
+impl Silence {
+    pub(super) fn asked(&self) {
+        self.known().since.get_or_insert_with(stopwatch);
+    }
+
+    /// Whichever question it is that was answered.
+    pub(super) fn answered(&self) {
+        self.known().since = None;
+    }
+
+    pub(super) fn is_too_long(&self) -> bool {
+        self.known().is_too_long()
+    }
+
+    /// Whether something was asked since the last answer.
+    #[cfg(test)]
+    pub(super) fn is_open(&self) -> bool {
+        self.known().since.is_some()
+    }
+
+    /// Whether it has become too long, or has ended; each is said once.
+    pub(super) fn news(&self) -> Option<bool> {
+        let mut known = self.known();
+        let is_too_long = known.is_too_long();
+        let has_changed = known.is_logged != is_too_long;
+        known.is_logged = is_too_long;
+        has_changed.then_some(is_too_long)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn is_too_long(&self) -> bool {
+        self.since.is_some_and(|since| is_older(since, TOO_LONG))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_question_that_stays_open_while_nothing_is_answered_is_silence() {
+        let silence = Silence::default();
+        let ago = |age: Duration| stopwatch().checked_sub(age).unwrap();
+        assert!(!silence.is_too_long(), "nothing was asked");
+        silence.asked();
+        assert_eq!((silence.is_too_long(), silence.news()), (false, None));
+        silence.known().since = Some(ago(TOO_LONG * 2));
+        // Another question ends no silence, and an answer to any of them does.
+        silence.asked();
+        assert!(silence.is_too_long());
+        assert_eq!([silence.news(), silence.news()], [Some(true), None]);
+        silence.answered();
+        assert!(!silence.is_too_long());
+        assert_eq!([silence.news(), silence.news()], [Some(false), None]);
+    }
+}

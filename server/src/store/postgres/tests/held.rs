@@ -1,0 +1,266 @@
+//! What someone else holds locked, and who waits for it: as few as possible, for as short as possible, and never two
+//! servers for each other.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{FutureExt as _, future::join_all};
+use tokio::sync::{Barrier, Semaphore};
+use tokio_postgres::{Client, NoTls};
+
+use super::cluster::{database, run_sql};
+use crate::{
+    domain::{Changes, audit::BY, webhooks::RetryDecision},
+    store::{
+        CommitOutcome, Engine, Store, StoreError,
+        postgres::{self, Address, READERS, resets},
+        tests::conformance::{
+            NOW, SECRET, create, record, sandbox,
+            webhooks::{endpoint, enqueue, lease, outcome},
+        },
+    },
+};
+
+/// A server on a database of its own, and a connection beside it.
+async fn beside() -> Option<(Store, Client, Address)> {
+    let address = database()?;
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    Some((store, client(&address).await, address))
+}
+
+async fn client(address: &Address) -> Client {
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+fn order(account: i64, key: u32) -> Changes {
+    create(sandbox(account), &format!("SB-HELD-{account}-{key:04}"), key)
+}
+
+fn engine(store: &Store) -> &postgres::Store {
+    let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
+    engine
+}
+
+/// Returns when a backend waits for a lock, or `or` says that none will.
+async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
+    let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) \
+         WHERE NOT l.granted AND a.datname = current_database())";
+    while !or() && !client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// How many deadlocks there were, once all connections but this have said what they did. A group waits for a lock longer
+/// than PostgreSQL waits before it looks for a deadlock, so that each is found as one; a wait that is only long, on a slow
+/// machine, is none.
+pub(super) async fn deadlocks(client: &Client) -> i64 {
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
+    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 1 {
+        tokio::task::yield_now().await;
+    }
+    let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    client.query_one(sql, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_all_of_a_tenant_s_orders_want_keeps_no_other_tenant_waiting_for_long() {
+    let Some((store, client, _)) = beside().await else { return };
+    assert_eq!(store.commit(order(1, 0)).await, CommitOutcome::Committed);
+    client.batch_execute("BEGIN; SELECT FROM parcel_counts FOR UPDATE").await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let mut held: Vec<_> = (1..25).map(|key| Box::pin(store.commit(order(1, key)))).collect();
+    assert!(held.iter_mut().all(|order| order.now_or_never().is_none()));
+    drop(pause);
+    let mut tries = 1;
+    while store.commit(order(2, 99)).await == CommitOutcome::Busy {
+        tries += 1;
+    }
+    // Were each of the 24 waited for as long as the first, it would be 15.
+    assert!(tries <= 8, "{tries} times 5 s");
+    let held = join_all(held).await;
+    assert!(held.iter().all(|order| *order == CommitOutcome::Busy), "{held:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_for_a_key_that_takes_too_long_may_be_made_again() {
+    let Some((store, client, _)) = beside().await else { return };
+    client.batch_execute("BEGIN; LOCK TABLE idempotency").await.unwrap();
+    let key = record(sandbox(1), 1).key;
+    let looked_up = store.record(&key).await;
+    assert!(matches!(looked_up, Err(StoreError::Busy { .. })), "{looked_up:?}");
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(store.record(&key).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
+    let Some((store, ..)) = beside().await else { return };
+    let pause = store.pause_writes().await.unwrap();
+    let wrong = async |db: &postgres::connection::Connection| {
+        db.execute("SELECT $1::bigint", &[&"a text"]).await
+    };
+    let mut order = Box::pin(store.commit(order(1, 1)));
+    let mut call = Box::pin(engine(&store).call(wrong));
+    assert!((&mut order).now_or_never().is_none() && (&mut call).now_or_never().is_none());
+    drop(pause);
+    let failed = call.await;
+    assert!(matches!(failed, Err(StoreError::Engine { .. })), "{failed:?}");
+    assert_eq!(order.await, CommitOutcome::Committed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_is_turned_off_without_a_deadlock_beside_another_server_s_orders() {
+    let Some((store, client, address)) = beside().await else { return };
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    enqueue(&store, tenant, 1).await;
+    let gone = lease(&store, tenant, 1, NOW).await.remove(0);
+    // Another server's group has an order of the same tenant, and the same answer of its endpoint.
+    let shares = "BEGIN; SELECT FROM webhook_endpoints FOR SHARE";
+    client.batch_execute(shares).await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let mut order = Box::pin(store.commit(order(1, 1)));
+    let mut settle = Box::pin(store.settle(gone, outcome(NOW, 410), RetryDecision::Gone));
+    assert!((&mut order).now_or_never().is_none() && (&mut settle).now_or_never().is_none());
+    let watcher = self::client(&address).await;
+    drop(pause);
+    let both = tokio::spawn(async move {
+        until_one_waits(&watcher, || false).await;
+        client.batch_execute("SELECT FROM webhook_endpoints FOR UPDATE; COMMIT").await.unwrap();
+    });
+    assert_eq!(order.await, CommitOutcome::Committed);
+    settle.await.unwrap();
+    both.await.unwrap();
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_some());
+    drop(store);
+    assert_eq!(deadlocks(&self::client(&address).await).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
+    let Some((store, client, address)) = beside().await else { return };
+    let tenant = sandbox(1);
+    let other = Store::connect(address, [1; 32]).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    // The second pause holds the group open in which the event is written.
+    let first = store.pause_writes().await.unwrap();
+    let mut event = Box::pin(enqueue(&store, tenant, 1));
+    assert!((&mut event).now_or_never().is_none());
+    let mut second = Box::pin(store.pause_writes());
+    assert!((&mut second).now_or_never().is_none());
+    drop(first);
+    let second = second.await.unwrap();
+    let reset = tokio::spawn(async move { other.reset(tenant).await.unwrap() });
+    // The reset waits for the group, or else all that it finds is erased before the event is there.
+    until_one_waits(&client, || reset.is_finished()).await;
+    if reset.is_finished() {
+        until_erased(&client).await;
+    }
+    drop(second);
+    event.await;
+    reset.await.unwrap();
+    until_erased(&client).await;
+    let left = client.query_one("SELECT count(*) FROM outbox", &[]).await.unwrap();
+    assert_eq!(left.get::<_, i64>(0), 0, "hidden, and left for ever");
+}
+
+async fn until_erased(client: &Client) {
+    let is_erasing = "SELECT EXISTS (SELECT 1 FROM resets WHERE is_erasing)";
+    while client.query_one(is_erasing, &[]).await.unwrap().get(0) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_order_waits_while_a_reset_counts_what_it_hides() {
+    let Some((store, client, _)) = beside().await else { return };
+    assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
+    // The reset counts manifests, too, and for as long as this takes.
+    client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
+    let reset = tokio::spawn({
+        let store = store.clone();
+        async move { store.reset(sandbox(1)).await.unwrap() }
+    });
+    until_one_waits(&client, || false).await;
+    assert_eq!(store.commit(order(2, 2)).await, CommitOutcome::Committed);
+    assert!(!reset.is_finished());
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(reset.await.unwrap().parcels, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_to_sign_in_are_purged_around_one_that_is_being_counted() {
+    let Some((store, client, address)) = beside().await else { return };
+    let old = "INSERT INTO login_failures SELECT decode(md5(n::text), 'hex'), 1, 0 \
+         FROM generate_series(1, 1200) AS n; INSERT INTO login_networks SELECT counted_by, 0 \
+         FROM login_failures";
+    for table in ["login_failures", "login_networks"] {
+        run_sql(&address, old);
+        client.batch_execute("BEGIN").await.unwrap();
+        let lock = format!("SELECT FROM {table} LIMIT 1 FOR UPDATE");
+        client.batch_execute(&lock).await.unwrap();
+        store.purge_sessions(NOW).await.unwrap();
+        let left = format!("SELECT count(*) FROM {table}");
+        assert_eq!(client.query_one(&left, &[]).await.unwrap().get::<_, i64>(0), 1);
+        client.batch_execute("COMMIT").await.unwrap();
+        store.purge_sessions(NOW).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_is_read_while_lists_have_every_other_connection() {
+    let Some((store, ..)) = beside().await else { return };
+    let (all_wait, release) = (Arc::new(Barrier::new(READERS + 1)), Arc::new(Semaphore::new(0)));
+    for _ in 0..READERS {
+        let (all_wait, release) = (Arc::clone(&all_wait), Arc::clone(&release));
+        let engine = engine(&store).clone();
+        let waits = async move |_: &postgres::connection::Connection| {
+            all_wait.wait().await;
+            Ok(release.acquire().await.is_ok())
+        };
+        tokio::spawn(async move { engine.read_within(None, waits).await });
+    }
+    all_wait.wait().await;
+    engine(&store).measure_clock().await.unwrap();
+    release.close();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_that_waits_to_count_is_not_ended_for_being_idle() {
+    let Some((store, ..)) = beside().await else { return };
+    let shown = engine(&store).page(async |db| {
+        resets::wait_to_count(db, sandbox(1).number()).await?;
+        let sql = "SELECT current_setting('idle_in_transaction_session_timeout')";
+        db.value::<String>(sql, &[]).await
+    });
+    assert_eq!(shown.await.unwrap(), "10min");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mass_writes_end_in_time_through_a_pooler_too() {
+    let Some(direct) = super::cluster::direct() else { return };
+    // Its readers are those of a pooler: nothing is set on their connections.
+    let store = Store::connect(direct.clone().with_direct(direct), SECRET).await.unwrap();
+    let shown = engine(&store).page(async |db| {
+        let sql = "SELECT concat_ws(' ', current_setting('statement_timeout'), \
+             current_setting('lock_timeout'), current_setting('transaction_isolation'))";
+        db.value::<String>(sql, &[]).await
+    });
+    assert_eq!(shown.await.unwrap(), "10s 3s read committed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_were_leased_too_late_for_their_server_are_free_at_once() {
+    let Some((store, ..)) = beside().await else { return };
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    enqueue(&store, tenant, 1).await;
+    let pause = store.pause_writes().await.unwrap();
+    let late = store.lease(vec![(tenant, 9)], NOW).await;
+    assert!(matches!(late, Err(StoreError::Busy { .. })), "{late:?}");
+    drop(pause);
+    // Its lease lasts for a minute of this clock, which stands still.
+    let again = async { while lease(&store, tenant, 9, NOW).await.is_empty() {} };
+    tokio::time::timeout(Duration::from_secs(60), again).await.expect("it is free");
+}

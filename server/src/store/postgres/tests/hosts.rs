@@ -1,0 +1,153 @@
+//! A primary and its standbys. Of an address with several hosts the one that takes writes is connected to; and what
+//! waits for a synchronous standby is not acknowledged.
+
+use std::time::Duration;
+
+use tokio::{net::TcpListener, task::LocalSet};
+use tokio_postgres::config::Host;
+
+use super::cluster::{Cluster, direct};
+use crate::store::{
+    CommitOutcome, Store,
+    postgres::{Address, connection::Connector},
+    tests::conformance::{SECRET, create, record, sandbox},
+};
+
+/// The address of a database at one of the hosts, with a port of each.
+fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
+    let names: Vec<_> = hosts.iter().map(|(host, _)| *host).collect();
+    let ports: Vec<_> = hosts.iter().map(|(_, port)| port.to_string()).collect();
+    let (names, ports) = (names.join(","), ports.join(","));
+    let url =
+        format!("postgres://parcelo@/{database}?host={names}&port={ports}&unsafe_settings=allow");
+    Address::parse(&format!("{url}{more}")).unwrap()
+}
+
+/// Whether there is a connection to one of the hosts, or why not; and whether PostgreSQL is waited for after that.
+async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool) {
+    let address = address(hosts, "postgres", more);
+    let connector = Connector::direct(&address).unwrap();
+    let connect = async {
+        let connected = connector.connect().await;
+        connected.map(drop).map_err(|failure| failure.for_caller(&address.name()).to_string())
+    };
+    (LocalSet::new().run_until(connect).await, connector.silence.is_open())
+}
+
+/// A port that accepts connections and says nothing, as long as its listener lives.
+async fn silent() -> (TcpListener, (&'static str, u16)) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, ("127.0.0.1", port))
+}
+
+#[tokio::test]
+async fn of_several_hosts_the_first_that_takes_writes_is_used() {
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    let standby = cluster.start_standby();
+    let (primary, standby) = ((cluster.folder(), 5432), (standby.folder(), 5432));
+    // No one listens there.
+    let closed = ("127.0.0.1", 1);
+    let (_listener, silent) = silent().await;
+    for hosts in [[standby, primary], [primary, standby], [closed, primary]] {
+        for more in ["", "&target_session_attrs=primary", "&target_session_attrs=read-write"] {
+            assert_eq!(connect(&hosts, more).await, (Ok(()), false), "{hosts:?} {more}");
+        }
+    }
+    let (refused, is_silent) = connect(&[standby], "").await;
+    assert!(!is_silent, "it has answered");
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.ends_with("it is a standby, which takes no writes: name the primary"),
+        "{refused}"
+    );
+    let name = format!("postgres://{}:5432/postgres cannot be used", standby.0);
+    assert!(refused.contains(&name), "{refused}");
+    let (refused, is_silent) = connect(&[standby, closed, silent], "").await;
+    assert!(is_silent);
+    let refused = refused.unwrap_err();
+    let expected = [
+        format!(
+            "postgres://{}:5432,127.0.0.1:{},127.0.0.1:{}/postgres",
+            standby.0, closed.1, silent.1
+        ),
+        format!("{}:5432: it is a standby", standby.0),
+        format!("127.0.0.1:{}: error connecting", closed.1),
+        format!("127.0.0.1:{}: no answer within 5 s", silent.1),
+    ];
+    assert!(expected.iter().all(|words| refused.contains(words)), "{refused}");
+    let (wrong, is_silent) = connect(&[closed, primary], "&dbname=none").await;
+    assert!(!is_silent, "an error is an answer");
+    let wrong = wrong.unwrap_err();
+    assert!(wrong.contains(&format!("{}:5432: 3D000", primary.0)), "{wrong}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
+    let Some(direct) = direct() else { return };
+    let [Host::Unix(folder)] = direct.config.get_hosts() else { panic!("not a socket") };
+    let (_listener, silent) = silent().await;
+    let name = direct.config.get_dbname().unwrap();
+    let address = address(&[silent, (folder.to_str().unwrap(), 5432)], name, "");
+    let store = Store::connect(address, SECRET).await.unwrap();
+    assert_eq!(
+        store.commit(create(sandbox(1), "SB-START-0001", 1)).await,
+        CommitOutcome::Committed
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
+    let Some(address) = direct() else { return };
+    let [Host::Unix(folder)] = address.config.get_hosts() else { panic!("not a socket") };
+    let name = address.config.get_dbname().unwrap();
+    let url = format!("postgres://parcelo@/{name}?host={}&unsafe_settings=allow", folder.display());
+    let exists = async |more: &str| {
+        let address = Address::parse(&format!("{url}{more}")).unwrap();
+        Store::exists(address).await.map_err(|error| error.to_string())
+    };
+    super::cluster::run_sql(&address, "CREATE SCHEMA theirs; CREATE TABLE theirs.orders (id int)");
+    assert_eq!(exists("").await, Ok(false), "its tables are not in the way of ours");
+    // Each schema in which tables are looked for counts.
+    for path in ["theirs", "theirs,public", "public,theirs"] {
+        let refused = exists(&format!("&options=-c%20search_path%3D{path}")).await.unwrap_err();
+        assert!(refused.contains("another program's tables"), "{path}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_the_synchronous_standby_does_not_have_is_seen_by_no_one() {
+    is_seen_by_no_one(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_is_it_where_postgresql_does_not_say_what_its_backends_do() {
+    is_seen_by_no_one(&["track_activities = off"]).await;
+}
+
+async fn is_seen_by_no_one(settings: &[&str]) {
+    let Some(cluster) = Cluster::start(settings) else { return };
+    let standby = cluster.start_standby();
+    let name = cluster.create_database();
+    let mut address = Address::parse(&cluster.url(&name)).unwrap();
+    // Less than a caller waits; a statement and a connection take less on a slow machine, too.
+    address.answer_timeout = Duration::from_secs(3);
+    let store = Store::connect(address, SECRET).await.unwrap();
+    cluster.run_sql(&name, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+    cluster.run_sql(&name, "SELECT pg_reload_conf()");
+    while cluster.query(&name, "SELECT sync_state FROM pg_stat_replication") != "sync" {}
+    standby.control(&["stop", "-m", "fast"]);
+    // The connection is given up several times while the COMMIT waits, and its outcome asked for.
+    let order = || create(sandbox(1), "SB-STANDBY-0001", 1);
+    assert_eq!(store.commit(order()).await, CommitOutcome::Busy);
+    assert_eq!(store.record(&record(sandbox(1), 1).key).await.unwrap(), None);
+    assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "0");
+    standby.control(&["start"]);
+    let mut outcome = store.commit(order()).await;
+    while matches!(outcome, CommitOutcome::Busy | CommitOutcome::Unreachable) {
+        outcome = store.commit(order()).await;
+    }
+    let is_replay = matches!(outcome, CommitOutcome::IdempotencyTaken(_));
+    assert!(is_replay || outcome == CommitOutcome::Committed, "{outcome:?}");
+    assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "1");
+}

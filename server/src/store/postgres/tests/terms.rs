@@ -1,0 +1,86 @@
+//! The index of the search: parcels from before there was any, two servers, and that nothing in it outlives its parcel.
+
+use parcelo::rules::check_list;
+
+use super::{
+    super::address::Address,
+    cluster::{database, query, run_sql},
+};
+use crate::{
+    domain::search::Search,
+    store::{
+        CommitOutcome, SearchPage, Store,
+        tests::conformance::{NOW, SECRET, create, sandbox},
+    },
+};
+
+async fn search(store: &Store, text: &str) -> SearchPage {
+    let query = check_list([("search".into(), text.into())]).unwrap();
+    let search = Search::new(&query).unwrap();
+    store.search(sandbox(1), query, search).await.unwrap()
+}
+
+async fn erased(store: &Store, address: &Address) {
+    store.reset(sandbox(1)).await.unwrap();
+    let is_erasing = "SELECT count(*) FROM resets WHERE is_erasing";
+    while query(address, is_erasing).trim() != "0" {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parcels_from_before_are_added_and_no_term_outlives_its_parcel() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    for number in 0..120 {
+        let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
+        assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+    }
+    // As it is after the upgrade of a database that has some of them.
+    run_sql(
+        &address,
+        "DELETE FROM term_queue WHERE parcel % 2 = 0; UPDATE term_sweep SET until = (SELECT max(id) FROM parcels); \
+         UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'",
+    );
+    assert!(!search(&store, "nandu").await.is_complete);
+    while store.tend_search().await.unwrap() {}
+    let found = search(&store, "nandu").await;
+    assert_eq!((found.total, found.is_complete), (119, true), "all but the one that is damaged");
+    run_sql(&address, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000003'");
+    erased(&store, &address).await;
+    assert_eq!(query(&address, "SELECT count(*) FROM term_pieces").trim(), "0");
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_share_the_index_while_parcels_come_and_go() {
+    let Some(address) = database() else { return };
+    let one = Store::connect(address.clone(), SECRET).await.unwrap();
+    let other = Store::connect(address.clone(), SECRET).await.unwrap();
+    let creating = async {
+        for number in 0..150 {
+            let store = if number % 2 == 0 { &one } else { &other };
+            let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
+            assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+        }
+    };
+    let tending = async |store: &Store| {
+        for _ in 0..60 {
+            store.tend_search().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    };
+    let erasing = async {
+        for _ in 0..30 {
+            one.purge(NOW).await.unwrap();
+        }
+    };
+    futures_util::future::join4(creating, tending(&one), tending(&other), erasing).await;
+    let left: u64 = query(&address, "SELECT count(*) FROM parcels").trim().parse().unwrap();
+    let found = search(&one, "nandu").await;
+    assert_eq!((found.total, found.is_complete), (left, true));
+    erased(&one, &address).await;
+    assert_eq!(query(&address, "SELECT count(*) FROM term_pieces").trim(), "0");
+    one.close().await;
+    other.close().await;
+}

@@ -1,0 +1,127 @@
+//! While servers are replaced one by one, this version serves beside the next one, on its schema.
+//!
+//! What the next version will add is not known; here it is a column of every table, in the views too, an index, a
+//! table and a function of a trigger. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
+
+use super::cluster::{direct, query, run_sql};
+use crate::{
+    domain::{audit::BY, webhooks::RetryDecision},
+    store::{
+        CommitOutcome, Store, StoreError,
+        postgres::{Address, migrations::MIGRATIONS},
+        tests::conformance::{
+            NOW, SECRET, create, made, row, sandbox,
+            webhooks::{endpoint, lease, outcome},
+        },
+    },
+};
+
+/// A migration that only adds. `oldest_schema` stays as the version before has left it.
+const NEXT: &str = "\
+    DO $next$ DECLARE t text; BEGIN \
+        FOR t IN SELECT c.oid::regclass::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
+            WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition \
+        LOOP EXECUTE format('ALTER TABLE %s ADD COLUMN of_next text NOT NULL DEFAULT ''next''', t); END LOOP; \
+        FOREACH t IN ARRAY ARRAY['parcels', 'manifests', 'idempotency'] \
+        LOOP EXECUTE format('CREATE OR REPLACE VIEW living_%1$s AS SELECT * FROM %1$s AS x \
+            WHERE NOT EXISTS (SELECT 1 FROM resets AS r WHERE r.tenant = x.tenant AND r.epoch > x.epoch)', t); END LOOP; \
+    END $next$; \
+    CREATE INDEX parcels_of_next ON parcels (of_next, id); \
+    CREATE TABLE next_things (id bigint PRIMARY KEY); \
+    INSERT INTO schema_migrations (version) SELECT max(version) + 1 FROM schema_migrations";
+/// What the row of `meta` says, and how many migrations were done.
+const SAID: &str = "SELECT (SELECT convert_from(value, 'UTF8') FROM meta WHERE name = 'oldest_schema') \
+     || ' ' || (SELECT max(version) FROM schema_migrations)";
+
+/// The next version's schema in an empty database.
+pub(super) fn make_next_schema(address: &Address) {
+    let versions: Vec<_> = (1..=MIGRATIONS.len()).map(|version| format!("({version})")).collect();
+    let sql = [
+        "BEGIN; CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
+         applied_at timestamptz NOT NULL DEFAULT now())",
+        &MIGRATIONS.join(";"),
+        &format!("INSERT INTO schema_migrations (version) VALUES {}", versions.join(", ")),
+        &format!("INSERT INTO meta (name, value) VALUES ('oldest_schema', '{}')", MIGRATIONS.len()),
+        NEXT,
+        "COMMIT",
+    ];
+    run_sql(address, &sql.join(";\n"));
+}
+
+/// What a server does with an order, from its creation to the delivery of its webhook.
+async fn serve_one(store: &Store, number: &str, count: u32) {
+    let tenant = sandbox(1);
+    assert_eq!(store.commit(create(tenant, number, count)).await, CommitOutcome::Committed);
+    assert!(row(store, number).await.is_some());
+    for leased in lease(store, tenant, 9, NOW).await {
+        store.settle(leased, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_version_serves_on_while_the_next_one_upgrades_the_schema_and_starts_again_on_it() {
+    let Some(address) = direct() else { return };
+    let before = Store::connect(address.clone(), SECRET).await.unwrap();
+    before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    serve_one(&before, "SB-NEXT-0001", 1).await;
+    run_sql(&address, &format!("BEGIN; {NEXT}; COMMIT"));
+    let said = query(&address, SAID);
+    // Its statements are prepared for the schema of before.
+    serve_one(&before, "SB-NEXT-0002", 2).await;
+    let again = Store::connect(address.clone(), [1; 32]).await.unwrap();
+    assert_eq!(again.secret(), before.secret());
+    serve_one(&again, "SB-NEXT-0003", 3).await;
+    assert!(row(&before, "SB-NEXT-0003").await.is_some());
+    let command = Store::connect_for_admin(address.clone(), [1; 32]).await.unwrap();
+    command.account("other", "acc_2".to_owned(), NOW).await.unwrap();
+    assert_eq!(query(&address, SAID), said, "the newer version's notes stay");
+    let undelivered = "SELECT count(*) FROM outbox WHERE state <> 2";
+    assert_eq!(query(&address, undelivered), "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_the_schema_has_left_behind_does_not_start_and_is_not_ready() {
+    let Some(address) = direct() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    made(&store, sandbox(1), "SB-OLD-0001").await;
+    let known = MIGRATIONS.len();
+    let oldest =
+        |schema: usize| format!("UPDATE meta SET value = '{schema}' WHERE name = 'oldest_schema'");
+    run_sql(&address, NEXT);
+    run_sql(&address, &oldest(known + 1));
+    let before = query(&address, SAID);
+    for refused in [
+        Store::connect(address.clone(), SECRET).await,
+        Store::connect_for_admin(address.clone(), SECRET).await,
+    ] {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, StoreError::Unsuitable { .. }), "{refused}");
+        let words = format!(
+            "(the database has schema {}, this program {known}): install the newer",
+            known + 1
+        );
+        assert!(refused.to_string().contains(&words), "{refused}");
+    }
+    assert_eq!(query(&address, SAID), before, "nothing was changed");
+    // One that runs meanwhile.
+    store.measure_clock().await.unwrap();
+    assert!(!store.is_readable());
+    assert!(store.fault().unwrap().contains("install the newer program"));
+    run_sql(&address, &oldest(known));
+    store.measure_clock().await.unwrap();
+    assert!(store.is_readable() && store.fault().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_a_program_that_did_not_say_so_says_from_now_on_who_may_start() {
+    let Some(address) = direct() else { return };
+    drop(Store::connect(address.clone(), SECRET).await.unwrap());
+    run_sql(&address, "DELETE FROM meta WHERE name = 'oldest_schema'");
+    drop(Store::connect(address.clone(), SECRET).await.unwrap());
+    let known = MIGRATIONS.len();
+    assert_eq!(query(&address, SAID), format!("3 {known}"));
+    // A newer schema without a word was made by no program.
+    run_sql(&address, &format!("{NEXT}; DELETE FROM meta WHERE name = 'oldest_schema'"));
+    let refused = Store::connect(address, SECRET).await.unwrap_err().to_string();
+    assert!(refused.contains("install the newer program"), "{refused}");
+}

@@ -1,0 +1,100 @@
+//! The index of the search: parcels from before there was any, its runs, and that nothing in it outlives its parcel.
+
+use parcelo::rules::check_list;
+
+use super::conformance::{NOW, SECRET, create, sandbox};
+use crate::{
+    clock::Millis,
+    domain::search::Search,
+    store::{CommitOutcome, SearchPage, Store, term_runs::RUNS_PER_MERGE},
+};
+
+async fn search(store: &Store, text: &str) -> SearchPage {
+    let query = check_list([("search".into(), text.into())]).unwrap();
+    let search = Search::new(&query).unwrap();
+    store.search(sandbox(1), query, search).await.unwrap()
+}
+
+async fn parcels(store: &Store, many: u32) {
+    for number in 0..many {
+        let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
+        assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+    }
+}
+
+async fn run(store: &Store, sql: &'static str) {
+    store.call(move |db| db.execute_batch(sql)).await.unwrap();
+}
+
+fn pieces(store: &Store) -> i64 {
+    let count = "SELECT count(*) FROM term_pieces";
+    store.read(|db| db.query_row(count, [], |row| row.get(0))).unwrap()
+}
+
+async fn tend(store: &Store) {
+    while store.tend_search().await.unwrap() {}
+}
+
+#[tokio::test]
+async fn parcels_from_before_are_added_and_a_damaged_one_hides_no_other() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    parcels(&store, 50).await;
+    run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'").await;
+    assert_eq!(pieces(&store), 0, "an order writes none");
+    tend(&store).await;
+    assert!(pieces(&store) > 0);
+    let found = search(&store, "nandu").await;
+    assert_eq!((found.total, found.is_complete), (49, true), "all but the one that is damaged");
+    run(&store, "UPDATE term_pieces SET entries = x'0900'").await;
+    let found = search(&store, "nandu").await;
+    assert!(found.total < 49, "those of a damaged index are not found, and nothing fails");
+    store.purge(Millis(i64::MAX)).await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test]
+async fn an_order_gets_another_row_when_the_index_has_passed_its_own() {
+    let store = Store::memory(SECRET).unwrap();
+    parcels(&store, 50).await;
+    tend(&store).await;
+    let changes = create(sandbox(1), "SB-LATE-00001", 99);
+    run(&store, "UPDATE term_sweep SET next = 9007199254740992").await;
+    assert_eq!(store.commit(changes).await, CommitOutcome::StaleRow);
+}
+
+#[tokio::test]
+async fn no_term_outlives_its_parcel() {
+    let store = Store::memory(SECRET).unwrap();
+    for round in 0..2 {
+        parcels(&store, 60).await;
+        // In the middle of a merge: its parcels are in two runs.
+        for _ in 0..5 + round {
+            store.tend_search().await.unwrap();
+        }
+        assert!(pieces(&store) > 0);
+        // What it is found by can no longer be read, and goes all the same.
+        run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000003'").await;
+        if round == 0 {
+            store.reset(sandbox(1)).await.unwrap();
+        } else {
+            store.purge(NOW).await.unwrap();
+        }
+        assert_eq!(pieces(&store), 0);
+    }
+}
+
+#[tokio::test]
+async fn runs_are_few_however_many_parcels_there_are() {
+    let store = Store::memory(SECRET).unwrap();
+    parcels(&store, 600).await;
+    tend(&store).await;
+    let runs = "SELECT count(*), sum(is_live), max(level) FROM term_runs";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let (all, live, levels): (i64, i64, i64) =
+        store.read(|db| db.query_row(runs, [], row)).unwrap();
+    assert_eq!(all, live, "what was merged is gone");
+    assert!(live <= (levels + 1) * (RUNS_PER_MERGE - 1), "{live} of {levels} levels");
+    assert!(levels >= 3, "{levels}");
+    assert_eq!(search(&store, "nandu").await.total, 600);
+}

@@ -1,0 +1,283 @@
+//! The index of the search, apart from its tables. An entry is a term of a parcel; entries are kept in sorted *runs*, and
+//! a run in *pieces*, each a row of the database.
+//!
+//! An order waits for nothing of this. Terms have no order of their own, so an index that each order wrote to would
+//! cost it a page of the database for each term. Instead, new parcels are added a run at a time, some time after they
+//! were created, and [`RUNS_PER_MERGE`] runs of a level are merged into one of the next: every write goes to the end of
+//! something. A search looks through all runs, of which there are few, and at the parcels that are in none yet.
+
+use super::search::Place;
+use crate::domain::search::END;
+
+// In tests these are small, so that a few parcels have runs of several levels, and several pieces.
+
+/// How many parcels a new run has.
+pub(super) const PARCELS_PER_RUN: i64 = if cfg!(test) { 8 } else { 128 };
+/// How many runs of a level are merged into one of the next. A million parcels are some 45 runs.
+pub(super) const RUNS_PER_MERGE: i64 = if cfg!(test) { 3 } else { 16 };
+/// How many pieces of a run are read at a time to be merged.
+pub(super) const PIECES_PER_READ: usize = 3;
+/// A piece is full when it has so many bytes: two fit a page of `SQLite`, four one of `PostgreSQL`.
+const PIECE_BYTES: usize = if cfg!(test) { 200 } else { 1_700 };
+/// The time and the row of a parcel at the end of an entry.
+const PLACE_BYTES: usize = 16;
+
+/// A term of a parcel: whose it is, the term, and the parcel's place, so that entries sort by all of them.
+pub(super) type Entry = Vec<u8>;
+
+/// Some neighbouring entries of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The first of them, by which the piece is found.
+    pub(super) first: Entry,
+    /// All of them.
+    pub(super) entries: Vec<u8>,
+}
+
+/// The entries of a scope's terms that begin with a text: from the first bound on, before the second.
+pub(super) struct Bounds {
+    pub(super) from: Entry,
+    pub(super) to: Entry,
+}
+
+impl Bounds {
+    pub(super) fn new(scope: &[u8], beginning: &str) -> Self {
+        let from = [scope, beginning.as_bytes()].concat();
+        // No text has this byte.
+        let to = [&from[..], &[0xff]].concat();
+        Self { from, to }
+    }
+
+    /// Adds the places of those in a piece.
+    pub(super) fn add_places(&self, piece: &[u8], places: &mut Vec<Place>) {
+        each(piece, |entry| {
+            if entry >= &self.from[..] && entry < &self.to[..] {
+                places.extend(place(entry));
+            }
+        });
+    }
+}
+
+pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): Place) -> Entry {
+    // The end is less than every character, so that a term comes before those that go on.
+    [scope, term.as_bytes(), END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
+}
+
+/// The parcel of an entry.
+pub(super) fn place(entry: &[u8]) -> Option<Place> {
+    let (_, place) = entry.split_last_chunk::<PLACE_BYTES>()?;
+    let (created_at, parcel) = place.split_first_chunk()?;
+    let number = |bytes| i64::from_be_bytes(bytes) ^ i64::MIN;
+    Some((number(*created_at), number(parcel.try_into().ok()?)))
+}
+
+/// A number as bytes that sort as the number does.
+pub(super) const fn sorting(number: i64) -> [u8; 8] {
+    (number ^ i64::MIN).to_be_bytes()
+}
+
+/// Packs entries, which are sorted, into pieces. Each entry leaves out what it has in common with the one before.
+pub(super) fn pack(entries: &[Entry]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut before: &[u8] = &[];
+    for entry in entries {
+        let begins = pieces.last().is_none_or(|piece| piece.entries.len() >= PIECE_BYTES);
+        if begins {
+            pieces.push(Piece { first: entry.clone(), entries: Vec::new() });
+            before = &[];
+        }
+        let common = before.iter().zip(entry).take_while(|(one, other)| one == other).count();
+        let common = u8::try_from(common).unwrap_or(u8::MAX);
+        // Terms are much shorter than what a length can say.
+        let rest = entry.iter().skip(common.into()).take(u16::MAX.into());
+        if let Some(piece) = pieces.last_mut() {
+            piece.entries.push(common);
+            piece.entries.extend(u16::try_from(rest.len()).unwrap_or(u16::MAX).to_le_bytes());
+            piece.entries.extend(rest);
+        }
+        before = entry;
+    }
+    pieces
+}
+
+/// The entries of a piece.
+pub(super) fn unpack(piece: &[u8]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    each(piece, |entry| entries.push(entry.to_vec()));
+    entries
+}
+
+/// Takes each entry of a piece, in order. Where a piece is damaged it ends, which is logged: the parcels in the rest of it
+/// are not found, and everything else goes on.
+fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
+    let (mut entry, mut rest) = (Entry::new(), piece);
+    while !rest.is_empty() {
+        let Some(next) = read(rest, &mut entry) else {
+            tracing::error!(bytes = piece.len(), "a piece of the search's index is damaged");
+            return;
+        };
+        take(&entry);
+        rest = next;
+    }
+}
+
+/// Makes the entry that bytes begin with of the one before, and answers the bytes after it.
+fn read<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
+    let (&[common, low, high], rest) = bytes.split_first_chunk::<3>()?;
+    let (own, rest) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
+    if usize::from(common) > entry.len() {
+        return None;
+    }
+    entry.truncate(common.into());
+    entry.extend(own);
+    Some(rest)
+}
+
+/// What is left of a piece without some of its entries; nothing when it has none of them.
+pub(super) fn without(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<Vec<Piece>> {
+    let mut entries = unpack(piece);
+    let before = entries.len();
+    entries.retain(|entry| !is_gone(entry));
+    (entries.len() < before || before == 0).then(|| pack(&entries))
+}
+
+/// What comes after an entry in runs that are being merged, as far as all were read; nothing when the merge is done. Of
+/// each run there are the piece that the entry is in, or would be in, and the next ones.
+pub(super) fn merge(after: &[u8], runs: &[Vec<Vec<u8>>]) -> Vec<Entry> {
+    let mut until: Option<Entry> = None;
+    let mut merged = Vec::new();
+    for pieces in runs {
+        let entries: Vec<Entry> = pieces.iter().flat_map(|piece| unpack(piece)).collect();
+        if pieces.len() == PIECES_PER_READ
+            && let Some(last) = entries.last()
+            && until.as_ref().is_none_or(|until| last < until)
+        {
+            until = Some(last.clone());
+        }
+        merged.extend(entries.into_iter().filter(|entry| entry.as_slice() > after));
+    }
+    if let Some(until) = until {
+        merged.retain(|entry| *entry <= until);
+    }
+    merged.sort_unstable();
+    merged.dedup();
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entries(parcels: std::ops::Range<i64>) -> Vec<Entry> {
+        let mut entries: Vec<_> = parcels
+            .flat_map(|parcel| ["nsb", "wana", "wanabel"].map(|term| (term, parcel)))
+            .map(|(term, parcel)| entry(&sorting(1), term, (1_000 - parcel, parcel)))
+            .collect();
+        entries.sort_unstable();
+        entries
+    }
+
+    #[test]
+    fn an_entry_sorts_by_scope_then_term_then_place() {
+        let sorted = [
+            entry(&sorting(-1), "wz", (9, 9)),
+            entry(&sorting(1), "wana", (i64::MIN, 5)),
+            entry(&sorting(1), "wana", (-1, 5)),
+            entry(&sorting(1), "wana", (7, 4)),
+            entry(&sorting(1), "wana", (7, 5)),
+            entry(&sorting(1), "wanabel", (0, 0)),
+            entry(&sorting(2), "n", (0, 0)),
+        ];
+        assert!(sorted.is_sorted());
+        assert_eq!(place(&sorted[2]), Some((-1, 5)));
+        assert_eq!(place(b"short"), None);
+    }
+
+    #[test]
+    fn bounds_are_of_one_scope_and_of_whole_beginnings() {
+        let pieces = pack(&entries(0..300));
+        assert!(pieces.len() > 3, "several pieces, or this shows little");
+        let count = |scope: i64, beginning| {
+            let bounds = Bounds::new(&sorting(scope), beginning);
+            let mut places = Vec::new();
+            for piece in &pieces {
+                bounds.add_places(&piece.entries, &mut places);
+            }
+            places.len()
+        };
+        let found = [count(1, "wana"), count(1, "wanab"), count(1, "wanax"), count(2, "wana")];
+        assert_eq!(found, [600, 300, 0, 0]);
+    }
+
+    #[test]
+    fn a_damaged_piece_ends_where_it_is_damaged() {
+        let all = entries(0..3);
+        let piece = pack(&all).remove(0).entries;
+        for end in 0..piece.len() {
+            let left = unpack(&piece[..end]);
+            assert!(left.len() < all.len() && all.starts_with(&left), "{end}");
+        }
+        assert!(unpack(&[9, 0, 0]).is_empty(), "in common with nothing");
+        let gone = without(&[9, 0, 0], |_| false);
+        assert_eq!(gone, Some(Vec::new()), "nothing is left of it when it is met");
+    }
+
+    #[test]
+    fn an_entry_leaves_its_piece_and_the_last_one_takes_it_along() {
+        let all = entries(0..2);
+        let piece = pack(&all).remove(0);
+        let rest = without(&piece.entries, |entry| *entry == all[0]).unwrap();
+        assert_eq!(unpack(&rest[0].entries), all[1..]);
+        assert_eq!(rest[0].first, all[1]);
+        assert_eq!(without(&rest[0].entries, |entry| *entry == all[0]), None, "it is not in there");
+        let last = pack(&all[..1]).remove(0);
+        assert_eq!(without(&last.entries, |_| true), Some(Vec::new()));
+    }
+
+    /// Merges runs as the stores do: from each, the piece of the last merged entry and the next ones.
+    fn merge_all(runs: &[Vec<Piece>]) -> Vec<Entry> {
+        let mut merged: Vec<Entry> = Vec::new();
+        loop {
+            let after = merged.last().cloned().unwrap_or_default();
+            let sources: Vec<Vec<Vec<u8>>> = runs
+                .iter()
+                .map(|run| {
+                    let from = run.iter().rposition(|piece| piece.first <= after).unwrap_or(0);
+                    let pieces = run.iter().skip(from).take(PIECES_PER_READ);
+                    pieces.map(|piece| piece.entries.clone()).collect()
+                })
+                .collect();
+            let next = merge(&after, &sources);
+            if next.is_empty() {
+                return merged;
+            }
+            merged.extend(next);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_and_merged_is_all_there_in_order(
+            mut runs in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(any::<u8>(), 16..400), 0..60), 0..6,
+            ),
+        ) {
+            let mut all: Vec<_> = runs.concat();
+            all.sort_unstable();
+            all.dedup();
+            for run in &mut runs {
+                run.sort_unstable();
+                run.dedup();
+            }
+            let packed: Vec<_> = runs.iter().map(|run| pack(run)).collect();
+            for (run, pieces) in runs.iter().zip(&packed) {
+                let unpacked: Vec<_> =
+                    pieces.iter().flat_map(|piece| unpack(&piece.entries)).collect();
+                prop_assert_eq!(&unpacked, run);
+            }
+            prop_assert_eq!(merge_all(&packed), all);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What is said of a parcel's arrival: a caption, the date, and what else is known.
+
+use chrono::NaiveDate;
+use parcelo::{
+    Language,
+    model::{Arrival, ArrivalKind},
+};
+
+use super::{dates::in_words, words::words};
+
+/// When the parcel arrives, should have arrived, or has arrived.
+pub(crate) struct ArrivalText {
+    pub(crate) label: &'static str,
+    /// Before the date: `Today`.
+    pub(crate) lead: Option<&'static str>,
+    pub(crate) hint: Option<&'static str>,
+    pub(crate) date: Day,
+    pub(crate) is_late: bool,
+}
+
+/// A date for machines and for people.
+pub(crate) struct Day {
+    pub(crate) machine: String,
+    pub(crate) words: String,
+}
+
+impl ArrivalText {
+    /// None for a kind that is newer than this server.
+    pub(crate) fn new(known: &Arrival, language: Language) -> Option<Self> {
+        let words = words(language);
+        let (label, lead, hint) = match known.kind {
+            ArrivalKind::Expected => (words.estimated_delivery, None, Some(words.by_end_of_day)),
+            ArrivalKind::Today => {
+                (words.estimated_delivery, Some(words.today), Some(words.by_end_of_day))
+            }
+            ArrivalKind::Delayed => (words.delayed, None, Some(words.no_new_date)),
+            ArrivalKind::Delivered => (words.delivered_on, None, None),
+            // One that is newer than this server.
+            _ => return None,
+        };
+        let is_late = known.kind == ArrivalKind::Delayed;
+        Some(Self { label, lead, hint, date: Day::new(known.date, language), is_late })
+    }
+}
+
+impl Day {
+    pub(crate) fn new(date: NaiveDate, language: Language) -> Self {
+        Self { machine: date.to_string(), words: in_words(date, language) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_the_arrival_is_said_and_nothing_else() {
+        let table = [
+            (ArrivalKind::Expected, "Estimated delivery", "", "By the end of the day", false),
+            (ArrivalKind::Today, "Estimated delivery", "Today", "By the end of the day", false),
+            (
+                ArrivalKind::Delayed,
+                "Delayed: expected on",
+                "",
+                "The new date is not known yet.",
+                true,
+            ),
+            (ArrivalKind::Delivered, "Delivered on", "", "", false),
+        ];
+        for (kind, label, lead, hint, is_late) in table {
+            let known = Arrival::new(kind.clone(), "2026-01-20".parse().unwrap());
+            let promise = ArrivalText::new(&known, Language::En).unwrap();
+            let texts = (promise.label, promise.lead.unwrap_or(""), promise.hint.unwrap_or(""));
+            assert_eq!((texts, promise.is_late), ((label, lead, hint), is_late), "{kind}");
+            assert_eq!(promise.date.words, "Tuesday, January 20, 2026");
+        }
+        let newer = Arrival::new("TELEPORTED".into(), "2026-01-20".parse().unwrap());
+        assert!(ArrivalText::new(&newer, Language::En).is_none());
+    }
+}

@@ -1,0 +1,96 @@
+//! Dates in words, as the two languages write them.
+
+use chrono::{Datelike, FixedOffset, NaiveDate};
+use parcelo::Language;
+
+const MONTHS: [(&str, &str); 12] = [
+    ("January", "enero"),
+    ("February", "febrero"),
+    ("March", "marzo"),
+    ("April", "abril"),
+    ("May", "mayo"),
+    ("June", "junio"),
+    ("July", "julio"),
+    ("August", "agosto"),
+    ("September", "septiembre"),
+    ("October", "octubre"),
+    ("November", "noviembre"),
+    ("December", "diciembre"),
+];
+
+const WEEKDAYS: [(&str, &str); 7] = [
+    ("Monday", "lunes"),
+    ("Tuesday", "martes"),
+    ("Wednesday", "miércoles"),
+    ("Thursday", "jueves"),
+    ("Friday", "viernes"),
+    ("Saturday", "sábado"),
+    ("Sunday", "domingo"),
+];
+
+/// `Tuesday, January 13, 2026`, or `martes, 13 de enero de 2026`.
+pub(crate) fn in_words(date: NaiveDate, language: Language) -> String {
+    let weekday = date.weekday().num_days_from_monday();
+    let weekday = name(&WEEKDAYS, weekday, language);
+    let month = name(&MONTHS, date.month0(), language);
+    let (day, year) = (date.day(), date.year());
+    match language {
+        Language::En => format!("{weekday}, {month} {day}, {year}"),
+        Language::Es => format!("{weekday}, {day} de {month} de {year}"),
+    }
+}
+
+/// `UTC−5`, `UTC+5:30`, `UTC`.
+pub(crate) fn offset_in_words(offset: FixedOffset) -> String {
+    let minutes = offset.local_minus_utc() / 60;
+    let sign = if minutes < 0 { '−' } else { '+' };
+    match (minutes.abs() / 60, minutes.abs() % 60) {
+        (0, 0) => "UTC".to_owned(),
+        (hours, 0) => format!("UTC{sign}{hours}"),
+        (hours, rest) => format!("UTC{sign}{hours}:{rest:02}"),
+    }
+}
+
+fn name(names: &[(&'static str, &'static str)], place: u32, language: Language) -> &'static str {
+    let place = usize::try_from(place).unwrap_or_default();
+    names.get(place).map_or("", |(en, es)| language.pick(en, es))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_written_as_each_language_writes_it() {
+        let table = [
+            ("2026-01-13", "Tuesday, January 13, 2026", "martes, 13 de enero de 2026"),
+            ("2028-02-29", "Tuesday, February 29, 2028", "martes, 29 de febrero de 2028"),
+            ("2026-12-06", "Sunday, December 6, 2026", "domingo, 6 de diciembre de 2026"),
+        ];
+        for (date, en, es) in table {
+            let date = date.parse().unwrap();
+            assert_eq!(in_words(date, Language::En), en);
+            assert_eq!(in_words(date, Language::Es), es);
+        }
+    }
+
+    #[test]
+    fn every_day_of_a_year_has_its_words() {
+        for day in 0..366 {
+            let date = NaiveDate::from_epoch_days(20_454 + day).unwrap();
+            for language in [Language::En, Language::Es] {
+                let words = in_words(date, language);
+                assert!(!words.starts_with(',') && !words.contains("  "), "{words}");
+                assert!(!words.contains("de  de"), "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_offset_is_named() {
+        let table = [(0, "UTC"), (-18_000, "UTC−5"), (19_800, "UTC+5:30"), (3_600, "UTC+1")];
+        for (seconds, words) in table {
+            assert_eq!(offset_in_words(FixedOffset::east_opt(seconds).unwrap()), words);
+        }
+    }
+}

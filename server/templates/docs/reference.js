@@ -1,0 +1,5 @@
+// Swagger UI has dark colours, behind a class that it sets only with its top bar.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const apply = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", apply);
+apply();

@@ -1,0 +1,203 @@
+//! A session ends while someone works: the way back to the page, and to the form as it was filled in.
+
+use parcelo_server::internals::SESSION_LIFETIME;
+
+use super::house::{House, PASSWORD, Visitor, cookie, token_in};
+use crate::api::Answer;
+
+/// Where a form is sent, what is typed, the page that shows it again, and what that page has.
+type Interruption =
+    (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
+
+/// The fields that a form to sign in brings along unseen.
+fn hidden(page: &str, name: &str) -> Option<String> {
+    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
+    let value = rest.split('"').next()?;
+    Some(
+        value
+            .replace("&#38;", "&")
+            .replace("&amp;", "&")
+            .replace("&#34;", "\"")
+            .replace("&#60;", "<"),
+    )
+}
+
+impl Visitor {
+    /// Signs in with the form that an answer shows, as it is.
+    async fn sign_in_with(&mut self, shown: &Answer, password: &str) -> Answer {
+        self.guest = cookie(shown, "__Host-parcelo_guest").or(self.guest.take());
+        let text = shown.text();
+        let (form, next, filled) =
+            (token_in(&text), hidden(&text, "next"), hidden(&text, "filled"));
+        let mut fields =
+            vec![("form", form.as_str()), ("account", "default"), ("password", password)];
+        fields.extend(next.as_deref().map(|next| ("next", next)));
+        fields.extend(filled.as_deref().map(|filled| ("filled", filled)));
+        let answer = self.post_raw("/dashboard/sign-in", &fields).await;
+        self.session = cookie(&answer, "__Host-parcelo_session").or(self.session.take());
+        answer
+    }
+}
+
+#[tokio::test]
+async fn signing_in_leads_back_to_the_page_that_was_asked_for() {
+    let house = House::new().await;
+    let mut visitor = house.visitor();
+    let page = "/dashboard/parcels?environment=sandbox&status=DELIVERED";
+    let sent = visitor.get(page).await;
+    assert_eq!(sent.status, 303);
+    let shown = visitor.get(sent.header("location")).await;
+    let wrong = visitor.sign_in_with(&shown, "wrong").await;
+    assert_eq!(wrong.status, 401);
+    let answer = visitor.sign_in_with(&wrong, PASSWORD).await;
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, page),
+        "after a wrong password too"
+    );
+    let again = visitor.get(sent.header("location")).await;
+    assert_eq!(
+        (again.status, again.header("location")),
+        (303, page),
+        "who is signed in is sent on"
+    );
+}
+
+#[tokio::test]
+async fn a_link_to_sign_in_leads_to_no_other_site_and_fills_in_nothing() {
+    let house = House::new().await;
+    for next in
+        ["//evil.example", "https://evil.example/dashboard", "/dashboard/%5Cevil/..", "/admin"]
+    {
+        let mut visitor = house.visitor();
+        let link = format!("/dashboard/sign-in?next={next}&filled=name%3DShop");
+        let shown = visitor.get(&link).await;
+        assert_eq!(hidden(&shown.text(), "filled"), None);
+        let answer = visitor.sign_in_with(&shown, PASSWORD).await;
+        assert_eq!(answer.status, 303);
+        let place = answer.header("location").to_owned();
+        assert!(place == "/dashboard" || place.starts_with("/dashboard/"), "{place}");
+        assert!(!place.contains("evil.example"), "{place}");
+        // As a browser would send it, by a form that was changed.
+        let form = house.visitor().get("/dashboard/sign-in").await;
+        visitor.guest = cookie(&form, "__Host-parcelo_guest");
+        let token = token_in(&form.text());
+        let fields = [
+            ("form", token.as_str()),
+            ("account", "default"),
+            ("password", PASSWORD),
+            ("next", next),
+        ];
+        let answer = visitor.post_raw("/dashboard/sign-in", &fields).await;
+        assert!(answer.header("location").starts_with("/dashboard"), "{next}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_a_sessions_end_interrupted_is_shown_again_and_not_sent() {
+    let house = House::new().await;
+    let table: [Interruption; 4] = [
+        (
+            "/dashboard/keys",
+            &[
+                ("name", "Shop <1> & \"Co\""),
+                ("environment", "production"),
+                ("countries", "some"),
+                ("codes", "EC"),
+            ],
+            "/dashboard/keys/new",
+            &[
+                "value=\"Shop &#60;1&#62; &#38; &#34;Co&#34;\"",
+                "value=\"production\" checked",
+                "value=\"EC\"",
+            ],
+        ),
+        (
+            "/dashboard/webhooks/sandbox",
+            &[("url", "https://shop.example/hook?a=b"), ("events", "parcel.created")],
+            "/dashboard/webhooks/sandbox",
+            &["value=\"https://shop.example/hook?a=b\"", "value=\"parcel.created\" checked"],
+        ),
+        (
+            "/dashboard/settings",
+            &[("name", "Zapatería Ñandú"), ("contact", "https://shop.example")],
+            "/dashboard/settings",
+            &["value=\"Zapatería Ñandú\"", "value=\"https://shop.example\""],
+        ),
+        (
+            "/dashboard/parcels",
+            &[("number", "SB-UNKNOWN-0001"), ("environment", "sandbox"), ("from", "2026-01-01")],
+            "/dashboard/parcels",
+            &["value=\"SB-UNKNOWN-0001\"", "value=\"sandbox\" selected", "value=\"2026-01-01\""],
+        ),
+    ];
+    for (path, typed, page, shown) in table {
+        let mut member = house.member("default").await;
+        let token = member.token().await;
+        house.pass(SESSION_LIFETIME);
+        let answer = member.post_raw(path, &[typed, &[("form", &token)]].concat()).await;
+        assert_eq!(answer.status, 401, "{path}");
+        assert!(answer.text().contains("nothing was sent"), "{path}");
+        member.session = None;
+        let back = member.sign_in_with(&answer, PASSWORD).await;
+        assert_eq!((back.status, back.header("location")), (303, page));
+        let text = member.page(page).await;
+        for part in shown {
+            assert!(text.contains(part), "{path}: {part}");
+        }
+        assert!(text.contains("so nothing was sent"), "{path}");
+        assert!(!member.page(page).await.contains("so nothing was sent"), "{path}: once");
+    }
+    let caller = house.key("default", parcelo::Environment::Production).await;
+    assert_eq!(house.keys_of(&caller).await.len(), 1, "no form was sent by itself");
+}
+
+#[tokio::test]
+async fn another_sites_form_is_refused_and_not_carried_along() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    house.pass(SESSION_LIFETIME);
+    let fields = [("name", "Planted"), ("contact", "https://evil.example")];
+    let request =
+        member.form("/dashboard/settings", &fields).header("sec-fetch-site", "cross-site");
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status(), 403);
+    assert!(!answer.text().await.unwrap().contains("Planted"));
+}
+
+#[tokio::test]
+async fn a_button_that_came_too_late_leads_back_to_its_page_and_does_nothing() {
+    let house = House::new().await;
+    let mut member = house.member("default").await;
+    let token = member.token().await;
+    house.pass(SESSION_LIFETIME);
+    let answer = member.post_raw("/dashboard/webhooks/sandbox/test", &[("form", &token)]).await;
+    assert_eq!((answer.status, hidden(&answer.text(), "filled")), (401, None));
+    member.session = None;
+    let back = member.sign_in_with(&answer, PASSWORD).await;
+    assert_eq!(back.header("location"), "/dashboard/webhooks/sandbox");
+    assert!(!member.page("/dashboard/webhooks/sandbox").await.contains("nothing was sent"));
+}
+
+#[tokio::test]
+async fn voiding_a_parcel_too_late_does_nothing_and_its_page_says_so() {
+    let house = House::new().await;
+    let caller = house.key("default", parcelo::Environment::Production).await;
+    // Not in the sandbox: there it would be delivered by the time the session ends.
+    house.order(&caller, "EC0001WAREHOUSE").await;
+    let page = "/dashboard/parcels/production/EC0001WAREHOUSE";
+    for action in ["void", "reprint"] {
+        let mut member = house.member("default").await;
+        let token = member.token().await;
+        house.pass(SESSION_LIFETIME);
+        let answer = member.post_raw(page, &[("form", &token), ("action", action)]).await;
+        assert_eq!(answer.status, 401);
+        member.session = None;
+        let back = member.sign_in_with(&answer, PASSWORD).await;
+        assert_eq!((back.status, back.header("location")), (303, page));
+        let text = member.page(page).await;
+        assert!(text.contains("so nothing was done"), "{action}: {text}");
+        assert!(text.contains("value=\"void\""), "the order can still be voided");
+        assert!(!member.page(page).await.contains("nothing was done"), "{action}: once");
+    }
+}

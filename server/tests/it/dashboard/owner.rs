@@ -1,0 +1,230 @@
+//! What an account's owner does and sees at the dashboard: a parcel's whole page, voiding, reprinting, the file of
+//! a list, the password, and what needs attention.
+
+use parcelo::Environment;
+use parcelo_server::internals::{Keyed, Millis};
+use serde_json::json;
+
+use super::house::{House, PASSWORD, cookie, token_in};
+use crate::api::numbered;
+
+const NUMBER: &str = "SB-SUCCESS-0001";
+const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
+
+async fn with_parcel() -> House {
+    let house = House::new().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    let mut order = numbered("order-0001", NUMBER);
+    order["externalOrderId"] = json!("=1+1");
+    house.create(&caller, &order).await;
+    house
+}
+
+#[tokio::test]
+async fn a_parcels_page_has_who_sends_what_to_whom() {
+    let house = with_parcel().await;
+    let member = house.member("default").await;
+    let order = numbered("order-0001", NUMBER);
+    let page = member.page(PAGE).await;
+    let text = |path: &str| order.pointer(path).and_then(|text| text.as_str()).unwrap().to_owned();
+    for path in ["/receiver/fullName", "/receiver/address/city", "/sender/fullName"] {
+        assert!(page.contains(&text(path)), "{path}");
+    }
+    assert!(page.contains("=1+1") && page.contains("invoice.pdf"));
+    let invoice = member.get(&format!("{PAGE}/invoice.pdf")).await;
+    assert_eq!(
+        invoice.header("content-disposition"),
+        "attachment; filename=\"SB-SUCCESS-0001-invoice.pdf\""
+    );
+    assert!(invoice.bytes.starts_with(b"%PDF-"));
+}
+
+#[tokio::test]
+async fn an_order_is_voided_once_and_its_label_is_gone() {
+    let house = with_parcel().await;
+    let member = house.member("default").await;
+    for _ in 0..2 {
+        let answer = member.post(PAGE, &[("action", "void")]).await;
+        assert_eq!((answer.status, answer.header("location")), (303, PAGE));
+        let page = member.page(PAGE).await;
+        assert!(page.contains("The order is voided") && !page.contains("value=\"void\""));
+    }
+    assert_eq!(member.get(&format!("{PAGE}/label.pdf")).await.status, 409);
+    let refused = member.post(PAGE, &[("action", "reprint")]).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(member.post(PAGE, &[("action", "burn")]).await.status, 404);
+    let other = "/dashboard/parcels/production/SB-SUCCESS-0001";
+    assert_eq!(member.post(other, &[("action", "void")]).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_parcel_that_is_on_its_way_is_not_voided() {
+    let house = with_parcel().await;
+    let member = house.member("default").await;
+    house.pass(30 * Millis::DAY);
+    let mut member_later = member.clone();
+    assert_eq!(member_later.sign_in("default", PASSWORD).await.status, 303);
+    assert!(!member_later.page(PAGE).await.contains("value=\"void\""));
+    assert_eq!(member_later.post(PAGE, &[("action", "void")]).await.status, 409);
+}
+
+#[tokio::test]
+async fn a_reprint_makes_a_new_version_of_the_label() {
+    let house = with_parcel().await;
+    let member = house.member("default").await;
+    let before = member.get(&format!("{PAGE}/label.zpl")).await.bytes;
+    assert_eq!(member.post(PAGE, &[("action", "reprint")]).await.status, 303);
+    assert!(member.page(PAGE).await.contains("The label has a new version"));
+    assert_ne!(member.get(&format!("{PAGE}/label.zpl")).await.bytes, before);
+}
+
+#[tokio::test]
+async fn a_neighbours_order_is_neither_voided_nor_in_the_file() {
+    let house = with_parcel().await;
+    house.open("other").await;
+    let stranger = house.member("other").await;
+    assert_eq!(stranger.post(PAGE, &[("action", "void")]).await.status, 404);
+    assert_eq!(stranger.get(&format!("{PAGE}/invoice.pdf")).await.status, 404);
+    let file = stranger.page("/dashboard/parcels.csv?environment=sandbox").await;
+    assert_eq!(file.lines().count(), 1, "{file}");
+}
+
+#[tokio::test]
+async fn the_file_of_a_search_has_all_its_parcels_and_no_formula() {
+    let house = with_parcel().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    for place in 0..120 {
+        house.order(&caller, &format!("SB-NORMAL-{place:04}")).await;
+    }
+    let member = house.member("default").await;
+    let list = member.page("/dashboard/parcels?environment=sandbox").await;
+    assert!(list.contains("/dashboard/parcels.csv?environment=sandbox"));
+    let answer = member.get("/dashboard/parcels.csv?environment=sandbox").await;
+    assert_eq!(answer.header("content-type"), "text/csv; charset=utf-8");
+    let file = answer.text();
+    assert_eq!(file.lines().count(), 1 + 121);
+    let own = file.lines().find(|line| line.starts_with(NUMBER)).unwrap();
+    assert!(own.contains(",'=1+1,"), "{own}");
+    let none = member.page("/dashboard/parcels.csv?environment=sandbox&status=DELIVERED").await;
+    assert_eq!(none.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
+    let house = with_parcel().await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    for number in ["SB-NORMAL-0001", "SB-NORMAL-0002"] {
+        house.order(&caller, number).await;
+    }
+    let member = house.member("default").await;
+    assert_eq!(member.post(PAGE, &[("action", "void")]).await.status, 303);
+    let list = member.page("/dashboard/parcels?environment=sandbox").await;
+    for ending in ["pdf", "zpl"] {
+        let link = format!("/dashboard/parcels/labels.{ending}?environment=sandbox");
+        assert!(list.contains(&link), "{link}");
+    }
+    let labels = |file: &[u8]| String::from_utf8_lossy(file).matches("^XA").count();
+    let page = member.get("/dashboard/parcels/labels.zpl?environment=sandbox").await;
+    assert_eq!(labels(&page.bytes), 2, "not that of the voided order");
+    assert_eq!(page.header("content-disposition"), "attachment; filename=\"labels.zpl\"");
+
+    let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0002"] });
+    let request = Keyed { body: &manifest, header_key: None, request_id: "req_1" };
+    house.service.submit_manifest(&caller, request).await.unwrap();
+    let page = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
+    let link = "/dashboard/manifests/sandbox/176-12345675/labels.zpl";
+    assert!(page.contains(link));
+    assert_eq!(labels(&member.get(link).await.bytes), 1);
+    let pdf = member.get(&link.replace(".zpl", ".pdf")).await;
+    assert_eq!(
+        pdf.header("content-disposition"),
+        "attachment; filename=\"labels-176-12345675.pdf\""
+    );
+    assert!(pdf.bytes.starts_with(b"%PDF-"));
+
+    house.open("other").await;
+    let stranger = house.member("other").await;
+    assert_eq!(stranger.get(link).await.status, 404);
+    for address in [
+        "/dashboard/parcels/labels.png?environment=sandbox",
+        "/dashboard/parcels/labels.pdf?environment=sandbox&status=VOIDED",
+        "/dashboard/manifests/sandbox/176-99999999/labels.pdf",
+        "/dashboard/manifests/mars/176-12345675/labels.pdf",
+        "/dashboard/manifests/sandbox/x\"y/labels.pdf",
+    ] {
+        assert_eq!(member.get(address).await.status, 404, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn the_password_is_changed_by_who_knows_it_and_other_sessions_end() {
+    let house = House::new().await;
+    let (mut member, other) = (house.member("default").await, house.member("default").await);
+    let path = "/dashboard/settings/password";
+    let new = "a new and long password";
+    let table = [
+        (PASSWORD, "short", "short", "12 to 200 characters"),
+        (PASSWORD, new, "another long password", "differ"),
+        ("not my password", new, new, "not right"),
+    ];
+    for (password, first, again, fault) in table {
+        let fields = [("password", password), ("new", first), ("again", again)];
+        let answer = member.post(path, &fields).await;
+        assert_eq!(answer.status, 400, "{fault}");
+        assert!(answer.text().contains(fault), "{fault}");
+        assert!(!answer.text().contains(new), "no password is shown");
+    }
+    let answer = member.post(path, &[("password", PASSWORD), ("new", new), ("again", new)]).await;
+    assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/settings"));
+    assert_eq!(other.get("/dashboard").await.status, 303, "other sessions have ended");
+    assert_eq!(member.get("/dashboard").await.status, 303, "the old token opens nothing");
+    member.session = cookie(&answer, "__Host-parcelo_session");
+    assert!(member.page("/dashboard/settings").await.contains("The password is changed"));
+    assert_eq!(house.visitor().sign_in("default", PASSWORD).await.status, 401);
+    assert_eq!(house.visitor().sign_in("default", new).await.status, 303);
+}
+
+#[tokio::test]
+async fn guesses_at_the_present_password_are_slowed_down() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let new = "a new and long password";
+    let mut statuses = Vec::new();
+    for _ in 0..30 {
+        let fields = [("password", "a guess at it"), ("new", new), ("again", new)];
+        statuses.push(member.post("/dashboard/settings/password", &fields).await.status);
+    }
+    assert!(statuses.contains(&429), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn the_environment_that_was_looked_at_last_is_shown_next() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let seen = member.get("/dashboard/webhooks/sandbox").await;
+    let kept = cookie(&seen, "__Host-parcelo_environment");
+    assert_eq!(kept.as_deref(), Some("sandbox"));
+    let ask = |path: &'static str| {
+        let session = member.session.clone().unwrap();
+        let cookies =
+            format!("__Host-parcelo_session={session}; __Host-parcelo_environment=sandbox");
+        let url = format!("{}{path}", member.url);
+        member.http.get(url).header("cookie", cookies).send()
+    };
+    let webhooks = ask("/dashboard/webhooks").await.unwrap();
+    assert_eq!(webhooks.headers()["location"], "/dashboard/webhooks/sandbox");
+    let parcels = ask("/dashboard/parcels").await.unwrap().text().await.unwrap();
+    assert!(parcels.contains("value=\"sandbox\" selected"));
+    let asked = ask("/dashboard/parcels?environment=production").await.unwrap();
+    assert!(asked.text().await.unwrap().contains("value=\"production\" selected"));
+}
+
+#[tokio::test]
+async fn a_form_that_a_session_did_not_get_changes_no_parcel() {
+    let house = with_parcel().await;
+    let (member, other) = (house.member("default").await, house.member("default").await);
+    let token = token_in(&other.page("/dashboard/keys/new").await);
+    let answer = member.post_raw(PAGE, &[("action", "void"), ("form", &token)]).await;
+    assert_eq!(answer.status, 403);
+    assert!(member.page(PAGE).await.contains("value=\"void\""));
+}

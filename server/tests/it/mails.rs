@@ -1,0 +1,454 @@
+//! E-mails: those of the mock server, read by a test; and those of the real server, through a relay that takes, refuses
+//! and falls silent.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use parcelo::ApiKey;
+use parcelo_server::mock::{MockServer, ReceivedMail};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::{
+    api::{Api, numbered, order, send, with},
+    running::{House, Running},
+};
+
+const MINUTES: Duration = Duration::from_secs(60);
+const RECEIVER: &str = "luis@example.org";
+const SENDER: &str = "ana@example.org";
+
+/// An order whose receiver and sender have an address.
+fn with_addresses(order: Value) -> Value {
+    let order = with(order, "/receiver/email", RECEIVER.into());
+    with(order, "/sender/email", SENDER.into())
+}
+
+fn shop(server: &MockServer) -> Api {
+    Api::with_key(server.url(), &server.key().issue())
+}
+
+fn subjects(mails: &[ReceivedMail]) -> Vec<(String, String)> {
+    mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect()
+}
+
+#[tokio::test]
+async fn receivers_hear_of_each_step_that_matters_to_them_a_minute_later() {
+    let server = crate::embedded::start().await;
+    shop(&server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    server.clock().advance(60 * MINUTES).await;
+    let mails = server.mails();
+    let expected =
+        ["Su paquete está en camino", "Su paquete está en reparto", "Su paquete fue entregado"]
+            .map(|text| (RECEIVER.to_owned(), format!("[Sandbox] {text}: SB-SUCCESS-0001")));
+    assert_eq!(subjects(&mails), expected);
+    let mut ids: Vec<_> = mails.iter().map(|mail| mail.id.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "one for each event");
+    for mail in &mails {
+        assert_eq!(mail.language, "es");
+        assert!(mail.text.contains(&format!("{}/track/SB-SUCCESS-0001?lang=es", server.url())));
+    }
+}
+
+#[tokio::test]
+async fn senders_hear_of_trouble_in_the_language_of_their_country() {
+    let server = crate::embedded::start().await;
+    shop(&server).created(&with_addresses(numbered("order-0001", "SB-CUSTOMS-0001"))).await;
+    server.clock().advance(12 * MINUTES).await;
+    let held = server.mails();
+    let expected = [
+        (RECEIVER, "Su paquete está retenido en la aduana"),
+        (SENDER, "A parcel is held at customs"),
+    ];
+    let expected =
+        expected.map(|(to, text)| (to.to_owned(), format!("[Sandbox] {text}: SB-CUSTOMS-0001")));
+    let mut found = subjects(&held);
+    found.sort_by(|one, other| other.cmp(one));
+    let mut expected = expected.to_vec();
+    expected.sort_by(|one, other| other.cmp(one));
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn a_burst_of_events_is_one_e_mail() {
+    let server = crate::embedded::start().await;
+    let api = shop(&server);
+    api.created(&with_addresses(numbered("order-0001", "SB-PARCEL-0001"))).await;
+    let number = parcelo::TrackingNumber::parse("SB-PARCEL-0001").unwrap();
+    server.put_status(&number, parcelo::ParcelStatus::Delivered).await.unwrap();
+    assert_eq!(server.mails(), [], "it waits for more");
+    server.clock().advance(2 * MINUTES).await;
+    let mails = server.mails();
+    assert_eq!(mails.len(), 1, "{:?}", subjects(&mails));
+    assert!(mails[0].subject.contains("fue entregado"), "{}", mails[0].subject);
+}
+
+#[tokio::test]
+async fn who_unsubscribes_hears_nothing_more_also_after_a_reset() {
+    let server = crate::embedded::start().await;
+    let api = shop(&server);
+    api.created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    server.clock().advance(12 * MINUTES).await;
+    let [first] = &server.mails()[..] else { panic!("{:?}", subjects(&server.mails())) };
+    let link = first.unsubscribe_url.strip_prefix(server.url()).unwrap();
+    assert!(!link.contains("luis") && !link.contains('@'), "{link}");
+    let visitor = Api::new(server.url());
+    // A scanner looks at every link of an e-mail.
+    for _ in 0..3 {
+        let page = send(visitor.request("GET", link).header("accept", "text/html")).await;
+        assert_eq!(page.status, 200);
+        assert!(page.text().contains("method=\"post\""), "{}", page.text());
+        assert_eq!(page.header("referrer-policy"), "no-referrer");
+        assert!(page.header("content-security-policy").contains("form-action 'self'"));
+    }
+    assert_eq!(send(visitor.request("HEAD", link)).await.status, 200);
+    server.clock().advance(10 * MINUTES).await;
+    let heard = server.mails().len();
+    assert!(heard > 1, "looking changes nothing");
+
+    let click = visitor.request("POST", link).body("List-Unsubscribe=One-Click");
+    let click = click.header("content-type", "application/x-www-form-urlencoded");
+    assert_eq!(send(click).await.status, 200);
+    server.clock().advance(60 * MINUTES).await;
+    assert_eq!(server.mails().len(), heard, "{:?}", subjects(&server.mails()));
+
+    server.reset().await;
+    assert_eq!(server.mails(), []);
+    api.created(&with_addresses(numbered("order-0002", "SB-SUCCESS-0002"))).await;
+    server.clock().advance(60 * MINUTES).await;
+    assert_eq!(server.mails(), []);
+    // Another one of the account's receivers is not meant.
+    let other = with(
+        numbered("order-0003", "SB-SUCCESS-0003"),
+        "/receiver/email",
+        "eva@example.org".into(),
+    );
+    api.created(&other).await;
+    server.clock().advance(60 * MINUTES).await;
+    assert!(server.mails().iter().all(|mail| mail.to == "eva@example.org"));
+    assert_eq!(server.mails().len(), 3);
+}
+
+#[tokio::test]
+async fn a_button_unsubscribes_in_both_languages_and_a_wrong_link_does_nothing() {
+    let server = crate::embedded::start().await;
+    shop(&server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    server.clock().advance(12 * MINUTES).await;
+    let mails = server.mails();
+    let link = mails[0].unsubscribe_url.strip_prefix(server.url()).unwrap();
+    let visitor = Api::new(server.url());
+    let page = async |method: &str, path: &str| {
+        let request = visitor.request(method, path).header("accept", "text/html");
+        let answer = send(request).await;
+        (answer.status, answer.text())
+    };
+    for (language, question, done) in [
+        ("es", "¿Dejar de recibir estos correos?", "No habrá más correos"),
+        ("en", "Stop these e-mails?", "No more e-mails"),
+    ] {
+        let path = format!("{link}?lang={language}");
+        let (status, text) = page("GET", &path).await;
+        assert!(status == 200 && text.contains(question), "{text}");
+        let (status, text) = page("POST", &path).await;
+        assert!(status == 200 && text.contains(done) && !text.contains("<form"), "{text}");
+    }
+    for wrong in [
+        format!("{link}A"),
+        link.replace("/unsubscribe/", "/unsubscribe/A"),
+        "/unsubscribe/x".to_owned(),
+    ] {
+        for method in ["GET", "POST"] {
+            let (status, text) = page(method, &wrong).await;
+            assert!(status == 404 && !text.contains("<form"), "{method} {wrong}: {status}");
+        }
+        assert_eq!(send(visitor.request("POST", &wrong)).await.refusal().0, 404);
+    }
+}
+
+#[tokio::test]
+async fn other_languages_read_the_same_e_mails_over_http() {
+    let controlled =
+        MockServer::builder().start_controlled(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let server = &*controlled;
+    shop(server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    server.clock().advance(60 * MINUTES).await;
+    let control = Api::new(server.url());
+    let shown = control.get("/__mock/mails").await.json();
+    let shown = shown["mails"].as_array().unwrap();
+    assert_eq!(shown.len(), 3);
+    for (shown, mail) in shown.iter().zip(server.mails()) {
+        assert_eq!(shown["to"], RECEIVER);
+        assert_eq!(shown["subject"], mail.subject);
+        assert_eq!(shown["html"], mail.html);
+        assert_eq!(shown["unsubscribeUrl"], mail.unsubscribe_url);
+    }
+    assert_eq!(send(control.request("POST", "/__mock/reset")).await.status, 200);
+    assert_eq!(control.get("/__mock/mails").await.json()["mails"], json!([]));
+}
+
+/// What the relay says to a message's final dot.
+#[derive(Debug, Clone, Copy)]
+enum Dot {
+    /// Nothing, and the connection stays open.
+    Silence,
+    /// `250`.
+    Take,
+}
+
+/// A relay on this machine that writes down every message.
+#[derive(Clone)]
+struct Relay {
+    port: u16,
+    messages: Arc<Mutex<Vec<String>>>,
+    dots: Arc<Mutex<VecDeque<Dot>>>,
+    /// A recipient that does not exist.
+    unknown: &'static str,
+}
+
+impl Relay {
+    async fn start(unknown: &'static str, dots: impl IntoIterator<Item = Dot>) -> Self {
+        let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let dots = Arc::new(Mutex::new(dots.into_iter().collect()));
+        let relay = Self { port, messages: Arc::default(), dots, unknown };
+        let shared = relay.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = socket.accept().await {
+                let relay = shared.clone();
+                tokio::spawn(async move { relay.talk(stream).await });
+            }
+        });
+        relay
+    }
+
+    async fn talk(&self, stream: TcpStream) -> Option<()> {
+        let mut stream = BufReader::new(stream);
+        let mut reply = "220 relay.test".to_owned();
+        loop {
+            stream.get_mut().write_all(format!("{reply}\r\n").as_bytes()).await.ok()?;
+            let mut line = String::new();
+            if stream.read_line(&mut line).await.ok()? == 0 {
+                return None;
+            }
+            reply = match line.split(' ').next()?.trim_end() {
+                "DATA" => {
+                    stream.get_mut().write_all(b"354 go on\r\n").await.ok()?;
+                    self.read_message(&mut stream).await?;
+                    "250 2.0.0 taken".to_owned()
+                }
+                "RCPT" if !self.unknown.is_empty() && line.contains(self.unknown) => {
+                    format!("550 5.1.1 <{}> is unknown", self.unknown)
+                }
+                _ => "250 ok".to_owned(),
+            };
+        }
+    }
+
+    async fn read_message(&self, stream: &mut BufReader<TcpStream>) -> Option<()> {
+        let mut message = String::new();
+        while !message.ends_with("\r\n.\r\n") {
+            if stream.read_line(&mut message).await.ok()? == 0 {
+                return None;
+            }
+        }
+        self.messages.lock().unwrap().push(message);
+        let dot = self.dots.lock().unwrap().pop_front();
+        match dot.unwrap_or(Dot::Take) {
+            Dot::Take => Some(()),
+            Dot::Silence => std::future::pending().await,
+        }
+    }
+
+    /// The messages, once there are so many.
+    async fn messages(&self, count: usize) -> Vec<String> {
+        let start = Instant::now();
+        loop {
+            let messages = self.messages.lock().unwrap().clone();
+            if messages.len() >= count {
+                return messages;
+            }
+            assert!(start.elapsed() < Duration::from_secs(30), "{} of {count}", messages.len());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fn flags(&self) -> Vec<String> {
+        let url = format!("smtp://127.0.0.1:{}", self.port);
+        let pairs = [
+            ("--smtp-url", url.as_str()),
+            ("--mail-from", "Shop <parcels@shop.example>"),
+            ("--base-url", "https://parcelo.example"),
+        ];
+        pairs.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
+    }
+
+    fn serve(&self, house: &House) -> Running {
+        let flags = self.flags();
+        let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+        house.start_with(&[("PARCELO_LOG", "info")], &flags)
+    }
+}
+
+fn header(message: &str, name: &str) -> String {
+    let line = message.lines().find(|line| line.starts_with(&format!("{name}: ")));
+    line.unwrap_or_else(|| panic!("{name}: {message}")).to_owned()
+}
+
+/// A house on a file, whose e-mails can be made due at once.
+struct MailHouse(House);
+
+impl MailHouse {
+    fn new() -> Self {
+        Self(House::on_file("what is due is moved in the file, since e-mails wait a minute"))
+    }
+
+    fn file(&self) -> Connection {
+        let database = self.0.database();
+        let file = Connection::open(database.strip_prefix("sqlite:").unwrap()).unwrap();
+        file.busy_timeout(Duration::from_secs(10)).unwrap();
+        file
+    }
+
+    /// As if a minute had passed, or a lease had ended.
+    fn make_due(&self) {
+        self.file().execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
+    }
+
+    /// How many e-mails are there, and with this status.
+    fn with_status(&self, status: u8) -> (i64, i64) {
+        let sql = "SELECT count(*), count(*) FILTER (WHERE status = ?1) FROM mails";
+        self.file().query_row(sql, [status], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    }
+
+    async fn wait_for_status(&self, status: u8, count: i64) {
+        let start = Instant::now();
+        while self.with_status(status).1 != count {
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", self.with_status(status));
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+const SENT: u8 = 1;
+const BOUNCED: u8 = 2;
+const UNSUBSCRIBED: u8 = 13;
+
+/// An order in production, with what a carrier says of it.
+async fn scanned(running: &Running, house: &House, key: &ApiKey, name: &str, status: &str) {
+    let api = Api::with_key(running.url("production"), key);
+    let number = api.created(&with_addresses(order(name))).await;
+    let made = house.carriers(&["create", "--environment", "production", "--name", name]);
+    let now = chrono::Utc::now().to_rfc3339();
+    let event = json!({ "eventId": name, "trackingNumber": number, "status": status, "occurredAt": now, "location": "Quito, EC" });
+    let request = Api::new(running.url("production")).request("POST", "/carrier/v1/events");
+    let request = request.header("X-Carrier-Key", made["key"].as_str().unwrap());
+    let request = request.header("content-type", "application/json");
+    let answer = send(request.body(json!({ "events": [event] }).to_string())).await;
+    assert_eq!(answer.json()["data"]["results"][0]["outcome"], "APPLIED", "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_before_the_relay_answers_sends_again_under_the_same_id() {
+    let (house, relay) = (MailHouse::new(), Relay::start("", [Dot::Silence]).await);
+    let mut running = relay.serve(&house.0);
+    let key = house.0.new_key("production").1;
+    scanned(&running, &house.0, &key, "order-0001", "PICKED_UP").await;
+    house.make_due();
+    let first = relay.messages(1).await;
+    running.kill();
+    let running = relay.serve(&house.0);
+    house.make_due();
+    let both = relay.messages(2).await;
+    assert_eq!(header(&both[0], "Message-ID"), header(&first[0], "Message-ID"));
+    assert_eq!(header(&both[1], "Message-ID"), header(&first[0], "Message-ID"));
+    house.wait_for_status(SENT, 1).await;
+    // It is known to have been taken: nothing is sent a third time.
+    house.make_due();
+    running.stop();
+    assert_eq!(relay.messages(2).await.len(), 2);
+    for name in ["List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted", "Date"] {
+        header(&first[0], name);
+    }
+    assert_eq!(header(&first[0], "From"), "From: Shop <parcels@shop.example>");
+    let output = house.0.output();
+    assert!(output.contains("e-mails are on"), "{output}");
+    assert!(!output.contains(RECEIVER) && !output.contains(SENDER), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_bounces_is_not_written_to_again() {
+    let (house, relay) = (MailHouse::new(), Relay::start(RECEIVER, []).await);
+    let running = relay.serve(&house.0);
+    let key = house.0.new_key("production").1;
+    scanned(&running, &house.0, &key, "order-0001", "PICKED_UP").await;
+    house.make_due();
+    house.wait_for_status(BOUNCED, 1).await;
+    scanned(&running, &house.0, &key, "order-0002", "PICKED_UP").await;
+    house.make_due();
+    house.wait_for_status(UNSUBSCRIBED, 1).await;
+    let metrics = Api::new(running.url("admin")).get("/metrics").await.text();
+    assert!(
+        metrics.contains(r#"parcelo_mails_total{environment="production",outcome="bounced"} 1"#),
+        "{metrics}"
+    );
+    running.stop();
+    assert_eq!(relay.messages(0).await, Vec::<String>::new());
+    let output = house.0.output();
+    assert!(output.contains("550 5.1.1 at RCPT TO"), "{output}");
+    assert!(!output.contains(RECEIVER), "{output}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parcels_from_before_e_mails_were_switched_on_send_none() {
+    let (house, relay) = (MailHouse::new(), Relay::start("", []).await);
+    let running = house.0.start_with(&[("PARCELO_LOG", "info")], &[]);
+    let key = house.0.new_key("production").1;
+    scanned(&running, &house.0, &key, "order-0001", "PICKED_UP").await;
+    running.stop();
+    assert!(house.0.output().contains("e-mails are off"), "{}", house.0.output());
+    assert_eq!(house.with_status(0), (0, 0));
+    let running = relay.serve(&house.0);
+    scanned(&running, &house.0, &key, "order-0002", "PICKED_UP").await;
+    house.make_due();
+    assert_eq!(relay.messages(1).await.len(), 1);
+    running.stop();
+    assert_eq!(house.with_status(SENT), (1, 1));
+}
+
+#[test]
+fn a_start_names_what_is_wrong_with_the_flags() {
+    let house = House::new();
+    let from = ["--mail-from", "parcels@shop.example"];
+    let base = ["--base-url", "https://parcelo.example"];
+    let refused = |flags: &[&str]| {
+        let output = house.command().args(flags).output().unwrap();
+        assert!(!output.status.success(), "{flags:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!text.contains("s3cret"), "{text}");
+        text
+    };
+    let table: [(&[&str], &str); 6] = [
+        (&["--smtp-url", "smtp://shop:s3cret@relay.example"], "--mail-from"),
+        (&from, "goes with --smtp-url"),
+        (&["--smtp-url", "smtp://localhost", from[0], from[1]], "needs --base-url"),
+        (&["--smtp-url", "http://relay.example"], "expected smtp://"),
+        (&["--mail-from", "no.one"], "expected one address"),
+        (&["--mail-sandbox-allow", "no.one"], "expected an address"),
+    ];
+    for (flags, part) in table {
+        let text = refused(flags);
+        assert!(text.contains(part), "{flags:?}: {text}");
+    }
+    let url = ["--smtp-url", "smtp://shop:s3cret@relay.example"];
+    let text = refused(&[&url[..], &from, &base].concat());
+    assert!(text.contains("PARCELO_SMTP_PASSWORD"), "{text}");
+}

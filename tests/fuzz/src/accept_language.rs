@@ -1,0 +1,69 @@
+//! `Accept-Language`: a header that keeps RFC 9110's grammar is read as a second reader reads it.
+
+use parcelo::Language;
+
+use crate::Target;
+
+pub(crate) const TARGET: Target = Target {
+    name: "accept_language",
+    check,
+    cases: 20_000,
+    words: &[
+        "es", "en", "*", ";q=", ";Q=", "0.5", "1.000", "0.", ",", " ;\tq=0", "-EC", "en-US", "q=1",
+    ],
+};
+
+fn check(input: &[u8]) {
+    let Ok(header) = std::str::from_utf8(input) else { return };
+    let read = Language::from_header(header);
+    let is_filled = |text: &&str| !text.trim_matches([' ', '\t']).is_empty();
+    if let Some(entries) =
+        header.split(',').filter(is_filled).map(entry).collect::<Option<Vec<_>>>()
+    {
+        assert_eq!(read, preferred(&entries), "{header:?}");
+    }
+}
+
+/// The heavier language; of two that weigh the same the one named first, and English if neither is wanted.
+fn preferred(entries: &[(&str, u32)]) -> Language {
+    let any = entries.iter().filter(|(tag, _)| *tag == "*").map(|(_, weight)| *weight).max();
+    let rank = |code: &str| {
+        let is_it = |tag: &str| tag.split('-').next().unwrap().eq_ignore_ascii_case(code);
+        let named = entries.iter().enumerate().filter(|(_, (tag, _))| is_it(tag));
+        let best = named.map(|(place, (_, weight))| (*weight, usize::MAX - place)).max();
+        // One that only `*` stands for comes after those that are named.
+        best.unwrap_or((any.unwrap_or(0), 0))
+    };
+    if rank("es") > rank("en") && rank("es").0 > 0 { Language::Es } else { Language::En }
+}
+
+/// An entry's tag and weight in thousandths; nothing if it breaks the grammar.
+fn entry(text: &str) -> Option<(&str, u32)> {
+    let blank = |c| matches!(c, ' ' | '\t');
+    let text = text.trim_matches(blank);
+    let (tag, weight) = match text.split_once(';') {
+        None => (text, 1000),
+        Some((tag, weight)) => {
+            let weight = weight.trim_matches(blank);
+            let digits = weight.strip_prefix("q=").or_else(|| weight.strip_prefix("Q="))?;
+            (tag.trim_end_matches(blank), thousandths(digits)?)
+        }
+    };
+    let is_part = |(place, part): (usize, &str)| {
+        let is_one = |byte: u8| byte.is_ascii_alphabetic() || place > 0 && byte.is_ascii_digit();
+        (1..=8).contains(&part.len()) && part.bytes().all(is_one)
+    };
+    let is_tag = tag == "*" || tag.split('-').enumerate().all(is_part);
+    is_tag.then_some((tag, weight))
+}
+
+fn thousandths(text: &str) -> Option<u32> {
+    let (whole, places) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = places.len() <= 3 && places.bytes().all(|byte| byte.is_ascii_digit());
+    let places = format!("{places:0<3}").parse::<u32>().ok().filter(|_| is_number)?;
+    match whole {
+        "0" => Some(places),
+        "1" if places == 0 => Some(1000),
+        _ => None,
+    }
+}

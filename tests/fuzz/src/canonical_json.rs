@@ -1,0 +1,192 @@
+//! Fingerprints: two documents have the same one exactly if a second canonical form of them is the same, however
+//! they are spelled.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use parcelo::{
+    model::fingerprint,
+    rules::{parse_body, parse_json},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{Target, corpus::hash};
+
+pub(crate) const TARGET: Target = Target {
+    name: "canonical_json",
+    check,
+    cases: 4_000,
+    words: &[
+        "null",
+        "1.0",
+        "1e2",
+        "-0",
+        "0.1",
+        "true",
+        "\"\\u0000\"",
+        "\\ud83d\\ude00",
+        "\"a\":",
+        "{}",
+        "[]",
+        ",",
+        "\"idempotencyKey\":\"x\"",
+        "18446744073709551615",
+        "9007199254740993.0",
+        "\\\\",
+        "\\\"",
+    ],
+};
+
+/// 14 digits, which leave room for that of a fraction.
+const MAX_WHOLE: u64 = 100_000_000_000_000;
+
+/// Two documents on two lines, or one.
+fn check(input: &[u8]) {
+    let mut lines = input.splitn(2, |byte| *byte == b'\n');
+    let one = lines.next().and_then(read);
+    let other = lines.next().and_then(read);
+    if let Some(one) = &one {
+        spelling_makes_no_difference(one);
+        every_leaf_makes_one(one, hash(input));
+    }
+    if let (Some(one), Some(other)) = (&one, &other) {
+        assert_agree(one, other);
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<Value> {
+    let Ok(value) = parse_body(bytes) else {
+        // Stricter than `serde_json` about repeated members only, and about what is not an object.
+        if let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
+            assert!(parse_body(value.to_string().as_bytes()).is_ok(), "{value}");
+        }
+        return None;
+    };
+    assert_eq!(serde_json::from_slice::<Value>(bytes).unwrap(), value);
+    let borrowed = parse_json(bytes).unwrap();
+    assert_eq!(fingerprint(&borrowed, "s"), fingerprint(&value, "s"));
+    Some(value)
+}
+
+fn assert_agree(one: &Value, other: &Value) {
+    let (is_same, is_equal) =
+        (fingerprint(one, "") == fingerprint(other, ""), canonical(one) == canonical(other));
+    assert_eq!(is_same, is_equal, "{one}\n{other}");
+}
+
+/// `serde_json` reads a number of 16 digits or more as one of its neighbours, depending on its spelling.
+fn is_exact(value: &Value) -> bool {
+    serde_json::from_str::<Value>(&value.to_string()).is_ok_and(|again| again == *value)
+}
+
+fn spelling_makes_no_difference(value: &Value) {
+    if !is_exact(value) {
+        return;
+    }
+    let mut text = String::new();
+    respell(value, &mut text);
+    let again = parse_body(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}: {text}"));
+    assert_eq!(fingerprint(value, ""), fingerprint(&again, ""), "{value}\n{text}");
+    let mut keyed = value.clone();
+    keyed["idempotencyKey"] = json!("another-key");
+    assert_eq!(fingerprint(value, ""), fingerprint(&keyed, ""));
+    assert_ne!(fingerprint(value, "A"), fingerprint(value, "B"));
+}
+
+/// Members backwards, blanks, every character escaped, a null member more, and whole numbers with a fraction.
+fn respell(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            out.push_str("{ ");
+            for (name, member) in members.iter().rev() {
+                respell(&Value::from(name.as_str()), out);
+                out.push_str("\t: ");
+                respell(member, out);
+                out.push_str(" ,\n");
+            }
+            // One that no member has: there are more of these names than members.
+            let mut names = (0..=members.len()).map(|n| format!("null {n}"));
+            let unused = names.find(|name| !members.contains_key(name));
+            write!(out, "{}:null}}", json!(unused)).unwrap();
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (place, item) in items.iter().enumerate() {
+                out.push_str(if place > 0 { " , " } else { " " });
+                respell(item, out);
+            }
+            out.push(']');
+        }
+        Value::String(text) => {
+            let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+            write!(out, "\"{}\"", units.collect::<String>()).unwrap();
+        }
+        // With more than 15 digits, `serde_json` reads a number with a fraction inexactly.
+        Value::Number(number) if number.as_i64().is_some_and(|n| n.unsigned_abs() < MAX_WHOLE) => {
+            write!(out, "{number}.0e0").unwrap();
+        }
+        other => write!(out, "{other}").unwrap(),
+    }
+}
+
+fn every_leaf_makes_one(value: &Value, choice: u64) {
+    let mut changed = value.clone();
+    change(&mut changed, choice);
+    assert_agree(value, &changed);
+}
+
+/// Another value in one place.
+fn change(value: &mut Value, choice: u64) {
+    let pick = |length: usize| usize::try_from(choice >> 3).unwrap_or_default() % length;
+    let deeper = choice.rotate_right(7);
+    *value = match value.take() {
+        Value::Object(mut members) if !members.is_empty() => {
+            let place = pick(members.len());
+            change(members.values_mut().nth(place).unwrap(), deeper);
+            Value::Object(members)
+        }
+        Value::Array(mut items) if !items.is_empty() => {
+            let place = pick(items.len());
+            change(&mut items[place], deeper);
+            Value::Array(items)
+        }
+        Value::Array(_) => json!([null]),
+        Value::Object(_) => json!({ "a": 0 }),
+        Value::String(text) => json!(format!("{text}\"")),
+        Value::Number(number) => json!(number.to_string()),
+        Value::Bool(is) => json!(!is),
+        Value::Null => json!(false),
+    };
+}
+
+/// The same of all documents that mean the same: by other means than the product's.
+fn canonical(value: &Value) -> String {
+    let top = value.as_object().cloned().unwrap_or_default();
+    let kept = top.into_iter().filter(|(name, _)| name != "idempotencyKey");
+    written(&Value::Object(kept.collect::<Map<_, _>>()))
+}
+
+fn written(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(_, member)| !member.is_null());
+            let sorted: BTreeMap<_, _> =
+                kept.map(|(name, member)| (name, written(member))).collect();
+            let parts = sorted.iter().map(|(name, member)| format!("{name:?}: {member}"));
+            format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", "))
+        }
+        Value::Number(number) => match (number.as_i128(), number.as_f64().unwrap()) {
+            (Some(whole), _) => format!("number {whole}"),
+            // Every float from 2^53 on is whole, and below 2^100 an `i128` holds it exactly.
+            (None, float) if float.fract() == 0.0 && float.abs() < 2_f64.powi(100) => {
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and fits")]
+                let whole = float as i128;
+                format!("number {whole}")
+            }
+            (None, float) => format!("number {:x}", float.to_bits()),
+        },
+        other => format!("{other:?}"),
+    }
+}

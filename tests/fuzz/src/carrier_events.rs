@@ -1,0 +1,123 @@
+//! Carriers' scans: judged as offline, one outcome each, and a scan that is sent again is a duplicate that changes
+//! nothing.
+
+use axum::body::Body;
+use http::Request;
+use parcelo::{
+    admin::{CarrierKey, check_carrier_events},
+    rules::parse_body,
+};
+use parcelo_server::mock::sample;
+use serde_json::{Value, json};
+
+use crate::{
+    Target,
+    service::{Answer, Service, with_service},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "carrier_events",
+    check,
+    cases: 300,
+    words: &[
+        "IN_TRANSIT",
+        "DELIVERED",
+        "OUT_FOR_DELIVERY",
+        "RETURN_TO_SENDER",
+        "SB-SUCCESS-0001",
+        "sb-success-0001",
+        "\"eventId\":",
+        "\"status\":",
+        "+14:00",
+        "-00:00",
+        "2026-01-05T08:05:00Z",
+        "1970-01-01T00:00:00Z",
+        "null",
+        "T23:59:60Z",
+    ],
+};
+
+/// What stands in an input for the parcel's number, which is new each time.
+const NAMED: &str = "SB-SUCCESS-0001";
+const NOW: &str = "2026-01-05T08:00:00Z";
+
+fn check(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    with_service(|service| {
+        let api_key = service.key("default");
+        let mut order = sample::order();
+        order.as_object_mut().unwrap().remove("trackingNumber");
+        let made = service.post(&api_key, "/api/v1/orders/create", order.to_string().as_bytes());
+        let number = made.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+        let body = text.replace(NAMED, &number);
+        let carrier = {
+            let _context = service.runtime.enter();
+            service.server.carrier_key()
+        };
+        let answer = push(service, &carrier, &body);
+        let faults = match parse_body(body.as_bytes()) {
+            Err(fault) => vec![fault],
+            Ok(value) => match check_carrier_events(&value, NOW.parse().unwrap()) {
+                Err(rejected) => rejected.faults,
+                Ok(events) => {
+                    let names: Vec<_> =
+                        events.events.iter().map(|event| event.event_id.clone()).collect();
+                    let record =
+                        || service.get(&api_key, &format!("/api/v1/tracking/{number}")).json();
+                    let first = assert_counted(&answer, &names);
+                    let after = record();
+                    let again = push(service, &carrier, &body);
+                    assert_duplicates(&first, &again);
+                    let has_rejected = first.iter().any(|outcome| outcome == "REJECTED");
+                    assert!(
+                        has_rejected || record() == after,
+                        "a repeated scan changes the record"
+                    );
+                    return;
+                }
+            },
+        };
+        let faults: Vec<_> =
+            faults.iter().map(|it| (it.field.clone(), it.code.code().to_owned())).collect();
+        assert_eq!((answer.status, answer.faults()), (400, faults), "{body}");
+    });
+}
+
+fn push(service: &Service, carrier: &CarrierKey, body: &str) -> Answer {
+    let request = Request::post("/carrier/v1/events")
+        .header("x-carrier-key", carrier.secret())
+        .header("content-type", "application/json");
+    service.call(request.body(Body::from(body.to_owned())).unwrap())
+}
+
+/// One result for each event, in its order, and sums that are those of the results.
+fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let body = answer.json();
+    let (results, summary) =
+        (body["data"]["results"].as_array().unwrap(), &body["data"]["summary"]);
+    let text = |result: &Value, name: &str| result[name].as_str().unwrap().to_owned();
+    assert_eq!(results.iter().map(|it| text(it, "eventId")).collect::<Vec<_>>(), names);
+    let outcomes: Vec<_> = results.iter().map(|result| text(result, "outcome")).collect();
+    let sums = [
+        ("applied", "APPLIED"),
+        ("recorded", "RECORDED"),
+        ("duplicates", "DUPLICATE"),
+        ("rejected", "REJECTED"),
+    ];
+    for (name, outcome) in sums {
+        let count = outcomes.iter().filter(|it| *it == outcome).count();
+        assert_eq!(summary[name], json!(count), "{body}");
+    }
+    assert_eq!(summary["received"], json!(outcomes.len()));
+    outcomes
+}
+
+/// What was rejected may be legal after the events behind it.
+fn assert_duplicates(first: &[String], again: &Answer) {
+    let body = again.json();
+    let results = body["data"]["results"].as_array().unwrap();
+    for (outcome, result) in first.iter().zip(results) {
+        assert!(outcome == "REJECTED" || result["outcome"] == "DUPLICATE", "{first:?} {body}");
+    }
+}

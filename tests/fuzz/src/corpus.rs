@@ -1,0 +1,114 @@
+//! Tries a target on its corpus and on mutations of it, and makes an input that fails smaller.
+
+use std::{
+    env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+};
+
+use fastrand::Rng;
+
+use crate::{Target, mutation::mutate};
+
+/// How often a failing input is made smaller by one piece, at most.
+const MAX_SHRINKS: usize = 400;
+
+/// A run of one target.
+pub struct Trial<'a> {
+    target: Target,
+    check: &'a dyn Fn(&[u8]),
+    inputs: Vec<(String, Vec<u8>)>,
+}
+
+/// The folder of a target's corpus.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
+}
+
+impl<'a> Trial<'a> {
+    /// Reads the target's corpus. `check` is the target's own, or that of a crate that this one cannot call.
+    pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
+        let folder = folder(target.name);
+        let files =
+            fs::read_dir(&folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
+        let mut inputs: Vec<_> = files
+            .map(|file| file.unwrap())
+            .map(|file| {
+                (file.file_name().to_string_lossy().into_owned(), fs::read(file.path()).unwrap())
+            })
+            .collect();
+        inputs.sort();
+        assert!(!inputs.is_empty(), "{} is empty", folder.display());
+        Self { target, check, inputs }
+    }
+
+    /// Every file of the corpus.
+    pub fn replay(&self) {
+        for (name, input) in &self.inputs {
+            self.try_input(input, &format!("corpus/{}/{name}", self.target.name));
+        }
+    }
+
+    /// Mutations of the corpus. `PARCELO_SEED` chooses others, and `PARCELO_FUZZ_TIMES` so many times as many.
+    pub fn mutate(&self) {
+        let variable = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
+        let seed: u64 = variable("PARCELO_SEED").unwrap_or(1);
+        let times = variable("PARCELO_FUZZ_TIMES").unwrap_or(1);
+        let mut rng = Rng::with_seed(seed);
+        for case in 0..u64::from(self.target.cases) * times {
+            let (_, from) = &self.inputs[rng.usize(..self.inputs.len())];
+            let (_, other) = &self.inputs[rng.usize(..self.inputs.len())];
+            let input = mutate((from, other), self.target.words, &mut rng);
+            self.try_input(&input, &format!("PARCELO_SEED={seed}, mutation {case}"));
+        }
+    }
+
+    fn try_input(&self, input: &[u8], origin: &str) {
+        if self.holds(input) {
+            return;
+        }
+        let small = self.shrink(input.to_vec());
+        let file = self.keep(&small);
+        // Once more, so that the last message above this one is about the small input.
+        self.holds(&small);
+        panic!(
+            "{} fails: {origin}\nthe smallest input that fails is in {}: {:?}",
+            self.target.name,
+            file.display(),
+            String::from_utf8_lossy(&small)
+        );
+    }
+
+    fn holds(&self, input: &[u8]) -> bool {
+        catch_unwind(AssertUnwindSafe(|| (self.check)(input))).is_ok()
+    }
+
+    /// Leaves out pieces, large ones first, as long as it still fails.
+    fn shrink(&self, mut input: Vec<u8>) -> Vec<u8> {
+        let (mut size, mut tries) = (input.len() / 2, 0);
+        while size > 0 {
+            let mut at = 0;
+            while at < input.len() && tries < MAX_SHRINKS {
+                tries += 1;
+                let mut smaller = input.clone();
+                smaller.drain(at..(at + size).min(input.len()));
+                if self.holds(&smaller) { at += size } else { input = smaller }
+            }
+            size /= 2;
+        }
+        input
+    }
+
+    fn keep(&self, input: &[u8]) -> PathBuf {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
+        let file = folder.join(format!("{}-{:x}", self.target.name, hash(input)));
+        fs::create_dir_all(&folder).and_then(|()| fs::write(&file, input)).unwrap();
+        file
+    }
+}
+
+/// FNV-1a: a name for a file, and a choice that follows from an input.
+pub(crate) fn hash(input: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    input.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}

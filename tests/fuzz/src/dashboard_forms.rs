@@ -1,0 +1,215 @@
+//! The dashboard's forms: any fields are answered, those without their page's token change nothing, and what was typed
+//! is text on every page.
+
+use std::{
+    cell::RefCell,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use axum::{Router, body::Body};
+use http::Request;
+use parcelo::{Environment, rules::Destinations};
+use parcelo_server::internals::{
+    Actor, Allowance, Api, Era, Ids, Limits, ManualClock, Millis, Secrets, Service, Settings, Site,
+    Store, admin_router, hash_password,
+};
+use tokio::runtime::{Builder, Runtime};
+use url::form_urlencoded;
+
+use crate::{
+    Target,
+    service::{Answer, call},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "dashboard_forms",
+    check,
+    cases: 120,
+    words: &[
+        "name=",
+        "&",
+        "environment=sandbox",
+        "countries=",
+        "number=",
+        "from=",
+        "to=",
+        "status=",
+        "url=https://",
+        "ipList=",
+        "rateLimit=",
+        "%3Cscript%3E",
+        "%22%20onload=",
+        "%00",
+        "%0D%0A",
+        "page=",
+        "kinds=",
+        "%FF",
+    ],
+};
+
+/// Where forms lead, by the first line's number.
+const PATHS: [&str; 8] = [
+    "/dashboard/keys",
+    "/dashboard/webhooks/sandbox",
+    "/dashboard/webhooks/production",
+    "/dashboard/webhooks/sandbox/enable",
+    "/dashboard/webhooks/sandbox/replay",
+    "/dashboard/parcels",
+    "/dashboard/keys/key_1/revoke",
+    "/dashboard/keys/key_1/rotate",
+];
+/// What is looked at afterwards.
+const PAGES: [&str; 4] = [
+    "/dashboard/keys",
+    "/dashboard/webhooks/sandbox",
+    "/dashboard/webhooks/production",
+    "/dashboard",
+];
+const PASSWORD: &str = "twelve letters or more";
+const MAX_INPUTS: u32 = 200;
+
+struct Dashboard {
+    runtime: Runtime,
+    routes: Router,
+    session: String,
+    form: String,
+    inputs: u32,
+}
+
+thread_local! {
+    static DASHBOARD: RefCell<Option<Dashboard>> = const { RefCell::new(None) };
+}
+
+fn check(input: &[u8]) {
+    let lent = DASHBOARD.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
+    let mut dashboard = lent.unwrap_or_else(Dashboard::open);
+    dashboard.inputs += 1;
+    submit(&dashboard, input);
+    DASHBOARD.with_borrow_mut(|kept| *kept = Some(dashboard));
+}
+
+fn submit(dashboard: &Dashboard, input: &[u8]) {
+    let (first, fields) = match input.iter().position(|byte| *byte == b'\n') {
+        Some(end) => (&input[..end], &input[end + 1..]),
+        None => (&b"0"[..], input),
+    };
+    let place = first.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
+    let path = PATHS[place % PATHS.len()];
+    let before = PAGES.map(|page| dashboard.get(page).text());
+    let foreign = dashboard.post(path, fields);
+    assert_eq!(foreign.status, 403, "without its token: {foreign:?}");
+    assert!(PAGES.map(|page| dashboard.get(page).text()) == before, "it changes a page");
+    let answer =
+        dashboard.post(path, &[format!("form={}&", dashboard.form).as_bytes(), fields].concat());
+    if let Some(place) = answer.headers.get("location") {
+        assert!(place.to_str().unwrap().starts_with("/dashboard"), "{answer:?}");
+    } else {
+        assert_is_page(&answer.text());
+    }
+    for page in PAGES {
+        assert_is_page(&dashboard.get(page).text());
+    }
+    let query: String = form_urlencoded::byte_serialize(fields).collect();
+    for query in [String::from_utf8_lossy(fields).into_owned(), format!("number={query}")] {
+        if let Ok(uri) = http::Uri::try_from(format!("/dashboard/parcels?{query}")) {
+            assert_is_page(&dashboard.get(&uri.to_string()).text());
+        }
+    }
+}
+
+impl Dashboard {
+    fn open() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let store = Store::memory([1; 32]).unwrap();
+        let now = Millis(1_769_786_400_000);
+        let site = |environment: Environment| Site {
+            environment,
+            base_url: Some("https://parcelo.example".to_owned()),
+            labels_base_url: "https://parcelo.example/files".to_owned(),
+        };
+        let settings = Settings {
+            production: site(Environment::Production),
+            sandbox: site(Environment::Sandbox),
+            destinations: Destinations::All,
+            limits: Limits { enforced: false, ..Limits::default() },
+            secrets: Secrets::derive(&store.secret()),
+            webhooks: Allowance::default(),
+            trusted_proxies: Vec::new(),
+            legacy: Era::default(),
+        };
+        let (clock, ids) = (Arc::new(ManualClock::at(now)), Arc::new(Ids::seeded(7)));
+        let service = Arc::new(Service::new(store, clock, ids, settings));
+        runtime.block_on(async {
+            let store = service.store();
+            let account = store.account("default", "acc_default".to_owned(), now).await.unwrap();
+            let hash = hash_password(PASSWORD, [7; 16]).unwrap();
+            store.set_password(account, hash, now, &Actor::Server.at(now)).await.unwrap();
+        });
+        let (environment, ready) = (Environment::Production, Arc::new(AtomicBool::new(true)));
+        let routes = admin_router(Api { service, environment, ready });
+        let mut dashboard =
+            Self { runtime, routes, session: String::new(), form: String::new(), inputs: 0 };
+        dashboard.sign_in();
+        dashboard
+    }
+
+    fn sign_in(&mut self) {
+        let page = self.get("/dashboard/sign-in");
+        self.session = cookie(&page);
+        let form = token_in(&page.text());
+        let fields = format!("form={form}&account=default&password={}", PASSWORD.replace(' ', "+"));
+        let answer = self.post("/dashboard/sign-in", fields.as_bytes());
+        assert_eq!(answer.status, 303, "{answer:?}");
+        self.session = cookie(&answer);
+        self.form = token_in(&self.get("/dashboard/keys/new").text());
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        let request =
+            Request::get(path).header("host", "127.0.0.1").header("cookie", &self.session);
+        call(&self.runtime, &self.routes, request.body(Body::empty()).unwrap())
+    }
+
+    fn post(&self, path: &str, fields: &[u8]) -> Answer {
+        let request = Request::post(path)
+            .header("host", "127.0.0.1")
+            .header("cookie", &self.session)
+            .header("content-type", "application/x-www-form-urlencoded");
+        call(&self.runtime, &self.routes, request.body(Body::from(fields.to_vec())).unwrap())
+    }
+}
+
+/// The first cookie that is set to something.
+fn cookie(answer: &Answer) -> String {
+    let set = answer.headers.get_all("set-cookie").iter();
+    let pairs = set.map(|line| line.to_str().unwrap().split(';').next().unwrap().to_owned());
+    pairs.into_iter().find(|pair| !pair.ends_with('=')).unwrap()
+}
+
+fn token_in(page: &str) -> String {
+    let (_, rest) = page.split_once("name=\"form\" value=\"").unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
+/// Reads it as a browser does: its elements and attributes are those of the templates.
+fn assert_is_page(page: &str) {
+    assert!(page.starts_with("<!doctype html>"), "{page}");
+    for tag in page.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').unwrap();
+        let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
+        assert!(is_word(name) && !["script", "iframe", "object", "img"].contains(&name), "<{tag}>");
+        // Between quotes stands text; what is left are the names of attributes.
+        for (place, part) in tag.split('"').enumerate() {
+            let is_name = place % 2 == 0;
+            let names =
+                part.split([' ', '\n', '=', '/']).filter(|name| is_name && !name.is_empty());
+            for name in names {
+                assert!(is_word(name) && !name.starts_with("on"), "{name} in <{tag}>");
+            }
+        }
+    }
+}
+
+fn is_word(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-!:".contains(&byte))
+}

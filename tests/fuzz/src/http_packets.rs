@@ -1,0 +1,157 @@
+//! Requests over a real socket: however their bytes are divided into packets and chunks, and whatever comes behind them
+//! on the connection, each gets the same answer.
+
+use std::time::Duration;
+
+use parcelo::ApiKey;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::{
+    Target,
+    service::{Service, with_service},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "http_packets",
+    check,
+    cases: 100,
+    words: &[
+        "1",
+        ",",
+        "1,1,1",
+        "100",
+        "{",
+        "\"",
+        "null",
+        "GET /healthz HTTP/1.1\\r\\n",
+        "\r\n",
+        "0\r\n\r\n",
+    ],
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Packets of one request, at most; what is left goes in the last one.
+const MAX_PACKETS: usize = 64;
+
+/// How a body is announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    Length,
+    Chunked,
+    /// Chunks, and a length that would end the body elsewhere: RFC 9112 has the chunks count.
+    Both,
+}
+
+/// The first line is the sizes of the packets, the rest the body.
+fn check(input: &[u8]) {
+    let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let sizes = String::from_utf8_lossy(&input[..end]);
+    let sizes: Vec<usize> = sizes
+        .split(',')
+        .filter_map(|size| size.trim().parse().ok())
+        .filter(|size| *size > 0)
+        .collect();
+    let body = input.get(end + 1..).unwrap_or_default();
+    with_service(|service| service.runtime.block_on(assert_same(service, &sizes, body)));
+}
+
+async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
+    let key = service.server.key().issue();
+    let send = async |framing, sizes: &[usize], count| {
+        let bytes = requests((&key, framing), (sizes, body), count);
+        answers(service.server.url(), &packets(&bytes, sizes)).await
+    };
+    // From here on the order is made, and each further request repeats it.
+    send(Framing::Length, &[], 1).await;
+    let whole = send(Framing::Length, &[], 1).await;
+    assert_eq!(whole.len(), 1, "{whole:?}");
+    for framing in [Framing::Length, Framing::Chunked, Framing::Both] {
+        assert_eq!(send(framing, sizes, 1).await, whole, "{framing:?} in packets of {sizes:?}");
+        let pipelined = send(framing, sizes, 3).await;
+        // After a request with two framings the connection is closed, as RFC 9112 has it.
+        let count = if framing == Framing::Both { 1 } else { 3 };
+        assert_eq!(pipelined, vec![whole[0].clone(); count], "{framing:?} in packets of {sizes:?}");
+    }
+}
+
+/// So many requests, the last of which ends the connection.
+fn requests(
+    (key, framing): (&ApiKey, Framing),
+    (sizes, body): (&[usize], &[u8]),
+    count: usize,
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for number in 1..=count {
+        let connection = if number == count { "close" } else { "keep-alive" };
+        let head = format!(
+            "POST /api/v1/orders/create HTTP/1.1\r\nHost: a.test\r\nX-API-Key: {}\r\n\
+             Content-Type: application/json\r\nConnection: {connection}\r\n",
+            key.secret()
+        );
+        bytes.extend_from_slice(head.as_bytes());
+        let framing_lines = match framing {
+            Framing::Length => format!("Content-Length: {}\r\n\r\n", body.len()),
+            Framing::Chunked => "Transfer-Encoding: chunked\r\n\r\n".to_owned(),
+            Framing::Both => "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+        };
+        bytes.extend_from_slice(framing_lines.as_bytes());
+        if framing == Framing::Length {
+            bytes.extend_from_slice(body);
+            continue;
+        }
+        for chunk in packets(body, sizes) {
+            bytes.extend_from_slice(format!("{:X};x=\"y\"\r\n", chunk.len()).as_bytes());
+            bytes.extend_from_slice(chunk);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes.extend_from_slice(b"0\r\nX-Trailer: unused\r\n\r\n");
+    }
+    bytes
+}
+
+/// The bytes in pieces of these sizes in turn.
+fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
+    let (mut pieces, mut rest) = (Vec::new(), bytes);
+    let mut sizes = sizes.iter().cycle().take(MAX_PACKETS);
+    while !rest.is_empty() {
+        let (piece, after) =
+            rest.split_at(sizes.next().map_or(rest.len(), |size| *size).min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// Status and body of each answer, without what names the request.
+async fn answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
+    let mut line = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+    line.set_nodelay(true).unwrap();
+    for packet in packets {
+        // A connection that the server has closed shows in what is read.
+        let _ = line.write_all(packet).await;
+        // The server, which is in this thread, reads it before the next one.
+        tokio::task::yield_now().await;
+    }
+    let mut bytes = Vec::new();
+    let read = timeout(PATIENCE, line.read_to_end(&mut bytes)).await;
+    read.expect("the connection ends in time").unwrap();
+    let mut rest = String::from_utf8(bytes).unwrap();
+    let mut answers = Vec::new();
+    while !rest.is_empty() {
+        let (head, after) = rest.split_once("\r\n\r\n").unwrap();
+        let head = head.to_lowercase();
+        let value =
+            |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        let status: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
+        assert!((200..500).contains(&status), "{rest}");
+        let (body, after) = after.split_at(value("content-length: ").parse().unwrap());
+        let id = body.split("\"requestId\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        answers.push((status, body.replace(id.unwrap_or("no id"), "…")));
+        rest = after.to_owned();
+    }
+    answers
+}

@@ -1,0 +1,134 @@
+//! Labels in ZPL: texts of an order are drawn and never read by the printer as commands.
+
+use parcelo_server::mock::sample;
+use serde_json::{Value, json};
+
+use crate::{
+    Target,
+    service::{Service, with_service},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "label_zpl",
+    check,
+    cases: 300,
+    words: &[
+        "^XZ", "^FS", "~JA", "^FD", "_5E", "^", "~", "\\&", "^CC", "^CT", "ñ", "深圳", "\u{301}",
+        "…", "\u{202e}", "\r", "\u{1b}", ">:", "_",
+    ],
+};
+
+/// One text to a line, for these fields in turn.
+const FIELDS: [&str; 14] = [
+    "/receiver/fullName",
+    "/receiver/address/line1",
+    "/receiver/address/deliveryInstructions",
+    "/receiver/address/city",
+    "/sender/fullName",
+    "/sender/companyName",
+    "/sender/address/line1",
+    "/sender/address/line2",
+    "/sender/address/city",
+    "/customerReference",
+    "/externalOrderId",
+    "/customsInfo/description",
+    "/receiver/phone",
+    "/sender/phone",
+];
+
+/// Every command that a label may hold.
+const COMMANDS: [&str; 20] = [
+    "XA", "XZ", "CI", "PW", "LL", "LH", "FO", "FT", "GB", "A0", "FB", "FR", "FH", "FD", "FS", "BY",
+    "BC", "BQ", "GF", "FN",
+];
+
+fn check(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let lines: Vec<&str> = text.split('\n').collect();
+    with_service(|service| {
+        if let Some(number) = created(service, &lines) {
+            let key = service.key("default");
+            let path = format!("/api/v1/labels/{number}/download?format=zpl");
+            let label = service.get(&key, &path);
+            assert_eq!(label.status, 200, "{label:?}");
+            assert_is_a_label(&label.text());
+        }
+    });
+}
+
+/// The order with these texts, or without those of them that the rules refuse.
+fn created(service: &Service, lines: &[&str]) -> Option<String> {
+    let key = service.key("default");
+    let mut order = sample::order();
+    order.as_object_mut().unwrap().remove("trackingNumber");
+    let plain = order.clone();
+    for (field, line) in FIELDS.iter().zip(lines).filter(|(_, line)| !line.trim().is_empty()) {
+        set(&mut order, field, json!(line));
+    }
+    for _ in 0..2 {
+        let answer = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
+        if answer.status == 201 {
+            return Some(answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned());
+        }
+        for (field, _) in answer.faults() {
+            let pointer = format!("/{}", field.replace('.', "/"));
+            let usual = plain.pointer(&pointer).cloned().unwrap_or(Value::Null);
+            set(&mut order, &pointer, usual);
+        }
+    }
+    None
+}
+
+fn set(order: &mut Value, pointer: &str, value: Value) {
+    if let Some((parent, name)) = pointer.rsplit_once('/')
+        && let Some(Value::Object(members)) = order.pointer_mut(parent)
+    {
+        members.insert(name.to_owned(), value);
+    }
+}
+
+/// Reads it as a printer does: a command is `^` or `~` and two characters, wherever it stands.
+fn assert_is_a_label(zpl: &str) {
+    assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{zpl}");
+    assert!(zpl.starts_with("^XA\n") && zpl.ends_with("^XZ\n") && !zpl.contains('~'), "{zpl}");
+    let parts: Vec<(&str, &str)> = zpl.split('^').skip(1).map(|part| part.split_at(2)).collect();
+    let count = |wanted: &str| parts.iter().filter(|(command, _)| *command == wanted).count();
+    assert_eq!((count("XA"), count("XZ")), (1, 1), "{zpl}");
+    let mut has_escapes = false;
+    let mut is_open = false;
+    for (command, data) in &parts {
+        assert!(COMMANDS.contains(command), "^{command} in {zpl}");
+        match *command {
+            "FH" => has_escapes = true,
+            "FD" => {
+                is_open = true;
+                assert_is_text(data, has_escapes);
+            }
+            "FS" => {
+                assert!(data.trim().is_empty(), "text outside a field: {data}");
+                (has_escapes, is_open) = (false, false);
+            }
+            _ => assert!(!is_open, "^{command} within a field: {zpl}"),
+        }
+    }
+}
+
+/// A field's data, with `_XX` for a byte after `^FH`: one line of UTF-8 in which no `\&` breaks it.
+fn assert_is_text(data: &str, has_escapes: bool) {
+    assert!(!data.contains('\n') && !data.contains("\\&") && !data.contains("_5C&"), "{data}");
+    let mut bytes = Vec::new();
+    let mut rest = data.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if has_escapes && *first == b'_' {
+            let digits = std::str::from_utf8(&after[..2]).unwrap();
+            bytes.push(u8::from_str_radix(digits, 16).unwrap());
+            rest = &after[2..];
+        } else {
+            assert!(has_escapes || *first != b'_', "{data}");
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(!text.chars().any(char::is_control), "{text:?}");
+}

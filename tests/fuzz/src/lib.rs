@@ -1,0 +1,73 @@
+//! Fuzz targets: each takes any bytes and asserts what must hold of the product's answer to them.
+//!
+//! A target's corpus is `corpus/NAME/`, one input to a file, most of them readable. `cargo test` replays every file and
+//! tries mutations of them; `just fuzz NAME SECONDS` searches further, guided by coverage. The inputs of
+//! `csv_import` are tried by a test of the command line, whose modules no other crate can call.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    missing_debug_implementations,
+    reason = "a target fails by panicking, and only tests use it"
+)]
+
+mod accept_language;
+mod canonical_json;
+mod carrier_events;
+mod corpus;
+mod dashboard_forms;
+mod database_address;
+mod http_packets;
+mod idempotency_keys;
+mod label_zpl;
+mod mutation;
+mod order_json;
+mod parcel_pages;
+mod retry_after;
+mod secret_keys;
+mod service;
+mod tracking_number;
+mod webhook_signature;
+
+pub use corpus::{Trial, folder};
+
+/// What holds of every input.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name of its corpus.
+    pub name: &'static str,
+    /// Panics if it does not hold of these bytes.
+    pub check: fn(&[u8]),
+    /// How many mutations `cargo test` tries: about a second of them.
+    pub cases: u32,
+    /// What mutations insert besides random bytes.
+    pub words: &'static [&'static str],
+}
+
+pub const TARGETS: &[Target] = &[
+    accept_language::TARGET,
+    canonical_json::TARGET,
+    carrier_events::TARGET,
+    dashboard_forms::TARGET,
+    database_address::TARGET,
+    http_packets::TARGET,
+    idempotency_keys::TARGET,
+    label_zpl::TARGET,
+    order_json::TARGET,
+    parcel_pages::TARGET,
+    retry_after::TARGET,
+    secret_keys::TARGET,
+    tracking_number::TARGET,
+    webhook_signature::TARGET,
+];
+
+impl Target {
+    /// The target of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        TARGETS.iter().copied().find(|target| target.name == name)
+    }
+}

@@ -1,0 +1,70 @@
+//! Inputs that differ a little from those of a corpus.
+
+use fastrand::Rng;
+
+/// The most bytes of a mutated input.
+const MAX_INPUT_BYTES: usize = 8 * 1024;
+
+/// One to six changes of `from`; pieces are taken from `other`.
+pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[&str], rng: &mut Rng) -> Vec<u8> {
+    let mut input = from.to_vec();
+    for _ in 0..rng.usize(1..=6) {
+        change(&mut input, (other, words), rng);
+    }
+    input.truncate(MAX_INPUT_BYTES);
+    input
+}
+
+fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[&str]), rng: &mut Rng) {
+    let at = rng.usize(..=input.len());
+    let end = (at + rng.usize(..=16)).min(input.len());
+    match rng.u8(..9) {
+        0 if at < end => input[at] ^= 1 << rng.u8(..8),
+        1 => input.insert(at, rng.u8(..)),
+        2 => drop(input.drain(at..end)),
+        3 => {
+            let piece = input[at..end].to_vec();
+            let again = piece.repeat(rng.usize(1..=3));
+            input.splice(at..at, again);
+        }
+        4 => {
+            let (start, stop) = (rng.usize(..=other.len()), rng.usize(..=other.len()));
+            let piece = other[start.min(stop)..start.max(stop)].to_vec();
+            input.splice(at..end, piece);
+        }
+        5 => renumber(input, at, rng),
+        6 => {
+            let (one, two) = (at.min(input.len().saturating_sub(1)), rng.usize(..=input.len()));
+            if two < input.len() {
+                input.swap(one, two);
+            }
+        }
+        _ if !words.is_empty() => {
+            let word = words[rng.usize(..words.len())];
+            input.splice(at..if rng.bool() { at } else { end }, word.bytes());
+        }
+        _ => input.push(rng.u8(b' '..=b'~')),
+    }
+}
+
+/// Another number in the place of the first one after `at`.
+fn renumber(input: &mut Vec<u8>, at: usize, rng: &mut Rng) {
+    const NUMBERS: [&str; 12] = [
+        "0",
+        "-1",
+        "1e308",
+        "1e-9",
+        "0.001",
+        "255",
+        "256",
+        "65536",
+        "2147483648",
+        "9007199254740993",
+        "18446744073709551616",
+        "00",
+    ];
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let Some(start) = input[at..].iter().position(is_digit).map(|found| at + found) else { return };
+    let length = input[start..].iter().take_while(|byte| is_digit(byte)).count();
+    input.splice(start..start + length, NUMBERS[rng.usize(..NUMBERS.len())].bytes());
+}

@@ -1,0 +1,128 @@
+//! Bodies of `POST /api/v1/orders/create`: judged by the service as the SDK's rules judge them offline, stored as
+//! given, and answered again byte for byte however the same JSON is spelled.
+
+use parcelo::{
+    ApiKey, Environment, OrderRequest, TrackingNumber,
+    rules::{Destinations, OrderContext, check_order, parse_body},
+};
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::{
+    Target,
+    service::{Answer, Service, with_service},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "order_json",
+    check,
+    cases: 500,
+    words: &[
+        "null",
+        "true",
+        "\"\"",
+        "\" \"",
+        "[]",
+        "{}",
+        "-1",
+        "1e400",
+        "0.0005",
+        "\"EC\"",
+        "\"MX\"",
+        "\"CO\"",
+        "\"cedula\"",
+        "\"ruc\"",
+        "\"trackingNumber\":",
+        "\"products\":",
+        "\"externalOrderId\":",
+        "\\u0000",
+        "\\ud800",
+        "\\u202e",
+        "Ñ",
+        "\u{301}",
+        "SB-SUCCESS-",
+        "🙂",
+    ],
+};
+
+const CREATE: &str = "/api/v1/orders/create";
+
+fn check(input: &[u8]) {
+    with_service(|service| judge(service, input));
+}
+
+fn judge(service: &Service, input: &[u8]) {
+    // Keys of idempotency belong to an API key: a new one makes this input the first.
+    let key = service.key("default");
+    let answer = service.post(&key, CREATE, input);
+    let body = match parse_body(input) {
+        Ok(body) => body,
+        Err(fault) => {
+            let fault = (fault.field.clone(), fault.code.code().to_owned());
+            return assert_eq!((answer.status, answer.faults()), (400, vec![fault]));
+        }
+    };
+    let all = Destinations::All;
+    let context = OrderContext::new(&all).with_environment(Environment::Sandbox);
+    match check_order(&body, &context) {
+        Err(rejected) => {
+            let faults = rejected.faults.iter();
+            let faults: Vec<_> =
+                faults.map(|fault| (fault.field.clone(), fault.code.code().to_owned())).collect();
+            assert_eq!((answer.status, answer.faults()), (400, faults), "{body}");
+        }
+        Ok(accepted) if answer.status == 201 => {
+            assert_read_again(&accepted.value);
+            assert_stored(service, (&key, &accepted.value), &answer);
+            assert_repeated(service, (&key, input, &body), &answer);
+        }
+        Ok(accepted) => {
+            assert_eq!(answer.code(), "PARCEL_DUPLICATE_TRACKING", "{body}");
+            assert!(accepted.value.tracking_number.is_some());
+        }
+    }
+}
+
+/// parse(print(order)) is the order.
+fn assert_read_again(order: &OrderRequest) {
+    let printed = serde_json::to_value(order).unwrap();
+    let read: OrderRequest = serde_json::from_value(printed.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), printed);
+    let checked = check_order(&printed, &OrderContext::new(&Destinations::All));
+    assert_eq!(serde_json::to_value(checked.unwrap().value).unwrap(), printed);
+}
+
+fn assert_stored(service: &Service, (key, order): (&ApiKey, &OrderRequest), created: &Answer) {
+    let shown = created.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+    let number = TrackingNumber::parse(&shown).unwrap();
+    assert!(order.tracking_number.as_ref().is_none_or(|own| own.as_str() == shown));
+    let record = service.get(key, &format!("/api/v1/tracking/{number}")).json();
+    assert_eq!(record["trackingNumber"], shown.as_str(), "{record}");
+    let Some(id) = &order.external_order_id else { return };
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("externalOrderId", id);
+    let page = service.get(key, &format!("/api/v1/parcels?limit=100&{}", query.finish())).json();
+    let rows = page["data"].as_array().unwrap().iter();
+    let found: Vec<&Value> = rows.filter(|row| row["trackingNumber"] == shown.as_str()).collect();
+    assert!(found.len() == 1 && found[0]["externalOrderId"] == id.as_str(), "{page}");
+}
+
+fn assert_repeated(
+    service: &Service,
+    (key, input, body): (&ApiKey, &[u8], &Value),
+    first: &Answer,
+) {
+    let pretty = serde_json::to_vec_pretty(body).unwrap();
+    for spelled in [input, &pretty] {
+        let again = service.post(key, CREATE, spelled);
+        assert_eq!((again.status, &again.body), (200, &first.body), "{body}");
+    }
+    let mut other = body.clone();
+    other["customerReference"] = Value::from("another one");
+    if other != *body {
+        assert_eq!(
+            service.post(key, CREATE, other.to_string().as_bytes()).code(),
+            "IDEMPOTENCY_CONFLICT"
+        );
+    }
+}

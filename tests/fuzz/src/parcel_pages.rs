@@ -1,0 +1,150 @@
+//! Queries of the parcel list: judged as offline, printed and read the same, and its pages have every parcel that they
+//! should, once.
+
+use std::borrow::Cow;
+
+use chrono::Datelike as _;
+use parcelo::{
+    ApiKey, ParcelStatus,
+    rules::{ListQuery, check_list},
+};
+use parcelo_server::mock::sample;
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use crate::{
+    Target,
+    service::{Service, with_service},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "parcel_pages",
+    check,
+    cases: 500,
+    words: &[
+        "page=",
+        "limit=",
+        "&",
+        "status=LABEL_GENERATED",
+        "country=EC",
+        "externalOrderId=",
+        "createdFrom=",
+        "createdTo=",
+        "2026-01-05",
+        "2026-01-05T08:00:00Z",
+        "%2B05:00",
+        "+",
+        "4294967295",
+        "-1",
+        "%00",
+        "T24:00:00Z",
+    ],
+};
+
+const PARCELS: u32 = 7;
+/// When all of them were created.
+const CREATED_AT: &str = "2026-01-05T08:00:00Z";
+
+fn check(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    // What an address cannot hold never reaches the service.
+    let query: String = text.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
+    let pairs = || form_urlencoded::parse(query.as_bytes());
+    let read = check_list(pairs());
+    // A time of the year 9999 with an offset can be one of the year 10000, which RFC 3339 cannot spell.
+    let is_printable = |query: &ListQuery| {
+        [query.created_from, query.created_to]
+            .into_iter()
+            .flatten()
+            .all(|time| time.year() < 10_000)
+    };
+    if let Some(read) = read.as_ref().ok().filter(|read| is_printable(read)) {
+        assert_eq!(check_list(printed(read)).as_ref().unwrap(), read, "{query}");
+    }
+    with_service(|service| {
+        let key = shop(service);
+        let path = format!("/api/v1/parcels?{query}");
+        if http::Uri::try_from(&path).is_err() {
+            return;
+        }
+        let answer = service.get(&key, &path);
+        match read {
+            Ok(read) => {
+                let meta = &answer.json()["meta"];
+                assert_eq!((answer.status, &meta["page"]), (200, &json!(read.page)), "{query}");
+                assert_eq!(meta["limit"], json!(read.limit), "{query}");
+                if is_printable(&read) {
+                    assert_pages_are_whole(service, (&key, read));
+                }
+            }
+            Err(rejected) => {
+                let faults = rejected.faults.iter();
+                let faults: Vec<_> =
+                    faults.map(|it| (it.field.clone(), it.code.code().to_owned())).collect();
+                assert_eq!((answer.status, answer.faults()), (400, faults), "{query}");
+            }
+        }
+    });
+}
+
+/// A key of the account whose parcels are listed.
+fn shop(service: &Service) -> ApiKey {
+    let key = service.key("pages");
+    let listed = service.get(&key, "/api/v1/parcels").json();
+    if listed["meta"]["total"] == 0 {
+        for number in 0..PARCELS {
+            let mut order = sample::order();
+            order["idempotencyKey"] = json!(format!("order-{number:04}"));
+            order["externalOrderId"] = json!(format!("PAGE {number}"));
+            order.as_object_mut().unwrap().remove("trackingNumber");
+            let answer = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
+            assert_eq!(answer.status, 201, "{answer:?}");
+        }
+    }
+    key
+}
+
+fn assert_pages_are_whole(service: &Service, (key, query): (&ApiKey, ListQuery)) {
+    let expected: Vec<_> = (0..PARCELS).filter(|number| is_wanted(&query, *number)).collect();
+    let mut found = Vec::new();
+    for page in 1..=PARCELS + 1 {
+        let mut query = query.clone();
+        query.page = page;
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(printed(&query));
+        let answer = service.get(key, &format!("/api/v1/parcels?{}", text.finish())).json();
+        let rows = answer["data"].as_array().unwrap();
+        assert_eq!(answer["meta"]["total"], json!(expected.len()), "{query:?}");
+        assert!(rows.len() <= query.limit as usize);
+        found.extend(rows.iter().map(|row| row["externalOrderId"].clone()));
+        if rows.is_empty() {
+            break;
+        }
+    }
+    found.reverse();
+    let expected: Vec<Value> = expected.iter().map(|n| json!(format!("PAGE {n}"))).collect();
+    assert_eq!(found, expected, "{query:?}");
+}
+
+fn is_wanted(query: &ListQuery, number: u32) -> bool {
+    let created_at: chrono::DateTime<chrono::Utc> = CREATED_AT.parse().unwrap();
+    query.status.as_ref().is_none_or(|status| *status == ParcelStatus::LabelGenerated)
+        && query.country.is_none_or(|country| country.as_str() == "EC")
+        && query.external_order_id.as_ref().is_none_or(|id| *id == format!("PAGE {number}"))
+        && query.created_from.is_none_or(|from| from <= created_at)
+        && query.created_to.is_none_or(|to| created_at < to)
+}
+
+fn printed(query: &ListQuery) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
+    let time = |time: chrono::DateTime<chrono::Utc>| time.to_rfc3339();
+    let pairs = [
+        ("page", Some(query.page.to_string())),
+        ("limit", Some(query.limit.to_string())),
+        ("status", query.status.as_ref().map(ToString::to_string)),
+        ("country", query.country.map(|country| country.to_string())),
+        ("externalOrderId", query.external_order_id.clone()),
+        ("createdFrom", query.created_from.map(time)),
+        ("createdTo", query.created_to.map(time)),
+    ];
+    pairs.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into()))).collect()
+}

@@ -1,0 +1,151 @@
+//! `Retry-After`, `Date` and the rate headers of an answer: a client that tries again has waited as long as it was
+//! asked, and no header makes a call wait beyond its bounds. In virtual time.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use chrono::DateTime;
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use parcelo::{
+    ApiKey, Client, Environment, Retry,
+    transport::{BodyStream, Transport, TransportError},
+};
+use tokio::{runtime::Builder, time::Instant};
+
+use crate::Target;
+
+pub(crate) const TARGET: Target = Target {
+    name: "retry_after",
+    check,
+    cases: 2_000,
+    words: &[
+        "retry-after: ",
+        "date: ",
+        "x-ratelimit-limit: ",
+        "x-ratelimit-remaining: 0",
+        "x-ratelimit-reset: ",
+        "\n",
+        "Sat, 10 Jan 2026 15:05:00 GMT",
+        "1768057503",
+        "429",
+        "503",
+        "1e9",
+        ".5",
+        "0",
+        "30",
+        "31",
+        "{\"error\":{\"retryAfter\":",
+        "\n\n",
+    ],
+};
+
+/// The longest wait that the client follows, and what it adds at random to what it was asked.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+const MAX_ADDED: Duration = Duration::from_millis(250);
+/// Three times, doubled each time, up to 2 s after a 429 without a time.
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
+const MAX_CALL: Duration = Duration::from_secs(60);
+
+/// The first line is the status, then the headers to an empty line, then the body.
+fn check(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let (status, headers) = head.split_once('\n').unwrap_or((head, ""));
+    let status = status.trim().parse().ok().filter(|status| (400..600).contains(status));
+    let refusal = Refusal {
+        status: status.unwrap_or(503),
+        headers: headers.lines().filter_map(header).collect(),
+        body: Bytes::from(body.to_owned()),
+        sent: Arc::default(),
+    };
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(assert_waits(refusal));
+}
+
+fn header(line: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = line.split_once(':')?;
+    Some((name.trim().parse().ok()?, HeaderValue::from_str(value.trim()).ok()?))
+}
+
+async fn assert_waits(refusal: Refusal) {
+    let client = Client::builder(ApiKey::from_random(Environment::Sandbox, &[7; 32]))
+        .retry(Retry::standard().max_retry_after(MAX_RETRY_AFTER).unbudgeted())
+        .transport(refusal.clone())
+        .build()
+        .unwrap();
+    let begun = now();
+    let error = client.health().await.unwrap_err();
+    assert!(now() - begun <= MAX_CALL, "{:?}", now() - begun);
+    let sent = refusal.sent.lock().unwrap().clone();
+    let asked = asked(&refusal.headers);
+    if asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
+        assert_eq!(sent.len(), 1, "it waits though it is asked for too long");
+    }
+    for pair in sent.windows(2) {
+        let waited = pair[1] - pair[0];
+        assert!(asked.is_none_or(|asked| waited >= asked), "{waited:?} of {asked:?}");
+        // A window of the rate limit may have to end before a turn comes.
+        let is_limited = refusal.headers.contains_key("x-ratelimit-limit") || refusal.status == 429;
+        let bound = asked.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_ADDED;
+        assert!(is_limited || waited <= bound, "{waited:?} of {asked:?}");
+    }
+    // What the caller reads is what was asked.
+    if let (Some(asked), Some(shown)) = (asked, error.retry_after()) {
+        assert!(shown.abs_diff(asked) < Duration::from_millis(1), "{shown:?} for {asked:?}");
+    }
+}
+
+/// What asks for more is taken for a year.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+/// A second reading of the first `Retry-After`: seconds, or a date after the answer's own.
+fn asked(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    let given = text("retry-after")?;
+    let (whole, places) = given.split_once('.').unwrap_or((given, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !whole.is_empty() && is_digits(whole) && is_digits(places) {
+        let seconds =
+            whole.parse().unwrap_or(f64::MAX) + format!("0.{places}0").parse::<f64>().unwrap();
+        return Some(Duration::from_secs_f64(seconds.min(YEAR.as_secs_f64())));
+    }
+    let date = |text: &str| {
+        let parsed =
+            DateTime::parse_from_str(&text.replace("GMT", "+0000"), "%a, %d %b %Y %H:%M:%S %z");
+        // Only the one form that HTTP prefers.
+        parsed.ok().filter(|date| date.format("%a, %d %b %Y %H:%M:%S GMT").to_string() == text)
+    };
+    Some((date(given)? - date(text("date")?)?).to_std().ok()?.min(YEAR))
+}
+
+#[expect(clippy::disallowed_methods, reason = "time is virtual here")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A service that always gives the same refusal.
+#[derive(Debug, Clone)]
+struct Refusal {
+    status: u16,
+    headers: HeaderMap,
+    body: Bytes,
+    sent: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Transport for Refusal {
+    fn send(
+        &self,
+        _: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<BodyStream>, TransportError>> {
+        self.sent.lock().unwrap().push(now());
+        let body: BodyStream = stream::iter([Ok(self.body.clone())]).boxed();
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status.try_into().unwrap();
+        *response.headers_mut() = self.headers.clone();
+        async { Ok(response) }.boxed()
+    }
+}

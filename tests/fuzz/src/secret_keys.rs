@@ -1,0 +1,93 @@
+//! Keys and tokens: read as printed, refused with one character changed, shown by no error; and no text but an issued
+//! key opens the API.
+
+use std::fmt::{Debug, Display};
+
+use axum::body::Body;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderValue, Request};
+use parcelo::{
+    ApiKey, Environment, IdempotencyKey,
+    admin::{AdminToken, CarrierKey},
+    webhook::Secret,
+};
+
+use crate::{Target, corpus::hash, service::with_service};
+
+pub(crate) const TARGET: Target = Target {
+    name: "secret_keys",
+    check,
+    cases: 3_000,
+    words: &[
+        "pk_test_", "pk_live_", "ck_test_", "adm_", "whsec_", "=", "ñ", "\0", " ", "0000", "AAAA",
+    ],
+};
+
+fn check(input: &[u8]) {
+    let random = std::array::from_fn(|place| input.get(place).copied().unwrap_or(7));
+    let choice = hash(input);
+    for environment in [Environment::Production, Environment::Sandbox] {
+        let (key, carrier) = (
+            ApiKey::from_random(environment, &random),
+            CarrierKey::from_random(environment, &random),
+        );
+        assert_eq!(ApiKey::parse(key.secret()).as_ref(), Ok(&key));
+        assert_eq!(ApiKey::parse(key.secret()).unwrap().environment(), environment);
+        assert!(ApiKey::parse(&typo(key.secret(), choice)).is_err());
+        assert!(CarrierKey::parse(&typo(carrier.secret(), choice)).is_err());
+        assert!(ApiKey::parse(carrier.secret()).is_err(), "one kind of key is not the other");
+    }
+    let secret = Secret::from_random(&random);
+    assert_eq!(Secret::parse(&secret.expose()).unwrap().as_bytes(), secret.as_bytes());
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    assert_read_as_printed(text, &ApiKey::parse(text), ApiKey::secret);
+    assert_read_as_printed(text, &CarrierKey::parse(text), CarrierKey::secret);
+    assert_read_as_printed(text, &AdminToken::parse(text), AdminToken::secret);
+    let exposed = Secret::parse(text);
+    assert!(exposed.as_ref().is_ok_and(|secret| secret.expose() == text) || exposed.is_err());
+    let key = IdempotencyKey::parse(text);
+    assert!(key.as_ref().is_ok_and(|key| key.as_str() == text) || key.is_err());
+    assert_shut_out(input, choice);
+}
+
+/// The text with another letter or digit in one place.
+fn typo(text: &str, choice: u64) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let place = usize::try_from(choice).unwrap_or_default() % bytes.len();
+    let other = STANDARD.encode(choice.to_be_bytes()).bytes().find(|byte| *byte != bytes[place]);
+    bytes[place] = other.unwrap_or(b'0');
+    String::from_utf8(bytes).unwrap()
+}
+
+fn assert_read_as_printed<K: Debug, E: Debug + Display>(
+    text: &str,
+    read: &Result<K, E>,
+    secret: impl Fn(&K) -> &str,
+) {
+    let shown = match read {
+        Ok(key) => {
+            assert_eq!(secret(key), text);
+            format!("{key:?}")
+        }
+        Err(error) => format!("{error} {error:?}"),
+    };
+    // A shorter text may be a word of the message.
+    assert!(text.len() < 16 || !shown.contains(text), "{shown}");
+}
+
+fn assert_shut_out(input: &[u8], choice: u64) {
+    with_service(|service| {
+        let issued = service.key("default");
+        assert_eq!(service.get(&issued, "/api/v1/health").status, 200);
+        let changed = typo(issued.secret(), choice);
+        for text in [input, changed.as_bytes()] {
+            let Ok(value) = HeaderValue::from_bytes(text) else { continue };
+            let request = Request::get("/api/v1/health").header("x-api-key", value);
+            let answer = service.call(request.body(Body::empty()).unwrap());
+            assert_eq!(answer.status, 401, "{answer:?}");
+            assert!(answer.code().starts_with("AUTH_"), "{answer:?}");
+            let text = String::from_utf8_lossy(text);
+            assert!(text.len() < 16 || !answer.text().contains(&*text), "{answer:?}");
+        }
+    });
+}

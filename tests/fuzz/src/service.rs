@@ -1,0 +1,116 @@
+//! The service in this thread, in memory and without a socket, and one call of it.
+
+use std::cell::RefCell;
+
+use axum::{Router, body::Body};
+use bytes::Bytes;
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt;
+use parcelo::ApiKey;
+use parcelo_server::mock::MockServer;
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use tower::ServiceExt;
+
+/// A service is replaced after so many inputs, so that what they left does not fill the memory.
+const MAX_INPUTS: u32 = 3_000;
+
+/// A service with what its inputs share.
+pub(crate) struct Service {
+    pub(crate) runtime: Runtime,
+    pub(crate) server: MockServer,
+    routes: Router,
+    inputs: u32,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+thread_local! {
+    static SERVICE: RefCell<Option<Service>> = const { RefCell::new(None) };
+}
+
+/// Lends the thread's service. One that a check fails on is not used again.
+pub(crate) fn with_service<T>(check: impl FnOnce(&Service) -> T) -> T {
+    let lent = SERVICE.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
+    let mut service = lent.unwrap_or_else(Service::start);
+    service.inputs += 1;
+    let checked = check(&service);
+    SERVICE.with_borrow_mut(|kept| *kept = Some(service));
+    checked
+}
+
+impl Service {
+    fn start() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let server = runtime.block_on(MockServer::builder().request_log(0).start());
+        let routes = server.routes();
+        Self { runtime, server, routes, inputs: 0 }
+    }
+
+    /// A new key of an account.
+    pub(crate) fn key(&self, account: &str) -> ApiKey {
+        let _context = self.runtime.enter();
+        self.server.key().account(account).issue()
+    }
+
+    pub(crate) fn call(&self, request: Request<Body>) -> Answer {
+        call(&self.runtime, &self.routes, request)
+    }
+
+    pub(crate) fn get(&self, key: &ApiKey, path: &str) -> Answer {
+        self.call(Request::get(path).header("x-api-key", key.secret()).body(Body::empty()).unwrap())
+    }
+
+    pub(crate) fn post(&self, key: &ApiKey, path: &str, body: &[u8]) -> Answer {
+        let request = Request::post(path)
+            .header("x-api-key", key.secret())
+            .header("content-type", "application/json");
+        self.call(request.body(Body::from(body.to_vec())).unwrap())
+    }
+}
+
+/// Calls a router. Whatever was asked, the answer is not a failure of the server, and a refusal is whole.
+pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -> Answer {
+    let answer = runtime.block_on(async {
+        let answer = routes.clone().oneshot(request).await.unwrap();
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer { status: head.status.as_u16(), headers: head.headers, body }
+    });
+    assert!(answer.status < 500, "{answer:?}");
+    answer
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.to_vec()).unwrap()
+    }
+
+    /// The code of a refusal, which has its texts in both languages.
+    pub(crate) fn code(&self) -> String {
+        let body = self.json();
+        let error = &body["error"];
+        for name in ["message", "message_es", "requestId", "code"] {
+            assert!(error[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {body}");
+        }
+        error["code"].as_str().unwrap().to_owned()
+    }
+
+    /// Field and code of each fault of a refusal.
+    pub(crate) fn faults(&self) -> Vec<(String, String)> {
+        let body = self.json();
+        let faults = body["error"]["details"]["errors"].as_array().cloned().unwrap_or_default();
+        let text = |fault: &Value, name: &str| fault[name].as_str().unwrap().to_owned();
+        faults.iter().map(|fault| (text(fault, "field"), text(fault, "code"))).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! Tracking numbers as people type them: one finds its parcel however it is capitalised, anything else finds nothing,
+//! and no typed text becomes markup or leaves its place in a path.
+
+use std::{collections::HashSet, fmt::Write as _};
+
+use axum::body::Body;
+use http::Request;
+use parcelo::{Operation, TrackingNumber};
+use parcelo_server::mock::sample;
+
+use crate::{
+    Target,
+    service::{Answer, Service, with_service},
+};
+
+pub(crate) const TARGET: Target = Target {
+    name: "tracking_number",
+    check,
+    cases: 600,
+    words: &[
+        "SB-FUZZED-0001",
+        "sb-",
+        "-",
+        " ",
+        "–",
+        "ＳＢ",
+        "<b>",
+        "\"",
+        "'",
+        "&",
+        "/",
+        "..",
+        "?",
+        "#",
+        "%2F",
+        "\0",
+        "ı",
+        "K",
+    ],
+};
+
+const NUMBER: &str = "SB-FUZZED-0001";
+
+fn check(input: &[u8]) {
+    // Without a number it is another path.
+    let Some(typed) = std::str::from_utf8(input).ok().filter(|typed| !typed.is_empty()) else {
+        return;
+    };
+    let number = TrackingNumber::parse(typed);
+    if let Ok(number) = &number {
+        let folded = TrackingNumber::parse(&number.folded()).unwrap();
+        assert_eq!((number.as_str(), &folded), (typed, number));
+        assert_eq!(folded.cmp(number), std::cmp::Ordering::Equal);
+        assert!(HashSet::from([folded]).contains(number));
+    }
+    let path = Operation::GetTracking.path_of(typed);
+    let rest = path.strip_prefix("/api/v1/tracking/").unwrap();
+    assert!(!rest.contains(['/', '?', '#', '<', '"', ' ']), "{path}");
+    with_service(|service| assert_found(service, typed, number.ok().as_ref()));
+}
+
+fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>) {
+    let key = service.key("default");
+    let mut order = sample::order();
+    order["trackingNumber"] = NUMBER.into();
+    // Taken when an earlier input has made it.
+    let made = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
+    assert!(made.status == 201 || made.code() == "PARCEL_DUPLICATE_TRACKING");
+    let is_it = number.is_some_and(|number| *number == TrackingNumber::parse(NUMBER).unwrap());
+    // The API says of a number of another length that it is none (docs/api.md, Tracking).
+    let has_length = (10..=30).contains(&typed.chars().count());
+    let (status, public) = match (is_it, has_length) {
+        (true, _) => (200, 200),
+        (false, true) => (404, 404),
+        (false, false) => (400, 404),
+    };
+    for path in
+        [format!("/api/v1/tracking/{}", escaped(typed)), Operation::GetTracking.path_of(typed)]
+    {
+        let answer = service.get(&key, &path);
+        assert!(answer.status == status, "{typed:?}: {answer:?}");
+    }
+    let (html, json) =
+        (page(service, typed, "text/html"), page(service, typed, "application/json"));
+    assert_eq!(json.status, public, "{typed:?}");
+    // What a person typed is forgiven much, by a redirect to what is a number.
+    if html.status == 303 {
+        let to = html.headers["location"].to_str().unwrap();
+        let number = to.strip_prefix("/track/").and_then(|rest| rest.split('?').next()).unwrap();
+        assert!(
+            TrackingNumber::parse(number).is_ok_and(|it| it.as_str() == number),
+            "{typed:?}: {to}"
+        );
+    } else {
+        assert_eq!(html.status, public, "{typed:?}");
+    }
+    assert!(json.headers["content-type"].to_str().unwrap().starts_with("application/json"));
+    // A page may happen to have the very text that was typed (`"S` is in its style sheet), but never more tags and
+    // quotation marks than the page of a text without any.
+    let plain = page(service, &typed.replace(['<', '>', '"', '\'', '&'], "!"), "text/html");
+    if html.status != 303 {
+        assert_eq!(marks(&html), marks(&plain), "{typed:?} in {}", html.text());
+    }
+}
+
+fn page(service: &Service, typed: &str, accept: &str) -> Answer {
+    let request = Request::get(format!("/track/{}", escaped(typed))).header("accept", accept);
+    service.call(request.body(Body::empty()).unwrap())
+}
+
+/// Every byte as a browser escapes one that a path must not have.
+fn escaped(typed: &str) -> String {
+    typed.bytes().fold(String::new(), |mut escaped, byte| {
+        write!(escaped, "%{byte:02X}").unwrap();
+        escaped
+    })
+}
+
+/// How many tags and quotation marks there are.
+fn marks(page: &Answer) -> (usize, usize) {
+    let text = page.text();
+    (text.matches('<').count(), text.matches('"').count())
+}

@@ -1,0 +1,156 @@
+//! Webhook signatures: what is signed is believed, at its time, once; with one byte changed anywhere it is not. The
+//! second implementation of HMAC is this file's.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use chrono::DateTime;
+use parcelo::webhook::{Secret, Webhook, WebhookError};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Target, corpus::hash};
+
+pub(crate) const TARGET: Target = Target {
+    name: "webhook_signature",
+    check,
+    cases: 8_000,
+    words: &[
+        "v1,",
+        "v1a,",
+        " ",
+        ".",
+        "evt_",
+        "1768057500",
+        "-1",
+        "+1768057500",
+        "01768057500",
+        "=",
+        "ñ",
+    ],
+};
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const MAX_AGE_SECONDS: u64 = 300;
+
+/// Lines: the id, the timestamp, now, further signatures; then the body.
+struct Input<'a> {
+    id: &'a [u8],
+    sent: &'a [u8],
+    now: i64,
+    body: &'a [u8],
+}
+
+fn check(input: &[u8]) {
+    let mut lines = input.splitn(5, |byte| *byte == b'\n');
+    let mut line = || lines.next().unwrap_or_default();
+    let (id, sent, now, more, body) = (line(), line(), line(), line(), line());
+    let now = std::str::from_utf8(now).ok().and_then(|text| text.parse().ok());
+    let now = now.unwrap_or(1_768_057_500_i64).clamp(-(1 << 40), 1 << 40);
+    let input = Input { id, sent, now, body };
+    let signature = format!("v1,{}", STANDARD.encode(hmac(&[id, b".", sent, b".", body])));
+    let signatures = [signature.as_bytes(), b" ", more].concat();
+    let believed = verify(&input, &signatures);
+    assert_eq!(believed, expected(&input), "{:?}", String::from_utf8_lossy(sent));
+    if believed.is_ok() {
+        assert_signed_alike(&input, &signature);
+        assert_changes_are_seen(&input, &signature);
+    }
+    // What was not signed is not believed.
+    let only_more = verify(&input, more);
+    assert!(only_more.is_err() || more_holds(more, &signature), "{only_more:?}");
+}
+
+fn webhook() -> Webhook {
+    Webhook::new([SECRET]).unwrap()
+}
+
+fn verify(input: &Input<'_>, signatures: &[u8]) -> Result<(), WebhookError> {
+    let headers = [
+        ("webhook-id", input.id),
+        ("webhook-timestamp", input.sent),
+        ("webhook-signature", signatures),
+    ];
+    let now = DateTime::from_timestamp(input.now, 0).unwrap();
+    let verified = webhook().verify_at(&headers[..], input.body, now)?;
+    assert_eq!((verified.id().as_bytes(), verified.body()), (input.id, input.body));
+    assert_eq!(verified.timestamp().to_string().as_bytes(), input.sent);
+    Ok(())
+}
+
+/// What a second reading of the two headers says.
+fn expected(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
+    let is_visible = |byte: &u8| (b'!'..=b'~').contains(byte) && *byte != b'.';
+    if id.is_empty() || id.len() > 256 || !id.iter().all(is_visible) {
+        return Err(WebhookError::HeaderMalformed("webhook-id"));
+    }
+    let number = std::str::from_utf8(sent).ok().and_then(|text| text.parse::<i64>().ok());
+    let number = number.filter(|number| number.to_string().as_bytes() == *sent && *number >= 0);
+    let Some(sent) = number else {
+        return Err(WebhookError::HeaderMalformed("webhook-timestamp"));
+    };
+    match (sent.abs_diff(*now), sent < *now) {
+        (..=MAX_AGE_SECONDS, _) => Ok(()),
+        (seconds, true) => Err(WebhookError::TooOld { seconds }),
+        (seconds, false) => Err(WebhookError::TooNew { seconds }),
+    }
+}
+
+fn assert_signed_alike(input: &Input<'_>, signature: &str) {
+    let sent = std::str::from_utf8(input.sent).unwrap().parse().unwrap();
+    let id = std::str::from_utf8(input.id).unwrap();
+    assert_eq!(Secret::parse(SECRET).unwrap().sign(id, sent, input.body), signature);
+}
+
+/// Changes one bit of the id, the timestamp, the body and the signature.
+fn assert_changes_are_seen(input: &Input<'_>, signature: &str) {
+    let choice = hash(input.body) ^ hash(input.id);
+    let changed = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        let place = usize::try_from(choice >> 3).unwrap_or_default() % bytes.len().max(1);
+        match bytes.get_mut(place) {
+            Some(byte) => *byte ^= 1 << (choice % 7),
+            None => bytes.push(b'x'),
+        }
+        bytes
+    };
+    let (id, sent, body) = (changed(input.id), changed(input.sent), changed(input.body));
+    assert!(verify(&Input { id: &id, ..*input }, signature.as_bytes()).is_err());
+    assert!(verify(&Input { sent: &sent, ..*input }, signature.as_bytes()).is_err());
+    assert!(verify(&Input { body: &body, ..*input }, signature.as_bytes()).is_err());
+    assert!(verify(input, &changed(signature.as_bytes())).is_err());
+}
+
+fn more_holds(more: &[u8], signature: &str) -> bool {
+    more.split(|byte| *byte == b' ').any(|part| part == signature.as_bytes())
+}
+
+/// RFC 2104, over the parts.
+fn hmac(parts: &[&[u8]]) -> [u8; 32] {
+    let mut key = STANDARD.decode(&SECRET[6..]).unwrap();
+    key.resize(64, 0);
+    let padded = |pad: u8| key.iter().map(|byte| byte ^ pad).collect::<Vec<u8>>();
+    let inner = Sha256::digest([padded(0x36), parts.concat()].concat());
+    Sha256::digest([padded(0x5c), inner.to_vec()].concat()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `corpus/webhook_signature` are inputs; these are answers: made by Python's `hmac`
+    /// (`tests/fuzz/signatures.py`).
+    #[test]
+    fn messages_that_python_signed_are_believed() {
+        let rows = include_str!("../signatures.tsv").lines();
+        let mut count = 0;
+        for row in rows {
+            let mut cells = row.split('\t');
+            let mut cell = || cells.next().unwrap();
+            let (id, sent, body, signature) = (cell(), cell(), cell(), cell());
+            let body = STANDARD.decode(body).unwrap();
+            let now = sent.parse().unwrap();
+            let input = Input { id: id.as_bytes(), sent: sent.as_bytes(), now, body: &body };
+            assert_eq!(verify(&input, signature.as_bytes()), Ok(()), "{row}");
+            count += 1;
+        }
+        assert_eq!(count, 24);
+    }
+}

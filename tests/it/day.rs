@@ -1,0 +1,215 @@
+//! A day in the life of a shop, from its export of orders to the parcel that customs hold, with the command and the
+//! server as processes: everyone who has to do with a parcel is there, and each hears what concerns them.
+
+mod export;
+mod office;
+mod relay;
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+};
+
+use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, Webhook};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use self::{office::Office, relay::Relay};
+use crate::{
+    peer,
+    shop::{RunOutput, Workdir},
+};
+
+const IMPORT: &str = "order import orders.csv --preset shopify --map map.toml --sender sender.toml";
+const AWB: &str = "176-12345675";
+
+/// Orders whose rows are wrong, each with the column and the code.
+const INVALID: [(&str, &str, &str); 4] = [
+    (export::SHORTENED_PHONE, "Shipping Phone", "SHORTENED_NUMBER"),
+    (export::CANCELLED, "Cancelled at", "MUST_BE_EMPTY"),
+    // Which country's number it is depends on the country.
+    (export::COUNTRY_NAME, "Shipping Phone", "INVALID_FORMAT"),
+    (export::COUNTRY_NAME, "Shipping Country", "UNKNOWN_VALUE"),
+];
+
+fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
+    csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
+}
+
+/// The folder of a shop with its export, a column map, and its own address.
+fn shop(office: &Office) -> Workdir {
+    let create = ["keys", "create", "--environment", "production", "--countries", "*"];
+    let key = office.made(&[&create[..], &["--name", "Shop"]].concat(), "key");
+    let dir = Workdir::new(&key, office.url("production"));
+    fs::write(dir.path("orders.csv"), export::orders(str::to_owned)).unwrap();
+    fs::write(dir.path("map.toml"), export::MAP).unwrap();
+    fs::write(dir.path("sender.toml"), export::SENDER).unwrap();
+    dir
+}
+
+/// The morning: the export becomes parcels. Returns their numbers, in the order of the file.
+fn import(dir: &Workdir) -> Vec<String> {
+    let ran = dir.run(&format!("{IMPORT} --labels out --merge day.pdf"));
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert!(ran.stderr.contains("windows-1252"), "{}", ran.stderr);
+    let rows = records(&dir.read("out/orders.csv.results.csv"));
+    let orders: HashSet<_> = rows.iter().map(|row| &row["row"]).collect();
+    assert_eq!(orders.len(), export::ORDERS as usize);
+    let wrong: Vec<_> = rows.iter().filter(|row| row["outcome"] != "created").collect();
+    let wrong: Vec<_> =
+        wrong.iter().map(|row| (&*row["reference"], &*row["column"], &*row["code"])).collect();
+    assert_eq!(wrong, INVALID);
+    assert!(ran.text().contains("#1020") && ran.text().contains("cancelled"), "{}", ran.text());
+    assert!(ran.text().contains(export::COUNTRY_NAME), "warnings hide no row that is wrong");
+    let named = rows.iter().find(|row| row["column"] == "Shipping Country").unwrap();
+    assert_eq!(named["suggestion"], "EC");
+    let unclassified = rows.iter().find(|row| row["reference"] == export::WITHOUT_HS_CODE).unwrap();
+    assert!(unclassified["warnings"].contains("HS"), "{unclassified:?}");
+    let numbers = rows.into_iter().map(|row| row["trackingNumber"].clone());
+    numbers.filter(|number| !number.is_empty()).collect()
+}
+
+/// The label of each parcel once, on a page of its own, in the order of the file.
+fn assert_merged(dir: &Workdir, numbers: &[String]) {
+    let pages = |name: &str| {
+        let file = dir.read(name);
+        file.windows(b"/Type/Page/".len()).filter(|bytes| bytes == b"/Type/Page/").count()
+    };
+    assert_eq!((pages("day-1.pdf"), pages("day-2.pdf")), (100, numbers.len() - 100));
+    let ran = dir.run(&format!("label get {} --merge again.pdf", numbers[..100].join(" ")));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(dir.read("again.pdf") == dir.read("day-1.pdf"));
+    // Labels for a printer are text, which says which is where.
+    let ran = dir.run(&format!("label get {} -f zpl --merge -", numbers[100..].join(" ")));
+    let labels = ran.text().split("^XA").skip(1).zip(&numbers[100..]);
+    assert!(
+        labels.filter(|(label, number)| label.contains(*number)).count() == numbers.len() - 100
+    );
+}
+
+fn send_off(dir: &Workdir, numbers: &[String]) {
+    let line = format!("manifest submit - --awb {AWB} --from MIA --to UIO -o json");
+    let ran = dir.run_with(&line, &[], &numbers.join("\n"));
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
+    let sent = listed(dir, "--status MANIFEST_SUBMITTED");
+    assert_eq!(sent.len(), numbers.len());
+}
+
+fn listed(dir: &Workdir, options: &str) -> Vec<HashMap<String, String>> {
+    let ran = dir.run(&format!("parcel list --all -o csv {options}"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    records(&ran.stdout)
+}
+
+/// The event about a parcel's new status, of those that the shop's webhook has received; its signature is right.
+async fn heard(events: &mut UnboundedReceiver<Vec<u8>>, webhook: &Webhook, number: &str) -> Value {
+    loop {
+        let request = events.recv().await.unwrap();
+        let text = String::from_utf8(request).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let header = |name: &str| {
+            let line =
+                head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")));
+            line.unwrap().split_once(':').unwrap().1.trim()
+        };
+        let headers = [ID, TIMESTAMP, SIGNATURE].map(|name| (name, header(name)));
+        webhook.verify(&headers[..], body.as_bytes()).unwrap();
+        let event: Value = serde_json::from_str(body).unwrap();
+        if event["data"]["trackingNumber"] == number && event["data"]["newStatus"] == "CUSTOMS_HOLD"
+        {
+            return event;
+        }
+    }
+}
+
+/// The evening: what the list exports leads to the orders that are there, and creates none.
+fn export_and_import(dir: &Workdir, numbers: &[String]) {
+    let rows = listed(dir, "");
+    assert_eq!(rows.len(), numbers.len());
+    let cells: HashMap<_, _> = rows
+        .iter()
+        .map(|row| {
+            let cell = &row["externalOrderId"];
+            (cell.trim_start_matches('\'').to_owned(), cell.clone())
+        })
+        .collect();
+    assert_eq!(cells[export::FORMULA], "'=1040", "no spreadsheet runs it");
+    let cell = |reference: &str| cells.get(reference).map_or(reference, String::as_str).to_owned();
+    fs::write(dir.path("orders.csv"), export::orders(cell)).unwrap();
+    let again: RunOutput = dir.run(&format!("{IMPORT} --labels again -o json"));
+    assert_eq!(again.code, 10, "{again:?}");
+    let again = records(&dir.read("again/orders.csv.results.csv"));
+    let known = again.iter().filter(|row| row["outcome"] == "replayed");
+    let known: Vec<_> = known.map(|row| row["trackingNumber"].clone()).collect();
+    assert_eq!(known, numbers);
+    assert_eq!(listed(dir, "").len(), numbers.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
+    let relay = Relay::start();
+    let office = Office::open(&relay);
+    let (hook, mut events) = peer::recording("200 OK").await;
+    let set = ["webhooks", "set", "--environment", "production", "--webhooks-allow-private"];
+    let secret = office.made(&[&set[..], &["--url", &hook]].concat(), "secret");
+    let webhook = Webhook::new([secret.as_str()]).unwrap();
+    let create = ["carriers", "create", "--environment", "production", "--name", "Andes Cargo"];
+    let carrier = office.made(&create, "key");
+    let dir = shop(&office);
+
+    let numbers = import(&dir);
+    assert_eq!(numbers.len(), export::ORDERS as usize - 3);
+    assert_merged(&dir, &numbers);
+    send_off(&dir, &numbers);
+
+    // Noon: the carrier has them, and every receiver hears of it.
+    assert_eq!(office.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);
+    office.let_mails_go();
+    let mails = relay.wait_for(numbers.len());
+    let first = mails.iter().find(|mail| mail.to == export::email("#1001")).unwrap();
+    assert!(first.text.contains(&numbers[0]), "{}", first.text);
+
+    // A receiver looks at the parcel, and wants no more e-mails.
+    let site = "https://parcelo.example";
+    let page = office.open_link(&format!("/track/{}", first.link(&format!("{site}/track/")))).await;
+    assert_eq!(page.status, 200);
+    assert!(page.text.contains(&numbers[0]) && page.text.contains("Recolectado"), "{}", page.text);
+    let link = first.link(&format!("List-Unsubscribe: <{site}")).to_owned();
+    assert!(office.open_link(&link).await.text.contains("<form"), "looking changes nothing");
+    assert_eq!(office.unsubscribe(&link).await.status, 200);
+
+    // Customs hold it: the shop hears, by e-mail and by webhook; its receiver was promised silence.
+    let held = &numbers[..1];
+    assert_eq!(office.scan(&carrier, "CUSTOMS_HOLD", held).await, ["APPLIED"]);
+    office.let_mails_go();
+    let mails = relay.wait_for(numbers.len() + 1);
+    let last = mails.last().unwrap();
+    assert_eq!(last.to, "ana@shop.example");
+    assert!(last.text.contains(&held[0]) && last.text.contains("customs"), "{}", last.text);
+    let event = heard(&mut events, &webhook, &held[0]).await;
+    assert_eq!(event["event"], "parcel.status_changed");
+    let shown = listed(&dir, "--status CUSTOMS_HOLD");
+    let shown: Vec<_> = shown.iter().map(|row| row["trackingNumber"].clone()).collect();
+    assert_eq!(shown, held);
+
+    // A report that cannot be true reaches the operator.
+    assert!(!office.overview().await.text.contains("Needs attention"));
+    let second = &numbers[1..2];
+    assert_eq!(office.scan(&carrier, "DELIVERED", second).await, ["REJECTED"]);
+    let overview = office.overview().await.text;
+    assert!(overview.contains("Needs attention"), "{overview}");
+    assert!(overview.contains("/dashboard/exceptions"), "{overview}");
+
+    export_and_import(&dir, &numbers);
+    // The second parcel's receiver hears of more; the first one's has heard nothing since.
+    for status in ["IN_TRANSIT", "OUT_FOR_DELIVERY"] {
+        assert_eq!(office.scan(&carrier, status, second).await, ["APPLIED"]);
+    }
+    office.let_mails_go();
+    let mails = relay.wait_for(numbers.len() + 2);
+    assert_eq!(mails.last().unwrap().to, export::email("#1002"));
+    let to_first = mails.iter().filter(|mail| mail.to == export::email("#1001")).count();
+    assert_eq!((to_first, mails.len()), (1, numbers.len() + 2));
+    let log = office.log();
+    assert!(!log.contains("@mail.example") && !log.contains("Peña"), "personal data in the log");
+}

@@ -1,0 +1,193 @@
+//! The server of the day as a process with a database file, and who works with it: the operator in a browser, the carrier,
+//! the receivers.
+
+use std::{
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use parcelo_server::{
+    internals::{Clock, SystemClock},
+    process::{Args, fail, run},
+};
+use serde_json::{Value, json};
+
+use super::relay::Relay;
+
+const PASSWORD: &str = "a day in the life";
+/// How many scans a carrier sends at once.
+const SCANS: usize = 100;
+const ARGUMENTS: &str = "PARCELO_TEST_SERVER";
+
+/// The process, its folder, and an HTTP client that follows no redirect.
+pub(super) struct Office {
+    folder: tempfile::TempDir,
+    child: Option<Child>,
+    pub(super) ready: Value,
+    http: reqwest::Client,
+}
+
+/// An answer to one of them.
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) text: String,
+    cookie: Option<String>,
+}
+
+/// The server itself, when [`Office`] starts this test binary again: cargo builds no binary of another package for a
+/// test, and one that lies beside it may be of yesterday.
+#[test]
+fn a_server_for_the_day() {
+    let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
+    let args = Args::read_from(["parcelo-server"].into_iter().chain(arguments.lines()));
+    let ended = tokio::runtime::Runtime::new().unwrap().block_on(Box::pin(run(args)));
+    if let Err(error) = ended {
+        fail(&error);
+        panic!("{error}");
+    }
+}
+
+impl Office {
+    /// An empty database, and a server that sends its e-mails to the relay.
+    pub(super) fn open(relay: &Relay) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let http = http.build().unwrap();
+        let mut office = Self { folder, child: None, ready: Value::Null, http };
+        office.admin(&["accounts", "password"], PASSWORD);
+        let (smtp, ready) = (relay.url(), office.path("ready.json"));
+        let ready_file = ready.to_str().unwrap();
+        let flags =
+            ["--mail-from", "Shop <parcels@shop.example>", "--smtp-url", &smtp, "--base-url"];
+        let all = ["--listen", "127.0.0.1:0", "--sandbox-listen", "127.0.0.1:0", "--admin-listen"];
+        let limits = ["127.0.0.1:0", "--production-rate-limit", "2000", "--webhooks-allow-private"];
+        let files = ["https://parcelo.example", "--ready-file", ready_file];
+        let serve = [&["serve"], &all[..], &limits, &flags, &files].concat();
+        let mut child = office.command(&serve).stdout(Stdio::null()).spawn().unwrap();
+        while !ready.is_file() {
+            assert!(child.try_wait().unwrap().is_none(), "{}", office.log());
+            std::thread::yield_now();
+        }
+        office.ready = serde_json::from_slice(&fs::read(ready).unwrap()).unwrap();
+        office.child = Some(child);
+        office
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let database = format!("sqlite:{}", self.path("parcelo.db").display());
+        let arguments = [arguments, &["--database", &database]].concat().join("\n");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "day::office::a_server_for_the_day", "--nocapture"]).env_clear();
+        command.env(ARGUMENTS, arguments).env("PARCELO_LOG", "info");
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.path("log.txt"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.unwrap());
+        command
+    }
+
+    /// What the server has logged.
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(self.path("log.txt")).unwrap()
+    }
+
+    /// What an operator's command prints, between what the test harness prints.
+    fn admin(&self, arguments: &[&str], input: &str) -> String {
+        let mut child = self.command(arguments).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}{}", self.log());
+        text
+    }
+
+    /// A member of the JSON that an operator's command prints.
+    pub(super) fn made(&self, arguments: &[&str], member: &str) -> String {
+        let text = self.admin(&[arguments, &["--json"]].concat(), "");
+        let printed = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
+        let printed: Value = serde_json::from_str(printed).unwrap();
+        printed[member].as_str().unwrap_or_else(|| panic!("{printed}")).to_owned()
+    }
+
+    pub(super) fn url(&self, listener: &str) -> &str {
+        self.ready[listener].as_str().unwrap()
+    }
+
+    /// As if a minute had passed for every e-mail: each waits for its parcel's next news.
+    pub(super) fn let_mails_go(&self) {
+        let file = rusqlite::Connection::open(self.path("parcelo.db")).unwrap();
+        file.busy_timeout(Duration::from_secs(10)).unwrap();
+        file.execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
+    }
+
+    /// What a carrier reports of parcels; each outcome once.
+    pub(super) async fn scan(&self, key: &str, status: &str, numbers: &[String]) -> Vec<String> {
+        let mut outcomes = Vec::new();
+        for numbers in numbers.chunks(SCANS) {
+            let now = SystemClock.now().to_utc().to_rfc3339();
+            let event = |number: &String| {
+                json!({"eventId": format!("{number}-{status}-{now}"), "trackingNumber": number,
+                    "status": status, "occurredAt": now, "location": "Quito, EC"})
+            };
+            let events: Vec<_> = numbers.iter().map(event).collect();
+            let url = format!("{}/carrier/v1/events", self.url("production"));
+            let request = self.http.post(url).header("X-Carrier-Key", key);
+            let request = request.header("content-type", "application/json");
+            let answer = sent(request.body(json!({ "events": events }).to_string())).await;
+            let body: Value = serde_json::from_str(&answer.text).unwrap();
+            let results = body["data"]["results"].as_array().unwrap_or_else(|| panic!("{body}"));
+            outcomes.extend(results.iter().map(|one| one["outcome"].as_str().unwrap().to_owned()));
+        }
+        outcomes.sort();
+        outcomes.dedup();
+        outcomes
+    }
+
+    /// A link of an e-mail, as a receiver's telephone opens it.
+    pub(super) async fn open_link(&self, path: &str) -> Page {
+        let request = self.http.get(format!("{}{path}", self.url("production")));
+        sent(request.header("accept", "text/html")).await
+    }
+
+    /// RFC 8058: what a mailbox sends when someone presses its button.
+    pub(super) async fn unsubscribe(&self, path: &str) -> Page {
+        let request = self.http.post(format!("{}{path}", self.url("production")));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        sent(request.body("List-Unsubscribe=One-Click")).await
+    }
+
+    /// The dashboard's first page, after signing in.
+    pub(super) async fn overview(&self) -> Page {
+        let url = |path: &str| format!("{}/dashboard{path}", self.url("admin"));
+        let form = sent(self.http.get(url("/sign-in"))).await;
+        let token = form.text.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next();
+        let fields = format!("form={}&account=default&password={PASSWORD}", token.unwrap());
+        let request = self.http.post(url("/sign-in")).header("cookie", form.cookie.unwrap());
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let session = sent(request.body(fields.replace(' ', "+"))).await;
+        assert_eq!(session.status, 303, "{}", session.text);
+        sent(self.http.get(url("")).header("cookie", session.cookie.unwrap())).await
+    }
+}
+
+impl Drop for Office {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+async fn sent(request: reqwest::RequestBuilder) -> Page {
+    let answer = request.send().await.unwrap();
+    let cookies = answer.headers().get_all("set-cookie").iter();
+    let mut cookies = cookies.map(|line| line.to_str().unwrap().split(';').next().unwrap());
+    let cookie = cookies.rfind(|cookie| !cookie.ends_with('=')).map(str::to_owned);
+    Page { status: answer.status().as_u16(), cookie, text: answer.text().await.unwrap() }
+}

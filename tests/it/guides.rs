@@ -1,0 +1,108 @@
+//! The commands of the guides are run as they stand there, each in a folder with what it needs.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::json;
+
+use crate::{
+    imports::shops::{MAP, SENDER, SHOPIFY},
+    shop::{Shop, order},
+};
+
+const GUIDES: [&str; 2] =
+    [include_str!("../../docs/cli.md"), include_str!("../../docs/importing.md")];
+
+/// The parcel in the guides.
+const NUMBER: &str = "SBEC7K2M9QX4T8WD0";
+
+/// What is not run, and why.
+const SKIPPED: [(&str, &str); 4] = [
+    ("cargo install", "it builds the command"),
+    ("export ", "it is for the command after it"),
+    ("parcelo config init ", "it asks on a terminal"),
+    ("parcelo webhook listen", "it does not end"),
+];
+
+/// The command lines of the blocks of shell, without their comments.
+fn commands(guide: &str) -> Vec<String> {
+    let blocks = guide.split("\n```sh\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    let lines: String = blocks.map(|block| block.replace("\\\n", " ") + "\n").collect();
+    let command = |line: &str| line.split("  #").next().unwrap().trim().to_owned();
+    lines.lines().map(command).filter(|line| !line.is_empty()).collect()
+}
+
+fn is_skipped(command: &str) -> bool {
+    let is_prompt = |start: &str| start.ends_with("init ") && command.contains("--api-key-stdin");
+    SKIPPED.iter().any(|(start, _)| format!("{command} ").starts_with(start) && !is_prompt(start))
+}
+
+/// Everything that a command of the guides may read.
+fn prepare(shop: &Shop, command: &str) {
+    let write = |name: &str, content: &str| fs::write(shop.dir.path(name), content).unwrap();
+    shop.create(NUMBER);
+    if command.contains("--watch") {
+        // The watch of a parcel that is void ends at once.
+        assert_eq!(shop.run(&format!("order void {NUMBER}")).code, 0);
+    }
+    let mut usual = order("SB-SUCCESS-0009");
+    usual["products"] = json!([{"description": "Cap", "quantity": 1, "unitFobValue": 9.5}]);
+    shop.dir.write("usual.json", &usual);
+    shop.dir.write("numbers.json", &json!({"trackingNumbers": [NUMBER]}));
+    write("numbers.txt", NUMBER);
+    write("key.txt", shop.key.secret());
+    write("sender.toml", SENDER);
+    let rows = shop.run("order template --csv");
+    for name in ["orders.csv", "shop.csv"] {
+        write(name, rows.text());
+    }
+    // The last order of the export is cancelled.
+    let export: Vec<_> = SHOPIFY.lines().take(4).collect();
+    write("orders_export.csv", &export.join("\n"));
+    let map = shop.run("order import shop.csv --map-template");
+    write("columns.toml", if command.contains("--preset") { MAP } else { map.text() });
+    for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"]
+    {
+        fs::create_dir_all(shop.dir.path(folder)).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_of_the_guides_can_be_run() {
+    let binary = Path::new(env!("CARGO_BIN_EXE_parcelo")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let commands: Vec<_> = GUIDES.into_iter().flat_map(commands).collect();
+    for (start, why) in SKIPPED {
+        assert!(
+            commands.iter().any(|line| format!("{line} ").starts_with(start)),
+            "{start}: {why}"
+        );
+    }
+    let run: Vec<_> = commands.iter().filter(|command| !is_skipped(command)).collect();
+    assert!(run.len() > 20, "{run:?}");
+    for command in run {
+        let shop = Shop::open().await;
+        prepare(&shop, command);
+        let url = shop.server.url();
+        let line = command.replace("https://api.example.com", url);
+        let ran = Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(shop.dir.path("."))
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", shop.dir.path("."))
+            .env("PARCELO_API_KEY", shop.key.secret())
+            .env("PARCELO_BASE_URL", url)
+            .output();
+        let ran = shop.dir.ended(ran.unwrap(), command);
+        assert_eq!(ran.code, 0, "{command}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_guide_s_commands_are_read_without_comments_and_in_one_line() {
+    let guide = "text\n\n```sh\nparcelo a b      # why\n\nparcelo c \\\n    --d 'x # y'\n```\n\n```json\n{}\n```\n";
+    assert_eq!(commands(guide), ["parcelo a b", "parcelo c      --d 'x # y'"]);
+    assert!(is_skipped("parcelo config init") && is_skipped("export A=1"));
+    assert!(!is_skipped("parcelo config init live --api-key-stdin < key.txt"));
+}

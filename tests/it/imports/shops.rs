@@ -1,0 +1,255 @@
+//! Files with other headings: column maps, exports of shops, and senders that come from elsewhere.
+
+use serde_json::{Value, json};
+
+use super::{outcomes, row, sheet};
+use crate::shop::{RunOutput, Shop, Workdir};
+
+pub(crate) const SENDER: &str = "fullName = 'Ana Ruiz'\nphone = '+13055550100'\n[address]\n\
+    line1 = '8400 NW 25th St'\ncity = 'Miami'\nstate = 'FL'\nzipCode = '33122'\ncountry = 'US'\n";
+
+/// What no shop's export has.
+pub(crate) const MAP: &str = "[columns]\nreceiver_national_id = ['Cedula']\n[defaults]\nweight_kg = 1.25\n\
+    receiver_id_type = 'cedula'\nproduct_hs_code = '610910'\n";
+
+/// Three orders, the first with two products and the last cancelled, under some of the export's headings.
+pub(crate) const SHOPIFY: &str = "\
+Name,Email,Financial Status,Subtotal,Currency,Lineitem quantity,Lineitem name,Lineitem price,\
+Lineitem sku,Shipping Name,Shipping Address1,Shipping Address2,Shipping City,Shipping Zip,\
+Shipping Province,Shipping Country,Shipping Phone,Cancelled at,Cedula
+#1001,l@example.com,paid,55.00,USD,2,Cotton shirt,22.75,SHIRT-M,Luis Paredes,Av. Amazonas N34-451,\
+,Quito,'170515,Pichincha,EC,'593991234567,,1714307103
+#1001,l@example.com,,,,1,Cap,9.50,CAP-1,,,,,,,,,,
+#1002,r@example.com,paid,9.50,USD,1,Cap,9.50,CAP-1,Rosa Quispe,Av. Amazonas N34-451,Piso 2,Quito,\
+'170515,Pichincha,EC,+593991234567,,1714307103
+#1003,r@example.com,paid,9.50,USD,1,Cap,9.50,CAP-1,Rosa Quispe,Av. Amazonas N34-451,,Quito,\
+'170515,Pichincha,EC,+593991234567,2026-01-02,1714307103
+";
+
+fn put(dir: &Workdir, name: &str, content: &str) {
+    std::fs::write(dir.path(name), content).unwrap();
+}
+
+fn with_files(rows: &str) -> Workdir {
+    let dir = Workdir::new("", "");
+    for (name, content) in [("orders.csv", rows), ("sender.toml", SENDER), ("map.toml", MAP)] {
+        put(&dir, name, content);
+    }
+    dir
+}
+
+/// Each row's number, outcome, and what is wrong with which column.
+fn checked(dir: &Workdir, options: &str) -> Vec<(u64, String, Vec<[String; 3]>)> {
+    let ran =
+        dir.run(&format!("order import orders.csv --labels out --dry-run -o ndjson {options}"));
+    let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
+    let fault = |fault: &Value| ["column", "code", "value"].map(|name| text(fault, name));
+    let lines = ran.lines();
+    assert!(!lines.is_empty(), "{ran:?}");
+    let row = |row: &Value| {
+        let faults = row["errors"].as_array().unwrap().iter().map(fault).collect();
+        (row["row"].as_u64().unwrap(), text(row, "outcome"), faults)
+    };
+    lines.iter().map(row).collect()
+}
+
+fn refused(ran: &RunOutput) -> Vec<(String, String)> {
+    let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
+    let fields = ran.error()["fields"].as_array().unwrap().clone();
+    fields.iter().map(|fault| (text(fault, "field"), text(fault, "suggestion"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shopify_export_becomes_parcels_with_all_products() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", SHOPIFY);
+    shop.put("sender.toml", SENDER);
+    shop.put("map.toml", MAP);
+    let ran = shop.import("--preset shopify --map map.toml --sender sender.toml -o ndjson");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    assert_eq!(outcomes(&ran), ["created", "created", "invalid"]);
+    let rows = ran.lines();
+    let cancelled = &rows[2]["errors"][0];
+    assert_eq!(
+        (&cancelled["column"], &cancelled["code"]),
+        (&json!("Cancelled at"), &json!("MUST_BE_EMPTY"))
+    );
+    assert_eq!(
+        (&cancelled["value"], &rows[2]["reference"]),
+        (&json!("\"2026-01-02\""), &json!("#1003"))
+    );
+    assert!(cancelled["message"].as_str().unwrap().contains("cancelled"), "{cancelled}");
+    assert_eq!(rows.iter().map(|row| &row["row"]).collect::<Vec<_>>(), [2, 4, 5]);
+    let number = rows[0]["trackingNumber"].as_str().unwrap();
+    let label = shop.run(&format!("label show {number}"));
+    assert!(label.text().to_uppercase().contains("LUIS PAREDES"), "{label:?}");
+    let creations = shop.server.requests().of(parcelo::Operation::CreateOrder);
+    let order = creations.for_order("#1001").all().remove(0).request.json().unwrap();
+    assert_eq!(order["externalOrderId"], "#1001");
+    assert_eq!(order["receiver"]["address"]["zipCode"], "170515");
+    assert_eq!(order["receiver"]["phone"], "+593991234567");
+    assert_eq!(order["parcelDetails"]["declaredValue"], json!(55));
+    let products: Vec<_> = order["products"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["sku"], &one["hsCode"]))
+        .collect();
+    assert_eq!(
+        products,
+        [(&json!("SHIRT-M"), &json!("610910")), (&json!("CAP-1"), &json!("610910"))]
+    );
+    shop.server.assert_exactly_once();
+}
+
+#[test]
+fn a_country_s_name_and_a_number_as_it_is_dialled_at_home_are_refused_with_what_was_meant() {
+    let rows = SHOPIFY.replace("Pichincha,EC,+593991234567,,", "Pichincha,Ecuador,0991234567,,");
+    let rows = rows.replace("Pichincha,EC,'593991234567,,", "Pichincha,EC,0991234567,,");
+    let dir = with_files(&rows);
+    let options = "--dry-run -o json --preset shopify --map map.toml --sender sender.toml";
+    let ran = dir.run(&format!("order import orders.csv --labels out {options}"));
+    let rows = ran.json()["rows"].as_array().unwrap().clone();
+    let suggested = |row: usize, column: &str| -> Value {
+        let faults = rows[row]["errors"].as_array().unwrap();
+        faults.iter().find(|fault| fault["column"] == column).unwrap()["suggestion"].clone()
+    };
+    assert_eq!(suggested(0, "Shipping Phone"), "+593991234567");
+    assert_eq!(suggested(1, "Shipping Country"), "EC");
+    // Which country's number it is depends on the country.
+    assert_eq!(suggested(1, "Shipping Phone"), Value::Null);
+}
+
+#[test]
+fn a_woocommerce_export_is_read_under_the_headings_of_both_extensions() {
+    let skyverge = "order_number,order_currency,billing_email,billing_phone,shipping_first_name,\
+        shipping_last_name,shipping_address_1,shipping_city,shipping_state,shipping_postcode,\
+        shipping_country,item_name,item_sku,item_quantity,item_price,tracking_number,Cedula\n\
+        77,USD,l@example.com,593991234567,Luis,Paredes,Av. Amazonas N34-451,Quito,Pichincha,170515,EC,\
+        Cotton shirt,SHIRT-M,2,22.75,1Z999,1714307103\n\
+        77,USD,l@example.com,593991234567,Luis,Paredes,Av. Amazonas N34-451,Quito,Pichincha,170515,EC,\
+        Cap,CAP-1,1,9.5,1Z999,1714307103\n";
+    let algol = "\"Order Number\",\"Order Status\",\"First Name (Shipping)\",\"Last Name (Shipping)\",\
+        \"Address 1&2 (Shipping)\",\"City (Shipping)\",\"State Code (Shipping)\",\"Postcode (Shipping)\",\
+        \"Country Code (Shipping)\",\"Email (Billing)\",\"Phone (Billing)\",SKU,\"Item #\",\"Item Name\",\
+        \"Quantity (- Refund)\",\"Item Cost\",Cedula\n\
+        77,processing,Luis,Paredes,\"Av. Amazonas N34-451\",Quito,Pichincha,170515,EC,l@example.com,\
+        593991234567,SHIRT-M,1,\"Cotton shirt\",2,22.75,1714307103\n";
+    for rows in [skyverge, algol] {
+        let dir = with_files(&rows.replace("\n        ", "\n"));
+        let rows = checked(&dir, "--preset woocommerce --map map.toml --sender sender.toml");
+        assert_eq!(rows, [(2, "valid".to_owned(), vec![])]);
+    }
+}
+
+#[test]
+fn what_an_export_lacks_is_named_with_where_to_put_it() {
+    let dir = with_files(SHOPIFY);
+    let ran = dir.run("order import orders.csv --labels out --dry-run --preset shopify -o json");
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let names: Vec<_> = refused(&ran).into_iter().map(|(field, _)| field).collect();
+    assert!(names.contains(&"sender_name".to_owned()), "{names:?}");
+    assert!(names.contains(&"weight_kg".to_owned()), "{names:?}");
+    let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("--sender") && hint.contains("--map"), "{hint}");
+}
+
+#[test]
+fn the_rows_of_an_order_are_one_order_or_none() {
+    let other_city = SHOPIFY.replace("Cap,9.50,CAP-1,,,,,,,,,,", "Cap,9.50,CAP-1,,,,Cuenca,,,,,,");
+    let much = SHOPIFY.replace("#1001,l@example.com,,,,1,", "#1001,l@example.com,,,,one,");
+    let open = SHOPIFY.replace("#1001,l@example.com,,,,1,", "\"#1001,l@example.com,,,,1,");
+    let wide = SHOPIFY.replace("CAP-1,,,,,,,,,,\n", "CAP-1,,,,,,,,,,,surplus\n");
+    for (rows, column, code, value) in [
+        (other_city, "Shipping City", "ROWS_DIFFER", ""),
+        (much, "Lineitem quantity", "INVALID_FORMAT", "\"one\""),
+        (wide, "", "TOO_MANY_CELLS", "\"surplus\""),
+        (open, "", "QUOTE_NOT_CLOSED", ""),
+    ] {
+        let dir = with_files(&rows);
+        let options = "--preset shopify --map map.toml --sender sender.toml";
+        let (number, outcome, faults) = checked(&dir, options).remove(0);
+        assert_eq!((number, &*outcome), (2, "invalid"), "{code}");
+        assert!(faults.contains(&[column, code, value].map(str::to_owned)), "{code}: {faults:?}");
+        let ran = dir.run(&format!("order import orders.csv --labels out --dry-run {options}"));
+        let says_where = ran.text().contains("row 3") || ran.text().contains("Row 3");
+        assert!(says_where, "{code}: {ran:?}");
+    }
+    // Rows of an order that are apart are two orders with one reference.
+    let lines: Vec<_> = SHOPIFY.lines().collect();
+    let dir = with_files(&[lines[0], lines[1], lines[3], lines[2], ""].join("\n"));
+    let rows = checked(&dir, "--preset shopify --map map.toml --sender sender.toml");
+    assert_eq!(
+        rows.iter().map(|(_, outcome, _)| &**outcome).collect::<Vec<_>>(),
+        ["invalid", "valid", "invalid"]
+    );
+}
+
+#[test]
+fn a_map_begins_as_a_template_and_is_refused_where_it_is_wrong() {
+    let file = sheet(&[row("A-1")]);
+    let dir = with_files(
+        &file.replace("reference,", "Order Nr,").replace("receiver_city", "Reciever city"),
+    );
+    let template = dir.run("order import orders.csv --map-template");
+    assert_eq!((template.code, &*template.stderr), (0, ""), "{template:?}");
+    assert!(template.text().contains("\n# receiver_city = \"Reciever city\"\n"), "{template:?}");
+    let map = template.text().replace("# receiver_city", "receiver_city");
+    let map = map.replace("# field = \"Order Nr\"", "reference = \"Order Nr\"");
+    put(&dir, "map.toml", &map);
+    assert_eq!(checked(&dir, "--map map.toml"), [(2, "valid".to_owned(), vec![])]);
+
+    let run = || dir.run("order import orders.csv --labels out --dry-run --map map.toml -o json");
+    put(&dir, "map.toml", &map.replacen("receiver_city =", "reciever_city =", 1));
+    let ran = run();
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert_eq!(refused(&ran), [("columns.reciever_city".into(), "receiver_city".into())]);
+    put(&dir, "map.toml", &map.replace("\"Order Nr\"", "\"Order No\""));
+    let ran = run();
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(refused(&ran).contains(&("Order No".into(), "Order Nr".into())), "{ran:?}");
+    let preset = dir.run("order import orders.csv --map-template --preset shopify");
+    assert!(preset.text().contains("\"Lineitem quantity\""), "{preset:?}");
+}
+
+#[test]
+fn a_sender_is_the_rows_own_else_the_options_else_the_profiles() {
+    let blank =
+        row("A-1").replace("Ana Ruiz,+13055550100,8400 NW 25th St,Miami,FL,33122,US", ",,,,,,");
+    let dir = with_files(&sheet(&[blank, row("A-2")]));
+    let valid = |row| (row, "valid".to_owned(), vec![]);
+    assert_eq!(checked(&dir, "--sender sender.toml"), [valid(2), valid(3)]);
+    assert_eq!(checked(&dir, "")[0].1, "invalid");
+    let folder = dir.path(".config/parcelo");
+    std::fs::create_dir_all(&folder).unwrap();
+    put(&dir, ".config/parcelo/config.toml", "[profiles.default]\nsender = 'sender.toml'\n");
+    put(&dir, ".config/parcelo/sender.toml", SENDER);
+    assert_eq!(checked(&dir, ""), [valid(2), valid(3)]);
+    put(&dir, "wrong.toml", &SENDER.replace("fullName", "fulName"));
+    let ran = dir.run("order import orders.csv --labels out --dry-run --sender wrong.toml -o json");
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("fullName"), "{ran:?}");
+    // Lines may lack a sender too.
+    let mut order = crate::shop::order("SB-A-000001");
+    order["externalOrderId"] = json!("A-1");
+    order.as_object_mut().unwrap().remove("sender");
+    put(&dir, "orders.ndjson", &order.to_string());
+    let ran = dir.run("order import orders.ndjson --labels out --dry-run --sender sender.toml");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = dir.run("order import orders.ndjson --labels out --dry-run --preset shopify");
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn the_cell_that_is_wrong_is_shown_and_controls_nothing() {
+    let wrong = row("A-1").replace("170515", "\u{1b}[31m99").replace("1.25", "=1+1");
+    let dir = with_files(&sheet(&[wrong]));
+    let rows = checked(&dir, "");
+    let values: Vec<_> = rows[0].2.iter().map(|[column, _, value]| (&**column, &**value)).collect();
+    assert!(values.contains(&("receiver_zip", "\"\\u{1b}[31m99\"")), "{values:?}");
+    assert!(values.contains(&("weight_kg", "\"=1+1\"")), "{values:?}");
+    for options in ["", "-o csv"] {
+        let ran = dir.run(&format!("order import orders.csv --labels out --dry-run {options}"));
+        assert!(ran.text().contains("[31m99") && !ran.text().contains('\u{1b}'), "{ran:?}");
+    }
+}

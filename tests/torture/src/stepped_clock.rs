@@ -1,0 +1,63 @@
+//! A server's wall clock that is set forward and back by hours, by libfaketime; monotonic time goes on as it did.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicI64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Where Debian's package `libfaketime` has it.
+const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+/// The clock of every process that was started with it.
+pub(crate) struct SteppedClock {
+    file: PathBuf,
+    /// Seconds by which it is ahead.
+    ahead: AtomicI64,
+}
+
+impl SteppedClock {
+    pub(crate) fn new(folder: &Path) -> Self {
+        let is_there = Path::new(LIBRARY).exists();
+        assert!(is_there, "{LIBRARY} is missing: install libfaketime, or run --without-clocks");
+        let clock = Self { file: folder.join("clock"), ahead: AtomicI64::new(0) };
+        clock.step(0);
+        clock
+    }
+
+    /// Makes a process go by this clock.
+    pub(crate) fn set_for(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", LIBRARY)
+            .env("FAKETIME_TIMESTAMP_FILE", &self.file)
+            .env("FAKETIME_CACHE_DURATION", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("DONT_FAKE_MONOTONIC", "1");
+    }
+
+    /// From within a second on it is so many seconds ahead of the machine's.
+    pub(crate) fn step(&self, ahead: i64) {
+        self.ahead.store(ahead, Ordering::SeqCst);
+        // At once, or a process could read half of it.
+        let new = self.file.with_extension("new");
+        std::fs::write(&new, format!("{ahead:+}\n")).expect("a file for the clock");
+        std::fs::rename(new, &self.file).expect("a file for the clock");
+    }
+
+    pub(crate) fn now_millis(&self) -> u64 {
+        now_millis().saturating_add_signed(self.ahead.load(Ordering::SeqCst) * 1_000)
+    }
+}
+
+/// The library's shared memory of a process that was killed, which the next one with its id would stumble over.
+pub(crate) fn clear_after(process: u32) {
+    for name in [format!("faketime_shm_{process}"), format!("sem.faketime_sem_{process}")] {
+        let _absent = std::fs::remove_file(Path::new("/dev/shm").join(name));
+    }
+}
+
+/// The machine's time, in milliseconds since 1970.
+pub(crate) fn now_millis() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
+}
