@@ -91,7 +91,7 @@ upgrade previous:
 # Accept changed snapshots: look at the diff afterwards.
 bless:
     PARCELO_BLESS=1 cargo test -p parcelo-server --lib document
-    PARCELO_BLESS=1 cargo test -p parcelo-cli --test it public_items -- --ignored
+    PARCELO_BLESS=1 cargo test -p parcelo-tidy public_items -- --ignored
     INSTA_UPDATE=always PARCELO_BLESS=1 cargo test
 
 # The gate: what must pass before a change lands, or some of its stages; `.ci/run --list` names them.

@@ -50,7 +50,7 @@ mod wording;
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
 /// `tests/it/listening.rs`, `tests/it/day/office.rs`, `tests/crash`,
 /// `server/benches` (`costs`, `load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
-/// repository in `tests/it/tidy`.
+/// repository in `tests/tidy`.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(feature = "postgres")]

@@ -1,4 +1,4 @@
-//! The command line as a process, whole journeys, and the rules of the repository.
+//! The command line as a process, whole journeys, and what the documents say of both.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -29,9 +29,9 @@ mod parcels;
 mod peer;
 mod pictures;
 mod profiles;
+mod reference;
 mod shop;
 mod speech;
-mod tidy;
 mod tracking;
 mod voids;
 #[cfg(unix)]

@@ -1,0 +1,53 @@
+//! The rules of this repository, as tests: who may know whom, how long a file may be, what the
+//! documents must say. Each reads the files of the working tree, and a failure names the rule and the
+//! files, most with the line.
+//!
+//! Want a new rule? Write the check here; a rule that is only written down is forgotten.
+#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::too_many_lines,
+    reason = "a test fails by panicking, and a table of cases is as long as it is"
+)]
+
+mod cycles;
+mod dependencies;
+mod documents;
+mod imports;
+mod openings;
+mod public_api;
+mod server_code;
+mod sizes;
+mod sources;
+mod walls;
+mod words;
+
+use std::collections::BTreeMap;
+
+use self::sources::{Source, all};
+
+/// Fails with one line for each offence.
+fn assert_none(rule: &str, offences: &[String]) {
+    assert!(offences.is_empty(), "{rule}\n  {}\n", offences.join("\n  "));
+}
+
+/// Fails where a folder has more offences than it may still have: the first that fits counts, and elsewhere there are none.
+/// Fewer is always right, and the number may then be lowered.
+fn assert_at_most(rule: &str, remaining: &[(&str, usize)], find: impl Fn(&Source) -> Vec<String>) {
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for source in all() {
+        let known = remaining.iter().find(|(folder, _)| source.path.starts_with(folder));
+        found.entry(known.unwrap_or(&("", 0))).or_default().extend(find(&source));
+    }
+    let mut faults = Vec::new();
+    for ((folder, known), places) in found {
+        if places.len() > *known {
+            faults.push(format!("{folder:?} has {} and may have {known}:", places.len()));
+            faults.extend(places);
+        }
+    }
+    assert_none(rule, &faults);
+}
