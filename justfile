@@ -32,7 +32,7 @@ load:
 costs:
     cargo bench --profile costs -p parcelo-server --bench costs
 
-# The same, and today's figures become the bounds, with a tenth of slack: look at the diff afterwards.
+# The same, and today's figures become the bounds, with a quarter of slack: look at the diff afterwards.
 bless-costs:
     PARCELO_BLESS=1 cargo bench --profile costs -p parcelo-server --bench costs
 

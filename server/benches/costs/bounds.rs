@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, fmt::Write as _, fs};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/costs/bounds.tsv");
-/// What a bound lies above the figure that it was made of: the compiler divides the code of each build
-/// differently, and that alone moves a figure by some hundredths.
-const SLACK: f64 = 1.1;
+/// A bound beside the figure that it was made of. The compiler divides the code of each build differently, which moves a
+/// figure by some hundredths; a new compiler moves it by more, and should not need a change here.
+const SLACK: f64 = 1.25;
 
 /// The bounds, and what was compared with them.
 pub(crate) struct Bounds {

@@ -4,7 +4,7 @@
 //! ```text
 //! cargo bench --profile costs -p parcelo-server --bench costs                       or `just costs`
 //! … --bench costs -- [--only TEXT] [--parcels N]   only figures whose names hold TEXT; another size
-//! PARCELO_BLESS=1 …                                today's figures become the table, their bounds a tenth above
+//! PARCELO_BLESS=1 …                                today's figures become the table, their bounds a quarter above
 //! ```
 //!
 //! Why a figure has grown, `callgrind_annotate` shows: `valgrind --tool=callgrind PROGRAM count WHAT 200 DATABASE`,
