@@ -68,14 +68,6 @@ crash *arguments:
 fuzz target seconds="60" *options:
     tests/fuzz/run.sh {{target}} {{seconds}} {{options}}
 
-# Whether the simulation sees each of the deliberate faults in tests/mutants, and after how many seeds.
-mutants *arguments:
-    cargo run -p parcelo-mutants -- {{arguments}}
-
-# The whole house from a seed, or from many: `just simulate 17`, `just simulate 1..10000`.
-simulate seeds:
-    PARCELO_SEEDS={{seeds}} cargo test --profile costs -p parcelo-server --lib -- --exact simulation::seeds_keep_every_promise --nocapture
-
 # Licences, banned crates and sources of the whole tree.
 deny:
     cargo deny --all-features check licenses bans sources

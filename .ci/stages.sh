@@ -14,7 +14,7 @@ export CARGO_PROFILE_DEV_DEBUG=none
 ulimit -n 20000 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 
 # Packages of the workspace that are not published.
-unpublished=(--exclude parcelo-examples --exclude parcelo-fuzz --exclude parcelo-crash --exclude parcelo-mutants --exclude parcelo-tidy --exclude torture)
+unpublished=(--exclude parcelo-examples --exclude parcelo-fuzz --exclude parcelo-crash --exclude parcelo-tidy --exclude torture)
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi

@@ -38,9 +38,6 @@ pub mod mock;
 #[cfg(feature = "server")]
 pub mod process;
 mod service;
-#[cfg(test)]
-#[cfg(feature = "server")]
-mod simulation;
 mod store;
 mod webhook;
 mod wording;

@@ -20,9 +20,7 @@ impl Source {
 
     /// True for files that only tests use.
     pub(super) fn is_test(&self) -> bool {
-        self.path
-            .split('/')
-            .any(|part| matches!(part, "tests" | "tests.rs" | "benches" | "simulation"))
+        self.path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "benches"))
     }
 
     /// The text without the test modules at its end.

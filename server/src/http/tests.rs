@@ -1,15 +1,6 @@
 //! Every refusal there is, as it leaves the service: each code of the catalogue, both languages.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -40,11 +31,7 @@ use crate::{
     },
     ids::Ids,
     service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
-    store::{
-        Damage, Store, damage,
-        disturbed::{Disturb, Disturbance, disturb_by},
-        held,
-    },
+    store::{Damage, Store, damage, delays::delay_by, held},
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);
@@ -463,18 +450,6 @@ async fn a_key_that_cannot_be_judged_counts_against_no_address() {
     }
 }
 
-/// A store whose first look for keys takes three seconds.
-#[derive(Default)]
-struct SlowLook(AtomicBool);
-
-impl Disturb for SlowLook {
-    fn disturb(&self, method: &'static str) -> Disturbance {
-        let is_first = method == "credentials_since" && !self.0.swap(true, Ordering::Relaxed);
-        let before = if is_first { Duration::from_secs(3) } else { Duration::ZERO };
-        Disturbance { before, ..Disturbance::default() }
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_request_that_waited_for_its_key_takes_no_count_away() {
     let store = Store::memory([1; 32]).unwrap();
@@ -488,14 +463,17 @@ async fn a_request_that_waited_for_its_key_takes_no_count_away() {
     let (push, nothing) = (Operation::PushCarrierEvents.path(), json!({}));
     assert_eq!(house.ask(list()).await.0, 200);
 
-    disturb_by(Some(Arc::new(SlowLook::default())));
+    let mut looks = 0;
+    delay_by(move |method| {
+        looks += i32::from(method == "credentials_since");
+        Duration::from_secs(if method == "credentials_since" && looks == 1 { 3 } else { 0 })
+    });
     let mut waiting = pin!(house.ask(Asked::post(push, &by_carrier, &nothing)));
     assert!(poll!(&mut waiting).is_pending(), "its key is being looked for");
     house.clock.set(NOW.plus(3_000));
     assert_eq!(house.ask(list()).await.0, 200);
     assert_eq!(waiting.await.0, 400, "it was let in");
     assert_eq!(house.ask(list()).await.0, 429, "one of this second was admitted before");
-    disturb_by(None);
 }
 
 /// What was a warning of an unknown field before an upgrade may be a fault after it. A retry of what was accepted

@@ -57,7 +57,7 @@ macro_rules! methods {
                     }
                 };
                 #[cfg(test)]
-                let call = super::disturbed::around(stringify!($name), call);
+                let call = super::delays::around(stringify!($name), call);
                 call.await
             }
         )+}

@@ -10,7 +10,7 @@
 
 mod columns;
 #[cfg(test)]
-pub(crate) mod disturbed;
+pub(crate) mod delays;
 mod methods;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -1,0 +1,24 @@
+//! For tests: calls of a store that wait before they are made. A test has a thread of its own, so the delays are the thread's.
+
+use std::{cell::RefCell, time::Duration};
+
+/// Returns the time that a call of a method waits before it is made.
+type Delays = dyn FnMut(&'static str) -> Duration;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Box<Delays>>> = const { RefCell::new(None) };
+}
+
+/// Delays the calls of this thread's stores from now on.
+pub(crate) fn delay_by(delays: impl FnMut(&'static str) -> Duration + 'static) {
+    CURRENT.set(Some(Box::new(delays)));
+}
+
+/// Makes a call after its delay.
+pub(super) async fn around<T>(method: &'static str, call: impl Future<Output = T>) -> T {
+    let delay = CURRENT.with_borrow_mut(|current| current.as_mut().map(|delays| delays(method)));
+    if let Some(delay) = delay.filter(|delay| !delay.is_zero()) {
+        tokio::time::sleep(delay).await;
+    }
+    call.await
+}
