@@ -35,7 +35,8 @@ need() {
     done
     shift
     PATH=$PATH:/usr/sbin
-    if [ "$(command -v "${programs[@]}" | wc -l)" -lt "${#programs[@]}" ]; then apt_install "$@"; fi
+    # `type -P` finds programs only: a stage may have the name of one.
+    if [ "$(type -P "${programs[@]}" | wc -l)" -lt "${#programs[@]}" ]; then apt_install "$@"; fi
 }
 
 need_compiler() {
