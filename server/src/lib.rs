@@ -39,6 +39,9 @@ pub mod mock;
 pub mod process;
 mod service;
 mod store;
+#[cfg(test)]
+#[path = "../tests/waiting/mod.rs"]
+mod waiting;
 mod webhook;
 mod wording;
 

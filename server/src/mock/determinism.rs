@@ -116,14 +116,14 @@ async fn transcript(seed: u64, start: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_hundred_runs_answer_byte_for_byte_alike() {
+async fn ten_runs_answer_byte_for_byte_alike() {
     let first = transcript(42, START).await;
     let text = String::from_utf8_lossy(&first);
     for status in ["200 OK", "201 Created", "400 Bad", "401 Un", "404 Not", "409 Con"] {
         assert!(text.contains(&format!(": {status}")), "{status} is in the script: {text}");
     }
     assert!(!text.contains("127.0.0.1"), "no port stands in an answer");
-    for run in 1..100 {
+    for run in 1..10 {
         assert!(transcript(42, START).await == first, "run {run} differs");
     }
     assert!(transcript(43, START).await != first);

@@ -14,7 +14,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use axum::{
@@ -50,6 +49,7 @@ use crate::{
         Caller, CredentialIssuer, Delivery, EndpointRequest, Endpoints, NewKeyRequest, Service,
     },
     store::{EventsToReplay, Store},
+    waiting::{StoppedTime, until},
 };
 
 const START: Millis = Millis(1_768_057_500_000);
@@ -308,9 +308,11 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn ten_hanging_deliveries_delay_nobody_else() {
     let house = House::new().await;
+    // What hangs is not given up meanwhile.
+    let _stopped = StoppedTime::now();
     let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&house.clock));
     let counted = Arc::clone(&open);
     let stuck = receiver(move |headers, body| {
@@ -333,13 +335,10 @@ async fn ten_hanging_deliveries_delay_nobody_else() {
     for number in 0..50 {
         house.create(&quick, &format!("QUICK-{number:05}-X")).await;
     }
-    tokio::time::timeout(Duration::from_secs(10), async {
-        while fine.seen().len() < 50 || open.load(Ordering::SeqCst) < IN_FLIGHT {
-            tokio::task::yield_now().await;
-        }
+    until("the quick endpoint has everything", async || {
+        fine.seen().len() == 50 && open.load(Ordering::SeqCst) >= IN_FLIGHT
     })
-    .await
-    .expect("the quick endpoint has everything long before the slow one's 15 s are over");
+    .await;
     assert_eq!(open.load(Ordering::SeqCst), IN_FLIGHT, "and no more than these");
     running.abort();
 }

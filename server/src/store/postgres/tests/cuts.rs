@@ -19,14 +19,13 @@ use crate::{
             NOW, SECRET, create, moved, on, record, row, sandbox, webhooks::endpoint,
         },
     },
+    waiting::LONG,
 };
 
 /// Orders of a round that one caller sends, and orders that three callers send at once.
 const SINGLE: u32 = 6;
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
-/// Longer than anything in here takes.
-const LONG: Duration = Duration::from_secs(60);
 
 /// A store behind a proxy, another beside it that sees what is there, and what callers were answered.
 struct Shop {

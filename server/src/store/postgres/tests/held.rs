@@ -1,10 +1,13 @@
 //! What someone else holds locked, and who waits for it: as few as possible, for as short as possible, and never two
 //! servers for each other.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::join_all};
-use tokio::sync::{Barrier, Semaphore};
+use tokio::{
+    sync::{Barrier, Semaphore},
+    time::timeout,
+};
 use tokio_postgres::{Client, NoTls};
 
 use super::cluster::{database, run_sql};
@@ -18,6 +21,7 @@ use crate::{
             webhooks::{endpoint, enqueue, lease, outcome},
         },
     },
+    waiting::{LONG, pause, until},
 };
 
 /// A server on a database of its own, and a connection beside it.
@@ -46,9 +50,12 @@ fn engine(store: &Store) -> &postgres::Store {
 async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
     let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) \
          WHERE NOT l.granted AND a.datname = current_database())";
-    while !or() && !client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {
-        tokio::task::yield_now().await;
-    }
+    let one_waits = async {
+        while !or() && !client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {
+            pause().await;
+        }
+    };
+    timeout(LONG, one_waits).await.expect("one waits");
 }
 
 /// How many deadlocks there were, once all connections but this have said what they did. A group waits for a lock longer
@@ -56,9 +63,8 @@ async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
 /// machine, is none.
 pub(super) async fn deadlocks(client: &Client) -> i64 {
     let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
-    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 1 {
-        tokio::task::yield_now().await;
-    }
+    let left = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
+    until("only this one is left", async || left().await <= 1).await;
     let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     client.query_one(sql, &[]).await.unwrap().get(0)
 }
@@ -167,9 +173,8 @@ async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
 
 async fn until_erased(client: &Client) {
     let is_erasing = "SELECT EXISTS (SELECT 1 FROM resets WHERE is_erasing)";
-    while client.query_one(is_erasing, &[]).await.unwrap().get(0) {
-        tokio::task::yield_now().await;
-    }
+    let is_erasing = async || client.query_one(is_erasing, &[]).await.unwrap().get::<_, bool>(0);
+    until("it is erased", async || !is_erasing().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,6 +266,5 @@ async fn events_that_were_leased_too_late_for_their_server_are_free_at_once() {
     assert!(matches!(late, Err(StoreError::Busy { .. })), "{late:?}");
     drop(pause);
     // Its lease lasts for a minute of this clock, which stands still.
-    let again = async { while lease(&store, tenant, 9, NOW).await.is_empty() {} };
-    tokio::time::timeout(Duration::from_secs(60), again).await.expect("it is free");
+    until("it is free", async || !lease(&store, tenant, 9, NOW).await.is_empty()).await;
 }

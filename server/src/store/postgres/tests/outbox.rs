@@ -1,7 +1,5 @@
 //! The outbox of several servers: whose clock counts, what a fault would strand, and what an upgrade keeps.
 
-use std::time::Duration;
-
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::Awb;
 use tokio_postgres::{Client, NoTls};
@@ -29,6 +27,7 @@ use crate::{
             webhooks::{endpoint, lease, outcome},
         },
     },
+    waiting::{LONG, found, pause, until},
 };
 
 /// Servers whose leases begin and end by the database's clock, as in production.
@@ -59,12 +58,8 @@ async fn client(address: &Address) -> Client {
 async fn until_blocked(client: &Client, connections: i64) {
     let blocked = "SELECT count(DISTINCT l.pid) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid \
          WHERE NOT l.granted AND a.datname = current_database()";
-    let wait = async {
-        while client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) < connections {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("it waits");
+    let blocked = async || client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0);
+    until("they wait", async || blocked().await >= connections).await;
 }
 
 /// What passes by the database's clock: its leases are so much older.
@@ -132,16 +127,14 @@ async fn a_lease_is_written_without_touching_an_index() {
     let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
          WHERE relname = 'outbox_undone'";
     // The connections tell what they did when they end.
-    loop {
+    let counts = found("all are counted", async || {
         let row = client.query_one(counted, &[]).await.unwrap();
         let [all, hot] = [0, 1].map(|column| row.get::<_, i64>(column));
-        if all >= 50 {
-            // But for some that their page has no room for.
-            assert!(hot * 10 >= all * 8, "{hot} of {all}");
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+        (all >= 50).then_some((all, hot))
+    });
+    let (all, hot) = counts.await;
+    // But for some that their page has no room for.
+    assert!(hot * 10 >= all * 8, "{hot} of {all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -312,11 +305,11 @@ async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
                 break Repeated::Own;
             }
             CommitOutcome::IdempotencyTaken(_) => break Repeated::Replayed,
-            CommitOutcome::Busy => tokio::task::yield_now().await,
+            CommitOutcome::Busy => pause().await,
             other => panic!("{other:?}"),
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), join_all((0..200).map(one))).await.unwrap()
+    tokio::time::timeout(LONG, join_all((0..200).map(one))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -335,17 +328,11 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
     other.batch_execute(adds).await.unwrap();
     let left = "SELECT (SELECT count(*) FROM resets WHERE is_erasing), count(*) FROM events";
-    let wait = async {
-        loop {
-            let row = watcher.query_one(left, &[]).await.unwrap();
-            if row.get::<_, i64>(0) == 0 {
-                break row.get::<_, i64>(1);
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let events = tokio::time::timeout(Duration::from_secs(60), wait).await.expect("all is erased");
-    assert_eq!(events, 0);
+    let events = found("all is erased", async || {
+        let row = watcher.query_one(left, &[]).await.unwrap();
+        (row.get::<_, i64>(0) == 0).then(|| row.get::<_, i64>(1))
+    });
+    assert_eq!(events.await, 0);
 }
 
 /// What a server of schema 1 does to lease.

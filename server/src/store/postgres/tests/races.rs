@@ -1,7 +1,5 @@
 //! What one server does between two statements of another one, held open by a connection of the test.
 
-use std::time::Duration;
-
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::rules::ListQuery;
 use tokio_postgres::{Client, NoTls};
@@ -14,6 +12,7 @@ use crate::{
         postgres::Address,
         tests::conformance::{NOW, SECRET, create, made, on, row, sandbox},
     },
+    waiting::{found, until},
 };
 
 /// A server on a database of its own, and a connection beside it.
@@ -29,9 +28,8 @@ async fn beside() -> Option<(Store, Client, Address)> {
 async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
     let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) \
          WHERE NOT l.granted AND a.datname = current_database())";
-    while !or() && !client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {
-        tokio::task::yield_now().await;
-    }
+    let waits = async || client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0);
+    until("one waits", async || or() || waits().await).await;
 }
 
 fn record_of(number: &str, key: u32) -> IdempotencyRecord {
@@ -79,9 +77,8 @@ async fn a_reset_beside_an_open_group_hides_all_of_it_or_nothing() {
     assert_eq!(store.record(&record_of("SB-OPEN-0001", 1).key).await.unwrap(), None);
     // Nothing that is hidden is left for ever.
     let left = "SELECT (SELECT count(*) FROM parcels) + (SELECT count(*) FROM idempotency)";
-    while client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) > 0 {
-        tokio::task::yield_now().await;
-    }
+    let count = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
+    until("nothing is left", async || count().await == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,9 +103,8 @@ async fn a_row_that_someone_holds_locked_fails_its_own_write_and_no_order() {
     for (number, order) in orders.iter().enumerate() {
         // A caller waits for 5 s, and the first two locks take 3 s: on a slow machine it may have gone.
         assert!(matches!(order, CommitOutcome::Committed | CommitOutcome::Busy), "{order:?}");
-        let is_there =
-            async { while row(&store, &format!("SB-BESIDE-{number:04}")).await.is_none() {} };
-        tokio::time::timeout(Duration::from_secs(60), is_there).await.expect("it is written");
+        let number = format!("SB-BESIDE-{number:04}");
+        until("it is written", async || row(&store, &number).await.is_some()).await;
     }
     client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(store.commit(reprint).await, CommitOutcome::Committed);
@@ -169,9 +165,9 @@ async fn a_connection_that_writes_no_more_is_replaced() {
     let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
     engine.call(async move |db| db.run(demote).await).await.unwrap();
     assert_eq!(store.commit(order("SB-AFTER-0002", 2)).await, CommitOutcome::Unreachable);
-    let mut outcome = store.commit(order("SB-AFTER-0003", 3)).await;
-    while outcome == CommitOutcome::Unreachable {
-        outcome = store.commit(order("SB-AFTER-0003", 3)).await;
-    }
-    assert_eq!(outcome, CommitOutcome::Committed);
+    let outcome = found("it is connected again", async || {
+        let outcome = store.commit(order("SB-AFTER-0003", 3)).await;
+        (outcome != CommitOutcome::Unreachable).then_some(outcome)
+    });
+    assert_eq!(outcome.await, CommitOutcome::Committed);
 }

@@ -1,15 +1,12 @@
 //! Several servers on one database: whatever one server promises, two together keep.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use futures_util::future::join_all;
-use tokio::{sync::Barrier, time::timeout};
+use tokio::sync::Barrier;
 
 use super::cluster::{admit, database, direct, query, run_sql, two_servers};
 use crate::{
@@ -26,10 +23,9 @@ use crate::{
             webhooks::{endpoint, enqueue, lease, outcome},
         },
     },
+    waiting::until,
 };
 
-/// Longer than anything in here takes.
-const LONG: Duration = Duration::from_secs(60);
 /// Ends the connections that write to a database.
 const END_WRITERS: &str = "SELECT pg_terminate_backend(w.pid) FROM writers AS w \
      JOIN pg_stat_activity AS a ON a.pid = w.pid AND a.datname = current_database()";
@@ -233,12 +229,7 @@ async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_t
 
 /// Waits until a server is ready, or is not.
 async fn becomes_readable(store: &Store, wanted: bool) {
-    let look = async {
-        while store.is_readable() != wanted {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(LONG, look).await.unwrap();
+    until("it is so", async || store.is_readable() == wanted).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -288,7 +279,8 @@ async fn a_server_waits_for_another_s_migration_for_as_long_as_it_takes() {
     let has_lock = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     // Should it be over before the first look, the start waits for nothing.
-    while query(&address, has_lock) == "0" && !migrates.is_finished() {}
+    until("it has begun", async || query(&address, has_lock) != "0" || migrates.is_finished())
+        .await;
     Store::connect(address, SECRET).await.unwrap();
     migrates.await.unwrap();
 }

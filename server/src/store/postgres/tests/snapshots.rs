@@ -15,6 +15,7 @@ use crate::{
             webhooks::{endpoint, outcome},
         },
     },
+    waiting::until,
 };
 
 /// What it took to deliver everything.
@@ -76,9 +77,8 @@ async fn looked_at(address: &Address) -> (i64, i64) {
     let client = client(address).await;
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND state = 'idle'";
-    while client.query_one(others, &[]).await.unwrap().get::<_, i64>(0) > 0 {
-        tokio::task::yield_now().await;
-    }
+    let others = async || client.query_one(others, &[]).await.unwrap().get::<_, i64>(0);
+    until("they have ended", async || others().await == 0).await;
     let counted = "SELECT (SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read) \
          FROM pg_statio_user_tables WHERE relname LIKE 'outbox%')::bigint, \
          (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname LIKE 'outbox%')::bigint";

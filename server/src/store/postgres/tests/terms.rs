@@ -12,6 +12,7 @@ use crate::{
         CommitOutcome, SearchPage, Store,
         tests::conformance::{NOW, SECRET, create, sandbox},
     },
+    waiting::until,
 };
 
 async fn search(store: &Store, text: &str) -> SearchPage {
@@ -23,9 +24,7 @@ async fn search(store: &Store, text: &str) -> SearchPage {
 async fn erased(store: &Store, address: &Address) {
     store.reset(sandbox(1)).await.unwrap();
     let is_erasing = "SELECT count(*) FROM resets WHERE is_erasing";
-    while query(address, is_erasing).trim() != "0" {
-        tokio::task::yield_now().await;
-    }
+    until("it is erased", async || query(address, is_erasing).trim() == "0").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

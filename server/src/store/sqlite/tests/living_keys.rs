@@ -23,6 +23,7 @@ use crate::{
             records,
         },
     },
+    waiting::until,
 };
 
 fn only(kept: IdempotencyRecord) -> Changes {
@@ -196,15 +197,11 @@ async fn what_a_reset_or_a_purge_deletes_is_forgotten_and_its_keys_are_free() {
             }
             assert_eq!(count(&store, "count(*) FROM idempotency"), 0, "{end}");
             assert_eq!(store.record(&record(sandbox(1), 7).key).await.unwrap(), None);
-            let forgotten = async {
-                while store.sqlite().unwrap().keys().len() > 0
-                    || count(&store, "count(*) FROM key_chunks") > 0
-                {
-                    tokio::task::yield_now().await;
-                }
-            };
-            let patience = std::time::Duration::from_secs(60);
-            tokio::time::timeout(patience, forgotten).await.expect(end);
+            until(end, async || {
+                store.sqlite().unwrap().keys().len() == 0
+                    && count(&store, "count(*) FROM key_chunks") == 0
+            })
+            .await;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt, future::join_all};
 use parcelo::Awb;
 use tempfile::TempDir;
 use ulid::Ulid;
@@ -11,7 +11,8 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{Changes, Event, NewManifest, Op, State, Tenant},
-    store::{CommitOutcome, Store},
+    store::{CommitOutcome, Pause, Store},
+    waiting::until,
 };
 
 struct Place(TempDir);
@@ -39,26 +40,39 @@ async fn fill(store: &Store, tenant: Tenant, orders: u32) {
     commit_all(store, (0..orders).map(|n| create(tenant, &format!("SB-FILL-{n:06}"), n))).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn orders_are_committed_while_a_large_reset_is_under_way() {
     let place = Place::new();
     let store = place.open();
     fill(&store, sandbox(1), 3_000).await;
-    let before = store.stats().commits;
-    let reset = tokio::spawn({
-        let store = store.clone();
-        async move { store.reset(sandbox(1)).await.unwrap() }
-    });
-    let mut made = 0;
-    while !reset.is_finished() {
-        let order = create(sandbox(2), &format!("SB-OTHER-{made:06}"), 10_000 + made);
-        assert_eq!(store.commit(order).await, CommitOutcome::Committed);
-        made += 1;
+    let mut pause = store.pause_writes().await.unwrap();
+    let mut reset = Box::pin(store.reset(sandbox(1)));
+    assert!((&mut reset).now_or_never().is_none());
+    let mut before = None;
+    // 3,000 parcels and 3,000 records are at least 6 pages. Between two pauses there is room for one, and for an order,
+    // whose commit is that of the second.
+    for number in 0..5 {
+        let order = create(sandbox(2), &format!("SB-OTHER-{number:06}"), 10_000 + number);
+        let mut order = Box::pin(store.commit(order));
+        assert!((&mut order).now_or_never().is_none());
+        pause = next_pause(&store, pause).await;
+        if let Some(before) = before.replace(order) {
+            assert_eq!(before.await, CommitOutcome::Committed);
+        }
+        assert!((&mut reset).now_or_never().is_none(), "{number}");
     }
+    drop(pause);
     assert_eq!(reset.await.unwrap().parcels, 3_000);
-    // 3,000 parcels and 3,000 records are at least 6 pages, and an order shares a page's commit.
-    let commits = store.stats().commits - before;
-    assert!(commits >= 6 && made >= 5, "{commits} commits, {made} orders");
+}
+
+/// Lets the store write what waits, and stops it again.
+async fn next_pause(store: &Store, pause: Pause) -> Pause {
+    let mut next = Box::pin(store.pause_writes());
+    assert!((&mut next).now_or_never().is_none());
+    // It is in the queue then.
+    tokio::task::yield_now().await;
+    drop(pause);
+    next.await.unwrap()
 }
 
 #[tokio::test]
@@ -139,14 +153,11 @@ fn count(file: &Path, words: &str) -> usize {
 
 /// The server truncates its log after an erasure, at the latest when it looks the next time.
 async fn until_truncated(place: &Place, store: &Store) {
-    let truncated = async {
-        while std::fs::metadata(place.file("parcelo.db-wal")).unwrap().len() > 0 {
-            store.truncate_log().await;
-            tokio::task::yield_now().await;
-        }
-    };
-    let most = std::time::Duration::from_secs(60);
-    tokio::time::timeout(most, truncated).await.expect("no one reads from the log");
+    until("no one reads from the log", async || {
+        store.truncate_log().await;
+        std::fs::metadata(place.file("parcelo.db-wal")).unwrap().len() == 0
+    })
+    .await;
 }
 
 /// How often an owner's words stand in a database, its log and a backup of it.

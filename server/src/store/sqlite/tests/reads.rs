@@ -43,7 +43,7 @@ pub(in crate::store) fn wait_if_asked(query: &ListQuery) {
     let place = held.iter().position(|(held, _)| held == order_id);
     let gate = place.map(|place| held.remove(place).1);
     drop(held);
-    let _released = gate.map(|gate| gate.recv_timeout(Duration::from_secs(20)));
+    let _released = gate.map(|gate| gate.recv_timeout(crate::waiting::LONG));
 }
 
 /// How many parcels there are by tenant, day, state and country.

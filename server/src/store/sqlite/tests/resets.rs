@@ -22,6 +22,7 @@ use crate::{
         CommitOutcome, Store,
         sqlite::{connection, pages::Budget, resets},
     },
+    waiting::until,
 };
 
 const ONE: &str = "SB-FIRST-0001";
@@ -167,12 +168,8 @@ fn left(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 async fn until_erased(store: &Store) {
-    let erased = async {
-        while rows(store).iter().any(|(table, _)| table == "resets") {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), erased).await.expect("the reset is finished");
+    let is_over = || rows(store).iter().all(|(table, _)| table != "resets");
+    until("the reset is finished", async || is_over()).await;
 }
 
 #[tokio::test]
@@ -350,9 +347,7 @@ async fn a_reset_goes_on_when_nobody_waits_for_it() {
     let mut reset = Box::pin(store.reset(sandbox(1)));
     assert!(futures_util::FutureExt::now_or_never(&mut reset).is_none());
     drop(reset);
-    while row(&store, "SB-FILL-000000").await.is_some() {
-        tokio::task::yield_now().await;
-    }
+    until("it has begun", async || row(&store, "SB-FILL-000000").await.is_none()).await;
     until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
@@ -399,13 +394,11 @@ async fn the_log_is_truncated_once_nobody_reads_from_it() {
     store.truncate_log().await;
     assert!(has(&log, "Ana P"), "a reader may still need it");
     drop(reader);
-    let truncated = async {
-        while std::fs::metadata(&log).unwrap().len() > 0 {
-            store.truncate_log().await;
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), truncated).await.expect("it is tried again");
+    until("it is tried again", async || {
+        store.truncate_log().await;
+        std::fs::metadata(&log).unwrap().len() == 0
+    })
+    .await;
     assert!(!has(&place.file(), "Ana P"));
     assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
 }

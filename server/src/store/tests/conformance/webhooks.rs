@@ -337,7 +337,6 @@ async fn who_waits_for_an_event_is_woken(store: Store) {
     let changes = create(tenant, "SB-SUCCESS-0001", 1);
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
-    let minute = std::time::Duration::from_secs(60);
-    timeout(minute, store.outbox_changed()).await.unwrap();
+    timeout(crate::waiting::LONG, store.outbox_changed()).await.unwrap();
     assert_eq!(store.commit(nothing()).await, CommitOutcome::Committed);
 }

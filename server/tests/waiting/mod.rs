@@ -1,0 +1,72 @@
+//! Waits of tests for what comes by itself. They leave the processor to it, end with a failure where it does not come,
+//! and take no notice of a paused runtime: its time stands still meanwhile.
+#![allow(dead_code, reason = "each of the crates that include this file uses a part of it")]
+#![allow(clippy::disallowed_methods, reason = "a real process is waited for in real time")]
+
+use std::{
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than anything takes that comes by itself, on a slow and loaded machine too.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Returns what `look` finds in the end.
+pub(crate) async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(began.elapsed() < LONG, "waited in vain: {what}");
+        pause().await;
+    }
+}
+
+/// Waits until it is so.
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    found(what, async || is_so().await.then_some(())).await;
+}
+
+/// The same as [`found`] where nothing else is to run in this thread.
+pub(crate) fn found_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < LONG, "waited in vain: {what}");
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Stops the time of the runtime of this thread until it is dropped: nothing in it times out, however slow the machine is.
+#[must_use = "it stops until this is dropped"]
+pub(crate) struct StoppedTime(
+    #[expect(dead_code, reason = "dropping it ends the task")] mpsc::Sender<()>,
+);
+
+impl StoppedTime {
+    pub(crate) fn now() -> Self {
+        tokio::time::pause();
+        // A paused runtime goes on to its next timer when it has nothing to do, but not beside such a task.
+        let (held, dropped) = mpsc::channel();
+        drop(tokio::task::spawn_blocking(move || dropped.recv()));
+        Self(held)
+    }
+}
+
+impl Drop for StoppedTime {
+    fn drop(&mut self) {
+        tokio::time::resume();
+    }
+}
+
+/// Lets real time pass between two looks.
+pub(crate) async fn pause() {
+    tokio::task::spawn_blocking(|| thread::sleep(PAUSE)).await.unwrap();
+}
