@@ -12,17 +12,22 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use futures_util::{FutureExt, future::BoxFuture};
 use parcelo::{
     Awb, CountryCode, Error, ErrorKind, IdempotencyKey, LabelFormat, ManifestRequest, Operation,
     OrderRequest, Outcome, ParcelStatus, RateLimit, ReprintRequest, Retry, Timeouts,
-    TrackingNumber, VoidRequest, blocking, blocking::Client, model::LabelStatus,
+    TrackingNumber, VoidRequest, blocking,
+    blocking::Client,
+    model::LabelStatus,
+    transport::{BodyStream, Transport, TransportError},
 };
 use parcelo_server::mock::MockServer;
 use tokio::runtime::Runtime;
 
 use crate::{
     conformance::keyed,
-    script::{Script, Step, key, number},
+    script::{key, number},
 };
 
 /// A server on its own threads, which a waiting caller does not block.
@@ -39,6 +44,26 @@ fn builder(server: &MockServer) -> parcelo::ClientBuilder {
 
 fn client(server: &MockServer) -> Client {
     builder(server).build_blocking().unwrap()
+}
+
+/// An hour, which no test waits for.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A service that hangs: once it has a request, the time of the client that waits for it is not the machine's, but goes
+/// on to what the client waits for.
+#[derive(Debug)]
+struct Hanging;
+
+impl Transport for Hanging {
+    fn send(
+        &self,
+        _: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        tokio::time::pause();
+        // The client's thread looks at the time when it has something to do.
+        drop(tokio::spawn(async {}));
+        std::future::pending().boxed()
+    }
 }
 
 fn orders(count: usize) -> impl Iterator<Item = OrderRequest> {
@@ -224,16 +249,16 @@ fn an_iterator_may_borrow_what_it_creates_from() {
 
 #[test]
 fn a_service_that_hangs_is_waited_for_no_longer_than_allowed() {
-    let script = Script::client([Step::Hang]).1;
-    let builder = parcelo::Client::builder(key()).transport(script);
-    let client = builder.build_blocking().unwrap();
-    let moment = Duration::from_millis(20);
-    let hasty = client.with_timeouts(Timeouts::default().total(moment));
-    let error = hasty.orders().create(&keyed("order-0001")).unwrap_err();
-    assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, true));
-    let hasty = client.with_timeouts(Timeouts::default().attempt(moment));
-    let error = hasty.with_retry(Retry::none()).health().unwrap_err();
+    let client = || {
+        let builder = parcelo::Client::builder(key()).transport(Hanging);
+        builder.retry(Retry::none()).timeouts(Timeouts::default().total(HOUR).attempt(HOUR / 2))
+    };
+    let error = client().build_blocking().unwrap().health().unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, false));
+    let whole = client().timeouts(Timeouts::default().total(HOUR / 2).attempt(HOUR));
+    let order = keyed("order-0001");
+    let error = whole.build_blocking().unwrap().orders().create(&order).unwrap_err();
+    assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, true));
 }
 
 #[test]

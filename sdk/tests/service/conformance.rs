@@ -227,16 +227,27 @@ async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
 
 #[tokio::test]
 async fn an_answer_that_never_comes_ends_with_the_attempt_on_every_way() {
-    let created = join_all(WAYS.map(async |way| {
+    let hour = Duration::from_secs(3_600);
+    for way in WAYS {
         let session = Session::start(way, Retry::standard()).await;
         let create = session.server.faults().on(Operation::CreateOrder).nth(1);
         create.after_commit().reply(mock::Reply::hang());
-        let timeouts = Timeouts::default().attempt(Duration::from_secs(2));
-        let client = session.client.with_timeouts(timeouts);
-        let reply = client.orders().create(&keyed("order-0001")).await.unwrap();
-        (reply.outcome(), reply.meta().attempts)
-    }));
-    assert_eq!(created.await, [(Outcome::Replayed, 2); 3]);
+        let client =
+            session.client.with_timeouts(Timeouts::default().total(hour).attempt(hour / 2));
+        let beside = session.server.in_memory_builder(&session.server.key().issue());
+        let beside = beside.build().unwrap();
+        // Time goes on to the end of the attempt once the parcel is there.
+        let pass = async {
+            while beside.parcels().list().await.unwrap().parcels.is_empty() {}
+            tokio::time::pause();
+            tokio::time::advance(hour / 2).await;
+            tokio::time::resume();
+        };
+        let order = keyed("order-0001");
+        let (reply, ()) = tokio::join!(client.orders().create(&order).into_future(), pass);
+        let reply = reply.unwrap();
+        assert_eq!((reply.outcome(), reply.meta().attempts), (Outcome::Replayed, 2), "{way:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
