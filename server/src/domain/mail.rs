@@ -15,10 +15,10 @@ pub(crate) const BURST: i64 = 60 * Millis::SECOND;
 pub(crate) const LEASE: i64 = 2 * Millis::MINUTE;
 /// How long what became of an e-mail is known, as with webhooks.
 pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
-/// The e-mails that one address gets in a day from one account: a parcel has at most six.
+/// The e-mails that one address gets in a day from one tenant: a parcel has at most six.
 pub(crate) const MAX_TO_ADDRESS_A_DAY: u32 = 30;
-/// The e-mails that an account sends in an hour.
-pub(crate) const MAX_OF_ACCOUNT_AN_HOUR: u32 = 10_000;
+/// The e-mails that a tenant sends in an hour.
+pub(crate) const MAX_OF_TENANT_AN_HOUR: u32 = 10_000;
 
 /// The pauses after each attempt that failed for now; after the last the e-mail is given up. About two days in all,
 /// in which a relay that is down is mended.
@@ -214,7 +214,7 @@ pub enum Dropped {
     SwitchedOff,
     /// The sandbox may not write to the address.
     NotAllowed,
-    /// The address, or the account, has had its share.
+    /// The address, or the tenant, has had its share.
     TooMany,
 }
 
@@ -371,8 +371,8 @@ impl OptOut {
 }
 
 /// Whether one more e-mail is within the limits, when these are the numbers with it.
-pub(crate) const fn is_within_limits(to_address: u32, of_account: u32) -> bool {
-    to_address <= MAX_TO_ADDRESS_A_DAY && of_account <= MAX_OF_ACCOUNT_AN_HOUR
+pub(crate) const fn is_within_limits(to_address: u32, of_tenant: u32) -> bool {
+    to_address <= MAX_TO_ADDRESS_A_DAY && of_tenant <= MAX_OF_TENANT_AN_HOUR
 }
 
 #[cfg(test)]
@@ -512,8 +512,8 @@ mod tests {
 
     #[test]
     fn the_limits_are_reached_and_not_passed() {
-        assert!(is_within_limits(MAX_TO_ADDRESS_A_DAY, MAX_OF_ACCOUNT_AN_HOUR));
+        assert!(is_within_limits(MAX_TO_ADDRESS_A_DAY, MAX_OF_TENANT_AN_HOUR));
         assert!(!is_within_limits(MAX_TO_ADDRESS_A_DAY + 1, 1));
-        assert!(!is_within_limits(1, MAX_OF_ACCOUNT_AN_HOUR + 1));
+        assert!(!is_within_limits(1, MAX_OF_TENANT_AN_HOUR + 1));
     }
 }

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use ulid::Ulid;
 
-use super::tenant::AccountRowId;
+use super::tenant::{AccountRowId, Tenant};
 
 /// HMAC-SHA256 that has taken its key: taking it is half the cost of a signature, and a page of parcels
 /// has one for each.
@@ -102,9 +102,14 @@ impl Secrets {
         mac(&self.mail_addresses, &[b"address", &account.0.to_be_bytes(), address.as_bytes()])
     }
 
-    /// Under what an account's own e-mails are counted.
-    pub(crate) fn hash_of_mailing_account(&self, account: AccountRowId) -> [u8; 32] {
-        mac(&self.mail_addresses, &[b"account", &account.0.to_be_bytes()])
+    /// Under what a tenant's e-mails are counted: those to an address, known by its keyed hash, or all of them.
+    pub(crate) fn hash_of_mail_count(
+        &self,
+        tenant: Tenant,
+        address: Option<&[u8; 32]>,
+    ) -> [u8; 32] {
+        let address = address.map_or(&[][..], <[u8; 32]>::as_slice);
+        mac(&self.mail_addresses, &[b"count", &tenant.number().to_be_bytes(), address])
     }
 
     /// The part of a Message-ID before the `@`: the same at every attempt, and nothing is read from it.

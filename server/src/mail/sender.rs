@@ -125,6 +125,13 @@ impl Work {
         {
             return MailOutcome::Dropped(Dropped::NotAllowed);
         }
+        // After the list: what may not be sent takes nothing from the share of what may.
+        match self.service.count_mail(due).await {
+            Ok(true) => {}
+            Ok(false) => return MailOutcome::Dropped(Dropped::TooMany),
+            // The database does not answer; what is to be done is logged there.
+            Err(_) => return MailOutcome::Failed,
+        }
         let source = MailSource {
             kind: due.lease.kind,
             recipient: due.lease.recipient,
@@ -146,3 +153,6 @@ impl Work {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use super::{Refusal, Service};
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, ParcelRow, Shop,
+        ParcelRow, Shop,
         mail::{
             Dropped, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION, decide, is_outdated,
             is_within_limits,
@@ -136,24 +136,22 @@ impl Service {
         if self.store.has_opted_out(hash).await? {
             return Ok(Err(Dropped::OptedOut));
         }
-        // Further attempts of one e-mail are not counted again.
-        if lease.attempt == 1 && !self.is_within_limits(hash, account).await? {
-            return Ok(Err(Dropped::TooMany));
-        }
         Ok(Ok((hash, address.to_owned())))
     }
 
-    async fn is_within_limits(
-        &self,
-        hash: [u8; 32],
-        account: AccountRowId,
-    ) -> Result<bool, Refusal> {
+    /// Counts an e-mail that is about to be sent; false when its address or its tenant has had its share. Further
+    /// attempts of one e-mail are not counted again.
+    pub(crate) async fn count_mail(&self, mail: &MailToSend) -> Result<bool, Refusal> {
+        if mail.lease.attempt > 1 {
+            return Ok(true);
+        }
         let now = self.now().0;
         let since = |span: i64| Millis(now - now.rem_euclid(span));
-        let of_account = self.secrets().hash_of_mailing_account(account);
-        let counted = [(hash, since(Millis::DAY)), (of_account, since(Millis::HOUR))];
-        let [to_address, of_account] = self.store.count_mail(counted).await?;
-        Ok(is_within_limits(to_address, of_account))
+        let whose = |address| self.secrets().hash_of_mail_count(mail.parcel.tenant, address);
+        let counted =
+            [(whose(Some(&mail.hash)), since(Millis::DAY)), (whose(None), since(Millis::HOUR))];
+        let [to_address, of_tenant] = self.store.count_mail(counted).await?;
+        Ok(is_within_limits(to_address, of_tenant))
     }
 
     /// Writes down what came of an e-mail.

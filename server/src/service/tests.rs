@@ -37,13 +37,13 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-fn service(clock: &Arc<ManualClock>) -> Service {
+pub(crate) fn service(clock: &Arc<ManualClock>) -> Service {
     let store = Store::memory([1; 32]).unwrap();
     let clock: Arc<dyn Clock> = clock.clone();
     Service::new(store, clock, Arc::new(Ids::seeded(1)), settings())
 }
 
-fn carrier(row: i64, environment: Environment) -> Carrier {
+pub(crate) fn carrier(row: i64, environment: Environment) -> Carrier {
     Carrier {
         key: Arc::new(CarrierKeyRecord {
             row,
@@ -86,9 +86,13 @@ async fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
 }
 
 async fn caller(service: &Service) -> Caller {
+    caller_in(service, Environment::Sandbox).await
+}
+
+pub(crate) async fn caller_in(service: &Service, environment: Environment) -> Caller {
     let request = NewKeyRequest {
         account: "default".to_owned(),
-        environment: Environment::Sandbox,
+        environment,
         name: "Test".to_owned(),
         countries: Countries::All,
         ip_list: Vec::new(),
@@ -101,7 +105,7 @@ async fn caller(service: &Service) -> Caller {
         by: BY.clone(),
     };
     let (key, _) = issuer.issue_api_key(request, service.now()).await.unwrap();
-    service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap()
+    service.authenticate(environment, Some(key.secret())).await.unwrap()
 }
 
 /// An order for `SB-SUCCESS-0001`, created at the clock's moment.

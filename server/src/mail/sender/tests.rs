@@ -1,0 +1,87 @@
+//! To whom e-mails go and to whom not, on a clock that only the test moves.
+
+use std::sync::Mutex;
+
+use futures_util::FutureExt;
+use parcelo::admin::CarrierOutcome;
+use serde_json::json;
+
+use super::*;
+use crate::{
+    clock::{Clock, ManualClock, Millis},
+    domain::{
+        mail::{BURST, MAX_TO_ADDRESS_A_DAY},
+        sample,
+    },
+    mail::allow_list::AllowedRecipient,
+    service::tests::{caller_in, carrier, service},
+};
+
+const RECEIVER: &str = "luis@example.org";
+
+/// The subjects of what was sent.
+#[derive(Debug, Default)]
+struct Subjects(Mutex<Vec<String>>);
+
+impl MailTransport for Subjects {
+    fn send<'a>(&'a self, mail: &'a Mail) -> BoxFuture<'a, MailOutcome> {
+        self.0.lock().unwrap().push(mail.subject.clone());
+        std::future::ready(MailOutcome::Sent).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+}
+
+/// A parcel that its carrier has just picked up; its receiver is the same each time.
+async fn picked_up(service: &Service, environment: Environment, number: &str) {
+    let caller = caller_in(service, environment).await;
+    let mut order = sample::order();
+    order["idempotencyKey"] = json!(number);
+    order["trackingNumber"] = json!(number);
+    order["receiver"]["email"] = json!(RECEIVER);
+    service.create_order(&caller, &order, None).await.unwrap();
+    let event = json!({
+        "eventId": number, "trackingNumber": number, "status": "PICKED_UP",
+        "occurredAt": service.now().to_utc().to_rfc3339(), "location": "Quito, EC"
+    });
+    let events = json!({ "events": [event] });
+    let pushed = service.push_carrier_events(&carrier(1, environment), &events).await.unwrap();
+    assert_eq!(pushed.results[0].outcome, CarrierOutcome::Applied);
+}
+
+/// What is sent when the sandbox has more parcels than an address gets e-mails of in a day, and production has one.
+async fn sent(allowed: &[&str]) -> Vec<String> {
+    let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
+    let service = Arc::new(service(&clock));
+    service.switch_mails_on(Millis(0)).await.unwrap();
+    for place in 0..=MAX_TO_ADDRESS_A_DAY {
+        let number = format!("SB-NORMAL-{place:04}");
+        picked_up(&service, Environment::Sandbox, &number).await;
+    }
+    picked_up(&service, Environment::Production, "EC-NORMAL-0001").await;
+    clock.set(clock.now().plus(BURST));
+    let subjects = Arc::new(Subjects::default());
+    let allowed = allowed.iter().map(|text| AllowedRecipient::parse(text).unwrap());
+    let list = SandboxRecipients::Listed(AllowList::new(allowed.collect()));
+    let transport: Arc<dyn MailTransport> = subjects.clone();
+    MailSender::new(Arc::clone(&service), transport, list, 4).send_due().await.unwrap();
+    subjects.0.lock().unwrap().clone()
+}
+
+const OF_PRODUCTION: &str = "Su paquete está en camino: EC-NORMAL-0001";
+
+#[tokio::test]
+async fn what_the_sandbox_may_not_send_takes_nothing_from_productions_share() {
+    assert_eq!(sent(&[]).await, [OF_PRODUCTION]);
+}
+
+#[tokio::test]
+async fn the_sandbox_and_production_have_a_share_each() {
+    let sent = sent(&["@example.org"]).await;
+    let is_of_production = |subject: &&String| *subject == OF_PRODUCTION;
+    let of_production = sent.iter().filter(is_of_production).count();
+    let most = usize::try_from(MAX_TO_ADDRESS_A_DAY).unwrap();
+    assert_eq!((sent.len() - of_production, of_production), (most, 1), "{sent:?}");
+}
