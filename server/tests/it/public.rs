@@ -221,6 +221,34 @@ async fn no_day_is_promised_while_a_parcel_is_held_missed_or_on_its_way_back() {
 }
 
 #[tokio::test]
+async fn a_page_reloads_itself_until_the_way_has_ended_and_says_when_it_did() {
+    let table = [
+        (ParcelStatus::LabelGenerated, true),
+        (ParcelStatus::InTransit, true),
+        (ParcelStatus::CustomsHold, true),
+        (ParcelStatus::DeliveryFailed, true),
+        (ParcelStatus::Delivered, false),
+        (ParcelStatus::ReturnToSender, false),
+    ];
+    for (status, reloads) in table {
+        let (server, visitor) = stuck(status.clone(), "2026-01-08").await;
+        // The evening of the ninth in Quito.
+        server.clock().set("2026-01-10T03:20:00Z").await;
+        let shown = page(&visitor, &format!("/track/{STUCK}"), "en").await;
+        assert_eq!(shown.header("refresh"), if reloads { "300" } else { "" }, "{status}");
+        let html = shown.text();
+        let updated = between(&html, "<p class=\"updated\">", "</p>");
+        let expected = "Last updated: <time datetime=\"2026-01-10T03:20:00.000Z\">Friday, January 9, 2026, 22:20</time>. This page updates itself every five minutes.";
+        assert_eq!(updated, if reloads { expected } else { "" }, "{status}");
+        let json = visitor.get(&format!("/track/{STUCK}")).await;
+        assert_eq!(json.header("refresh"), "", "{status}");
+    }
+    let (_server, visitor) = stuck(ParcelStatus::InTransit, "2026-01-08").await;
+    let html = page(&visitor, &format!("/track/{STUCK}"), "es").await.text();
+    assert!(html.contains("Esta página se actualiza sola cada cinco minutos."), "{html}");
+}
+
+#[tokio::test]
 async fn the_front_door_takes_a_number_as_people_type_it() {
     let (_server, visitor) = visited().await;
     for path in ["/", "/track", "/track/", "/?lang=es", "/track?number=", "/track?number=+"] {

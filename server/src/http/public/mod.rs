@@ -36,6 +36,9 @@ const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("referrer-policy", "no-referrer"),
 ];
 
+/// The seconds after which a browser loads the page of a parcel on its way again: long enough to read it.
+const RELOAD_AFTER: HeaderValue = HeaderValue::from_static("300");
+
 /// The field of the form, and of its address.
 const NUMBER: &str = "number";
 
@@ -123,8 +126,13 @@ async fn track(
         Form::Json => Ok(answer::json_ok(&record)),
         Form::Page => {
             let shop = api.service.store().shop(account).await?;
-            let page = view::render(&ParcelPage::new(context.frame(), &record, shop));
-            Ok(context.page(page.ok_or(ErrorCode::InternalError)?))
+            let page = ParcelPage::new(context.frame(), &record, (shop, api.service.now()));
+            let page = view::render(&page).ok_or(ErrorCode::InternalError)?;
+            let mut response = context.page(page);
+            if !record.status.is_final() {
+                response.headers_mut().insert(header::REFRESH, RELOAD_AFTER);
+            }
+            Ok(response)
         }
     }
 }

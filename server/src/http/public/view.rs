@@ -14,8 +14,9 @@ use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
 use crate::{
+    clock::Millis,
     domain::Shop,
-    wording::{ArrivalText, Day, Words, advice, meaning, offset_in_words, words},
+    wording::{ArrivalText, Day, Words, advice, in_words, meaning, offset_in_words, words},
 };
 
 /// What a page may do: show its own style sheet, known by its hash, and its icon. No script, no
@@ -82,6 +83,8 @@ pub(super) struct ParcelPage {
     arrival: Option<ArrivalText>,
     events: Vec<Entry>,
     times: String,
+    /// Time when the page was loaded, while it loads itself again.
+    updated: Option<Day>,
 }
 
 /// The shop that sent the parcel, as far as it describes itself.
@@ -176,9 +179,10 @@ impl FrontDoor {
 }
 
 impl ParcelPage {
-    pub(super) fn new(frame: Frame, record: &TrackingRecord, shop: Shop) -> Self {
+    pub(super) fn new(frame: Frame, record: &TrackingRecord, (shop, now): (Shop, Millis)) -> Self {
         let (language, words) = (frame.language, frame.words);
         let offset = *record.estimated_delivery.offset();
+        let is_on_its_way = !record.status.is_final();
         let history = record.history.as_deref().unwrap_or_default();
         Self {
             number: record.tracking_number.to_string(),
@@ -191,6 +195,7 @@ impl ParcelPage {
             arrival: record.arrival.as_ref().and_then(|known| ArrivalText::new(known, language)),
             events: entries(history, offset, language),
             times: times(offset, words),
+            updated: is_on_its_way.then(|| moment(now, offset, language)),
             frame,
         }
     }
@@ -203,6 +208,14 @@ fn times(offset: FixedOffset, words: &Words) -> String {
         0 => words.times_in_utc.to_owned(),
         _ => format!("{} ({})", words.times, offset_in_words(offset)),
     }
+}
+
+/// A moment with its date, since the page may have been open for days.
+fn moment(at: Millis, offset: FixedOffset, language: Language) -> Day {
+    let at = at.to_utc();
+    let local = at.with_timezone(&offset);
+    let words = format!("{}, {}", in_words(local.date_naive(), language), local.format("%H:%M"));
+    Day { machine: parcelo::model::time::to_text(at), words }
 }
 
 impl ShopView {
@@ -350,7 +363,8 @@ mod tests {
             for language in [Language::En, Language::Es] {
                 let frame = Frame::new(language, Environment::Production, "/track".to_owned());
                 let record = record(status, language);
-                let page = render(&ParcelPage::new(frame, &record, Shop::default())).unwrap();
+                let page = ParcelPage::new(frame, &record, (Shop::default(), Millis(0)));
+                let page = render(&page).unwrap();
                 assert!(
                     page.contains(&format!("<h1 id=\"now\">{}</h1>", status.name(language))),
                     "{status}"

@@ -51,7 +51,7 @@ async fn picked_up(service: &Service, environment: Environment, number: &str) {
     assert_eq!(pushed.results[0].outcome, CarrierOutcome::Applied);
 }
 
-/// What is sent when the sandbox has more parcels than an address gets e-mails of in a day, and production has one.
+/// Returns the e-mails sent when the sandbox has more parcels than an address gets e-mails of in a day, and production has one.
 async fn sent(allowed: &[&str]) -> Vec<String> {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = Arc::new(service(&clock));
