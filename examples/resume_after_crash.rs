@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 use parcelo::{
     Client, CountryCode, IdType, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender,
-    SenderAddress, chrono::Utc, model::KeyState,
+    SenderAddress, chrono::Utc, model::Saved,
 };
 use std::{env, error::Error, fs, io::Write, process::ExitCode};
 
@@ -23,9 +23,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
         save(&journal, &[order("1001")?, order("1002")?, order("1003")?])?;
     }
     for line in fs::read_to_string(&journal)?.lines() {
-        let (state, mut order): (KeyState, OrderRequest) = serde_json::from_str(line)?;
         // After 24 hours the service has forgotten the key, and the client refuses it.
-        order.idempotency_key = order.idempotency_key.with_state(&state);
+        let order = serde_json::from_str::<Saved<OrderRequest>>(line)?.restore();
         let created = client.orders().create(&order).await?;
         println!("{} {:?}", created.parcel.tracking_number, created.outcome());
     }
@@ -39,7 +38,7 @@ fn save(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
     let mut file = fs::File::create(&draft)?;
     for order in orders {
         // Before the first call: each key may have been sent from now on.
-        writeln!(file, "{}", serde_json::to_string(&(KeyState::sent_at(Utc::now()), order))?)?;
+        writeln!(file, "{}", serde_json::to_string(&Saved::new(order, Utc::now()))?)?;
     }
     file.sync_all()?;
     Ok(fs::rename(draft, journal)?)

@@ -1,10 +1,10 @@
 //! A worker that ships each order of a journal once, saves its label and notes its number. If it is killed, start it
-//! again. A line of the journal is `[KeyState::sent_at(now), order]` as JSON.
+//! again. A line of the journal is `Saved::new(&order, now)` as JSON.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example worker -- journal.jsonl`
 //! leaves labels in `labels` and a line `ID NUMBER` for each order in `journal.jsonl.shipped`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
-use parcelo::{Client, ErrorKind, LabelFormat, OrderRequest, ParcelStatus, model::KeyState};
+use parcelo::{Client, ErrorKind, LabelFormat, OrderRequest, ParcelStatus, model::Saved};
 use std::{env, error::Error, fs, io::Write, process::ExitCode};
 
 #[tokio::main]
@@ -26,8 +26,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all("labels")?;
     let (mut orders, mut ids, mut failed) = (Vec::new(), Vec::new(), 0);
     for line in fs::read_to_string(&journal)?.lines() {
-        let (state, mut order): (KeyState, OrderRequest) = serde_json::from_str(line)?;
-        order.idempotency_key = order.idempotency_key.with_state(&state);
+        let order = serde_json::from_str::<Saved<OrderRequest>>(line)?.restore();
         let id = order.external_order_id.clone().ok_or("an order has no id")?;
         if !shipped.lines().any(|line| line.split(' ').next() == Some(&*id)) {
             orders.push(order);

@@ -22,8 +22,9 @@ use super::{
 /// was first sent more than 24 hours ago.
 ///
 /// A key and its clones remember when it was first sent, and whether the write may have been executed. Other keys
-/// do not, even with the same text: a key that is derived or parsed again starts with no history. A process that
-/// continues another one's work takes that history over as a [`KeyState`].
+/// do not, even with the same text: a key that is derived, parsed or read by serde starts with no history. A process
+/// that continues another one's work takes that history over with the request ([`Saved`](super::Saved)) or as a
+/// [`KeyState`].
 ///
 /// ```
 /// # use parcelo::IdempotencyKey;
@@ -38,6 +39,8 @@ pub struct IdempotencyKey(Arc<Inner>);
 struct Inner {
     text: Box<str>,
     memory: Mutex<Memory>,
+    /// The key of a write in several requests, of which this one is a part: it remembers what becomes of each.
+    whole: Option<IdempotencyKey>,
 }
 
 impl IdempotencyKey {
@@ -101,11 +104,15 @@ impl IdempotencyKey {
     }
 
     fn new(text: Box<str>) -> Self {
-        Self::with_memory(text, Memory::default())
+        Self(Arc::new(Inner { text, memory: Mutex::default(), whole: None }))
     }
 
-    fn with_memory(text: Box<str>, memory: Memory) -> Self {
-        Self(Arc::new(Inner { text, memory: Mutex::new(memory) }))
+    /// The key of a part of this key's write. It begins with what this one remembers, and this one learns what
+    /// becomes of it.
+    pub(super) fn part(&self, operation: &str, contents: &str) -> Self {
+        let text = Self::derive(&format!("{operation} {self}"), contents).as_str().into();
+        let memory = Mutex::new(self.memory().with(&KeyState::default()));
+        Self(Arc::new(Inner { text, memory, whole: Some(self.clone()) }))
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -155,8 +162,8 @@ impl IdempotencyKey {
     /// ```
     #[must_use]
     pub fn with_state(self, state: &KeyState) -> Self {
-        let memory = self.memory().with(state);
-        Self::with_memory(self.as_str().into(), memory)
+        let memory = Mutex::new(self.memory().with(state));
+        Self(Arc::new(Inner { text: self.as_str().into(), memory, whole: self.0.whole.clone() }))
     }
 
     /// The key, first sent at `at` or later with an unknown outcome: for a process that continues
@@ -180,19 +187,32 @@ impl IdempotencyKey {
 
     /// An attempt to send it begins.
     #[cfg(feature = "client")]
-    pub(crate) fn begin_attempt(&self, now: impl FnOnce() -> Moment) {
-        self.memory().begin_attempt(now);
+    pub(crate) fn begin_attempt(&self, now: impl Fn() -> Moment) {
+        for mut memory in self.memories() {
+            memory.begin_attempt(&now);
+        }
     }
 
     /// An attempt has ended.
     #[cfg(feature = "client")]
     pub(crate) fn end_attempt(&self, outcome: AttemptOutcome) {
+        if let Some(whole) = &self.0.whole {
+            whole.end_attempt(outcome.clone());
+        }
         self.memory().end_attempt(outcome);
     }
 
     #[cfg(feature = "client")]
     pub(crate) fn note_service_time(&self, date: DateTime<Utc>) {
-        self.memory().note_service_time(date);
+        for mut memory in self.memories() {
+            memory.note_service_time(date);
+        }
+    }
+
+    /// Its own memory, and that of the whole of which it is a part.
+    #[cfg(feature = "client")]
+    fn memories(&self) -> impl Iterator<Item = MutexGuard<'_, Memory>> {
+        std::iter::successors(Some(self), |key| key.0.whole.as_ref()).map(Self::memory)
     }
 
     /// What is left of its lifetime, which began when it was first sent; all of it when it was not.

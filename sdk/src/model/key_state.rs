@@ -16,7 +16,8 @@ use super::time;
 ///
 /// The text of a key is all that goes over the wire, so the key's own serde has nothing of this. From
 /// [`IdempotencyKey::state`](crate::model::IdempotencyKey::state), and back by
-/// [`IdempotencyKey::with_state`](crate::model::IdempotencyKey::with_state).
+/// [`IdempotencyKey::with_state`](crate::model::IdempotencyKey::with_state). [`Saved`](super::Saved) writes and reads
+/// it with its request.
 ///
 /// ```
 /// # use parcelo::IdempotencyKey;
@@ -69,7 +70,7 @@ impl KeyState {
     }
 
     /// Combines two states of one key: the earlier time, and the greater execution.
-    fn merged(&self, other: &Self) -> Self {
+    pub(super) fn merged(&self, other: &Self) -> Self {
         let earlier = |one: Option<DateTime<Utc>>, other| one.into_iter().chain(other).min();
         let request_digest = match (self.execution, other.execution) {
             (_, Execution::NotExecuted) => self.request_digest.clone(),

@@ -323,8 +323,14 @@ impl Downloads {
 }
 
 /// A request to reprint a label (docs/api.md, Reprint a label).
+///
+/// Read from JSON alone, its key has no history; [`Saved`](super::Saved) reads it too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A request to reprint a label (docs/api.md, Reprint a label).")
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReprintRequest {

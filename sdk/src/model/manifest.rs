@@ -10,8 +10,16 @@ use super::{
 };
 
 /// A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests).
+///
+/// Read from JSON alone, its key has no history; [`Saved`](super::Saved) reads it too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(
+        description = "A request to submit 1-500 parcels under an air waybill (docs/api.md, Submit and read manifests)."
+    )
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ManifestRequest {

@@ -60,6 +60,7 @@ mod maybe_known;
 pub(crate) mod operation;
 pub(crate) mod order;
 mod order_setters;
+mod saved;
 #[cfg(feature = "openapi")]
 mod schema;
 mod secret_key;
@@ -91,6 +92,7 @@ pub use manifest::{DeclaredValue, Manifest, ManifestStatus};
 pub use maybe_known::MaybeKnown;
 pub use operation::{Auth, Idempotency, Method};
 pub use order::CreatedOrder;
+pub use saved::{KeyedRequest, Saved};
 pub use tracking::{
     BatchResult, BatchSummary, BatchTracking, BatchTrackingRequest, HistoryEntry, TrackingRecord,
 };

@@ -15,6 +15,9 @@ use super::{
 /// A request to create an order (docs/api.md, Create an order): [`OrderRequest::builder`] makes one that
 /// keeps the rules, and one that was read from JSON is checked by the server.
 ///
+/// Read from JSON alone, its key has no history, and is sent even if it is older than 24 hours;
+/// [`Saved`](super::Saved) reads the history too.
+///
 /// `Debug` shows its numbers and countries, and nothing personal.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(

@@ -9,8 +9,14 @@ use super::{
 };
 
 /// A request to void 1-100 orders (docs/api.md, Void orders).
+///
+/// Read from JSON alone, its key has no history; [`Saved`](super::Saved) reads it too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A request to void 1-100 orders (docs/api.md, Void orders).")
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct VoidRequest {
@@ -53,9 +59,9 @@ const MAX_VOIDS_PER_REQUEST: usize = 100;
 /// Each hundred is a [`VoidRequest`] with a key of its own, which follows from the key given here and from the
 /// hundred's numbers. So the same key and the same numbers, in the same order, are the same writes in every
 /// process; a hundred that has changed is another write, and an order that was void before counts as voided.
-/// The keys are made here, and not when sending: keep this value for as long as you may send it again, and
-/// they remember whether a write is in doubt. They begin with what the key given here remembers
-/// ([`IdempotencyKey::first_sent_at`]), and it learns nothing from them.
+/// The keys are made here, and not when sending. They begin with what the key given here remembers, and it
+/// remembers what becomes of any of them: a second request that is made with it knows of the first. Read from JSON
+/// alone, they have no history; [`Saved`](super::Saved) reads it too.
 ///
 /// ```
 /// use parcelo::{IdempotencyKey, TrackingNumber, VoidManyRequest};
@@ -73,7 +79,7 @@ const MAX_VOIDS_PER_REQUEST: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct VoidManyRequest {
-    requests: Vec<VoidRequest>,
+    pub(super) requests: Vec<VoidRequest>,
 }
 
 impl VoidManyRequest {
@@ -83,12 +89,10 @@ impl VoidManyRequest {
         tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
     ) -> Self {
         let numbers: Vec<_> = tracking_numbers.into_iter().map(ToString::to_string).collect();
-        let state = key.state();
         let request = |numbers: &[String]| VoidRequest {
             // No number holds a line feed. The reason is not part of it: another one for the same write is a
             // conflict, as everywhere.
-            idempotency_key: IdempotencyKey::derive(&format!("void {key}"), &numbers.join("\n"))
-                .with_state(&state),
+            idempotency_key: key.part("void", &numbers.join("\n")),
             tracking_numbers: numbers.to_vec(),
             reason: None,
         };

@@ -35,6 +35,7 @@ use crate::model::{
 #[derive(Clone, Default)]
 #[must_use = "`build` returns the order"]
 pub struct OrderBuilder {
+    idempotency_key: Option<IdempotencyKey>,
     body: Map<String, Value>,
     details: Map<String, Value>,
     products: Vec<Value>,
@@ -48,9 +49,11 @@ impl OrderRequest {
 }
 
 impl OrderBuilder {
-    /// The idempotency key of this write; required. See [`IdempotencyKey`].
+    /// The idempotency key of this write; required. The order's key shares the memory of this one. See
+    /// [`IdempotencyKey`].
     pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
-        self.with(idempotency_key::FIELD, key)
+        let body = self.with(idempotency_key::FIELD, &key);
+        Self { idempotency_key: Some(key), ..body }
     }
 
     /// A tracking number of the caller's own; otherwise the service generates one. It must start with `SB` in the
@@ -145,14 +148,19 @@ impl OrderBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check(self) -> Result<Accepted<OrderRequest>, Rejected> {
-        let Self { mut body, details, products } = self;
+        let Self { idempotency_key, mut body, details, products } = self;
         body.insert("parcelDetails".to_owned(), details.into());
         if !products.is_empty() {
             body.insert("products".to_owned(), products.into());
         }
         let context =
             OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
-        check_order(&Value::from(body), &context)
+        let mut accepted = check_order(&Value::from(body), &context)?;
+        // The one that was checked has the same text, and remembers nothing.
+        if let Some(key) = idempotency_key {
+            accepted.value.idempotency_key = key;
+        }
+        Ok(accepted)
     }
 
     fn with(mut self, name: &str, part: impl Serialize) -> Self {

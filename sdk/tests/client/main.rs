@@ -21,6 +21,7 @@ mod keys;
 mod labels;
 mod layers;
 mod loops;
+mod memory;
 mod operations;
 mod outage;
 mod raw;
