@@ -95,7 +95,7 @@ fn exit_of(error: &Error) -> Exit {
             Exit::Auth
         }
         ErrorKind::NotFound => Exit::NotFound,
-        ErrorKind::Conflict => Exit::Conflict,
+        ErrorKind::Conflict | ErrorKind::KeyReused => Exit::Conflict,
         ErrorKind::RateLimited => Exit::RateLimit,
         ErrorKind::Config | ErrorKind::File => Exit::Usage,
         // Network, Timeout, Server, Unexpected, Decode, KeyExpired; the SDK may add kinds.

@@ -29,7 +29,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
             }
         }
         ErrorKind::Authentication => eprintln!("check PARCELO_API_KEY"),
-        ErrorKind::KeyExpired | ErrorKind::Executed => eprintln!("see orders().find({id:?})"),
+        ErrorKind::KeyExpired | ErrorKind::KeyReused | ErrorKind::Executed => {
+            eprintln!("see orders().find({id:?})");
+        }
         _ if error.may_have_executed() => eprintln!("it may exist: it is safe to run this again"),
         _ => eprintln!("nothing was created"),
     })?;

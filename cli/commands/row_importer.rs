@@ -325,6 +325,7 @@ fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
         | ErrorKind::NotFound
         | ErrorKind::Conflict
         | ErrorKind::KeyExpired
+        | ErrorKind::KeyReused
         | ErrorKind::Executed
         | ErrorKind::CountryNotAllowed => AfterRow::RowFailed,
         ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {

@@ -75,6 +75,9 @@ impl ErrorResponse {
                 ErrorKind::Validation
             }
             StatusCode::NOT_FOUND if is_from_service => ErrorKind::NotFound,
+            StatusCode::CONFLICT if self.code() == Some(ErrorCode::IdempotencyConflict) => {
+                ErrorKind::KeyReused
+            }
             StatusCode::CONFLICT if is_from_service => ErrorKind::Conflict,
             StatusCode::UNAUTHORIZED => ErrorKind::Authentication,
             StatusCode::FORBIDDEN => ErrorKind::Forbidden,
@@ -204,8 +207,6 @@ impl AttemptError {
     }
 
     pub(super) fn into_error(self, state: &CallState, reason: StopReason) -> Error {
-        // Whatever else the key was used for, this request was not executed.
-        let is_conflict = self.write_outcome() == WriteOutcome::KeyConflict;
         let retry_after = self.retry_after();
         let error = match self {
             Self::Transport(error) => transport_error(error, state),
@@ -217,7 +218,6 @@ impl AttemptError {
         };
         error.with(|inner| {
             inner.retry_after = retry_after;
-            inner.may_have_executed &= !is_conflict;
             inner.stop_reason = Some(reason);
         })
     }
@@ -279,6 +279,9 @@ mod tests {
         let country =
             r#"{"success":false,"error":{"code":"AUTH_COUNTRY_NOT_ALLOWED","message":"no"}}"#;
         assert_eq!(response(403, country).kind(), ErrorKind::CountryNotAllowed);
+        let reused = r#"{"success":false,"error":{"code":"IDEMPOTENCY_CONFLICT","message":"no"}}"#;
+        assert_eq!(response(409, reused).kind(), ErrorKind::KeyReused);
+        assert_eq!(response(500, reused).kind(), ErrorKind::Server);
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub enum ErrorKind {
     /// The idempotency key was first sent 24 hours ago: find out whether the write was executed, and if it was
     /// not, make a new key.
     KeyExpired,
+    /// The service executed another request with this idempotency key: find out which before you make a new key. It
+    /// may have been an earlier version of this one.
+    KeyReused,
     /// Too many requests: try again after [`Error::retry_after`].
     RateLimited,
     /// The service failed: try again later, with the same idempotency key.
@@ -274,8 +277,8 @@ impl Error {
     /// False only if the service cannot have executed the request; always false for reads.
     ///
     /// True if the outcome of an attempt of this call, or of an earlier call with the same key, is unknown, and if
-    /// an answer to an earlier call says that it was executed. The key and its clones remember this: see
-    /// [`IdempotencyKey::may_have_executed`].
+    /// an answer says that an earlier call was executed, even with another request. The key and its clones remember
+    /// this: see [`IdempotencyKey::may_have_executed`].
     pub fn may_have_executed(&self) -> bool {
         self.0.may_have_executed
     }

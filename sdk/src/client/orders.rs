@@ -28,7 +28,7 @@ impl Orders<'_> {
     /// key, whose secret may be rotated meanwhile.
     ///
     /// Errors: `Validation` with the invalid fields, `CountryNotAllowed`, `Conflict` (the tracking
-    /// number exists, or the idempotency key was used for another request), and those of every call.
+    /// number exists), `KeyReused` (the idempotency key was used for another request), and those of every call.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

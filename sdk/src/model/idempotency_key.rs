@@ -134,9 +134,9 @@ impl IdempotencyKey {
     /// nothing was sent, or an answer says that nothing was done.
     ///
     /// Doubt outlives the call that it comes from. It ends with an answer that says that the write was
-    /// executed (then this stays true), that the key belongs to another request, or that the service
-    /// looked the key up and refused the same request. Any other refusal, such as of the API key or of
-    /// too many requests, settles nothing.
+    /// executed, that the key belongs to another request (if that is the one in doubt, it was executed), or that the
+    /// service looked the key up and refused the same request. Once it was executed, this stays true. Any other
+    /// refusal, such as of the API key or of too many requests, settles nothing.
     pub fn may_have_executed(&self) -> bool {
         self.state().may_have_executed()
     }

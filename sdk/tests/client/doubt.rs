@@ -9,7 +9,7 @@ use std::{
 };
 
 use parcelo::{
-    Client, Error, IdempotencyKey, Language, OrderRequest, RateLimit, Retry, Timeouts,
+    Client, Error, ErrorKind, IdempotencyKey, Language, OrderRequest, RateLimit, Retry, Timeouts,
     model::KeyState, transport::Phase,
 };
 use tokio::{
@@ -311,6 +311,30 @@ async fn another_request_under_the_key_settles_nothing_about_the_first() {
     let changed = first.clone().with_external_order_id("1001");
     assert!(client.orders().create(&changed).await.unwrap_err().may_have_executed());
     assert!(!client.orders().create(&first).await.unwrap_err().may_have_executed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_another_request_has_says_whether_that_was_an_earlier_one_of_its_own() {
+    let lost = || Some(Step::Fail(Phase::MaybeSent));
+    let table = [
+        (lost(), "1002", true, "the order was corrected, and the first version shipped"),
+        (lost(), "1001", false, "the same order cannot conflict with itself"),
+        (Some(answer(201, CREATED)), "1002", true, "the first version shipped"),
+        (None, "1001", false, "it was never sent, as far as this process knows"),
+    ];
+    for (before, id, expected, case) in table {
+        let conflict = answer(409, refusal("IDEMPOTENCY_CONFLICT"));
+        let (client, _) = Script::client(before.clone().into_iter().chain([conflict]));
+        let (client, first) = (client.with_retry(Retry::none()), order());
+        if before.is_some() {
+            let _ = client.orders().create(&first.clone().with_external_order_id("1001")).await;
+        }
+        let error = client.orders().create(&first.with_external_order_id(id)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::KeyReused, "{case}");
+        assert_eq!(error.may_have_executed(), expected, "{case}");
+        assert_eq!(error.idempotency_key().unwrap().may_have_executed(), expected, "{case}");
+        assert_says_so(&error);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -142,7 +142,7 @@ async fn a_day_looks_the_same_on_every_way() {
         in_memory[4].starts_with("Validation Some(\"VALIDATION_FAILED\") in 1"),
         "{in_memory:?}"
     );
-    assert!(in_memory[5].starts_with("Conflict Some(\"IDEMPOTENCY_CONFLICT\")"), "{in_memory:?}");
+    assert!(in_memory[5].starts_with("KeyReused Some(\"IDEMPOTENCY_CONFLICT\")"), "{in_memory:?}");
     assert!(in_memory[6].starts_with("NotFound Some(\"PARCEL_NOT_FOUND\")"), "{in_memory:?}");
 }
 
