@@ -7,7 +7,7 @@
 use std::{env, error::Error, process::ExitCode};
 
 use parcelo::{
-    Client, CountryCode, ErrorKind, IdType, IdempotencyKey, LabelFormat, OrderRequest, Outcome,
+    Client, CountryCode, IdType, IdempotencyKey, LabelFormat, NextStep, OrderRequest, Outcome,
     Product, Receiver, ReceiverAddress, Sender, SenderAddress,
 };
 
@@ -22,19 +22,18 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
     let id = env::args().nth(1).ok_or("usage: create_order ID")?;
     let order = order(&id)?; // checked by the server's own rules before anything is sent
-    let created = client.orders().create(&order).await.inspect_err(|error| match error.kind() {
-        ErrorKind::Validation => {
-            for fault in error.field_faults() {
-                eprintln!("correct {}: {}", fault.field, fault.message);
+    let created =
+        client.orders().create(&order).await.inspect_err(|error| match error.next_step() {
+            NextStep::Resend { after } => eprintln!("run this again in {} s", after.as_secs()),
+            NextStep::Settled | NextStep::LookUp { .. } => eprintln!("see orders().find({id:?})"),
+            NextStep::Correct => {
+                for fault in error.field_faults() {
+                    eprintln!("correct {}: {}", fault.field, fault.message);
+                }
             }
-        }
-        ErrorKind::Authentication => eprintln!("check PARCELO_API_KEY"),
-        ErrorKind::KeyExpired | ErrorKind::KeyReused | ErrorKind::Executed => {
-            eprintln!("see orders().find({id:?})");
-        }
-        _ if error.may_have_executed() => eprintln!("it may exist: it is safe to run this again"),
-        _ => eprintln!("nothing was created"),
-    })?;
+            NextStep::Configure => eprintln!("check PARCELO_API_KEY and its rights"),
+            _ => eprintln!("ask support"),
+        })?;
     let number = &created.parcel.tracking_number;
     match created.outcome() {
         Outcome::Created => println!("{number} is new"),

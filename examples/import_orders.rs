@@ -36,7 +36,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             // The outcome is `Replayed` if an earlier run created it.
             Ok(it) => println!("row {row}: {} {:?}", it.parcel.tracking_number, it.outcome()),
             Err(error) => {
-                eprintln!("row {row}: {error}");
+                eprintln!("row {row}: {error} {:?}", error.next_step());
                 failed += 1;
             }
         }

@@ -4,7 +4,7 @@
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example worker -- journal.jsonl`
 //! leaves labels in `labels` and a line `ID NUMBER` for each order in `journal.jsonl.shipped`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
-use parcelo::{Client, ErrorKind, LabelFormat, OrderRequest, ParcelStatus, model::Saved};
+use parcelo::{Client, LabelFormat, NextStep, OrderRequest, ParcelStatus, model::Saved};
 use std::{env, error::Error, fs, io::Write, process::ExitCode};
 
 #[tokio::main]
@@ -38,13 +38,14 @@ async fn run() -> Result<(), Box<dyn Error>> {
         let Some(id) = ids.get(index) else { break };
         let number = match result {
             Ok(created) => Ok(created.into_inner().parcel.tracking_number), // now, or by an earlier run
-            // The key's 24 hours are over: find out whether an earlier run shipped the order.
-            Err(error) if error.kind() == ErrorKind::KeyExpired => {
-                let parcels = client.orders().find(id).await?.into_iter();
-                let mut living = parcels.filter(|parcel| parcel.status != ParcelStatus::Voided);
-                living.next().map(|parcel| parcel.tracking_number).ok_or(error)
-            }
-            Err(error) => Err(error),
+            Err(error) => match error.next_step() {
+                NextStep::Settled | NextStep::LookUp { .. } => {
+                    let mut parcels = client.orders().find(id).await?.into_iter();
+                    let living = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);
+                    living.map(|parcel| parcel.tracking_number).ok_or(error)
+                }
+                _ => Err(error), // the next run sends it again, if that can help
+            },
         };
         let Ok(number) = number.map_err(|error| eprintln!("{id}: {error}")) else {
             failed += 1;

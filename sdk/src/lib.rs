@@ -19,7 +19,8 @@ pub mod webhook;
 
 #[cfg(feature = "client")]
 pub use client::{
-    Client, ClientBuilder, Error, ErrorKind, Outcome, RateLimit, Reply, Retry, Timeouts,
+    Client, ClientBuilder, Error, ErrorKind, IfAbsent, NextStep, Outcome, RateLimit, Reply, Retry,
+    Timeouts,
 };
 pub use model::{
     api_key::ApiKey,

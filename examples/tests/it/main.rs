@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod extractor;
+mod readme;
 mod transport;
 
 use std::{
@@ -163,23 +164,22 @@ async fn create_order_creates_one_parcel_however_often_it_runs() {
 async fn create_order_says_what_a_failure_means() {
     let shop = Shop::open().await;
     let table = [
-        (ErrorCode::AuthInvalidApiKey, "check PARCELO_API_KEY\nAUTH_INVALID_API_KEY (401): "),
+        (ErrorCode::AuthInvalidApiKey, "check PARCELO_API_KEY and its rights\n"),
         (ErrorCode::ValidationFailed, "VALIDATION_FAILED (400): "),
-        (
-            ErrorCode::ServiceUnavailable,
-            "it may exist: it is safe to run this again\nSERVICE_UNAVAILABLE (503): ",
-        ),
-        (ErrorCode::AuthCountryNotAllowed, "nothing was created\nAUTH_COUNTRY_NOT_ALLOWED (403): "),
+        (ErrorCode::ServiceUnavailable, "run this again in "),
+        (ErrorCode::AuthCountryNotAllowed, "check PARCELO_API_KEY and its rights\n"),
+        (ErrorCode::IdempotencyConflict, "see orders().find(\"1001\")\n"),
     ];
     for (code, said) in table {
         shop.server.faults().on(Operation::CreateOrder).error(code);
         let complaint = shop.fail("create_order", &["1001"]);
         assert!(complaint.starts_with(said), "{complaint}");
+        assert!(complaint.contains(&format!("{code} ({}): ", code.status())), "{complaint}");
         shop.server.faults().clear();
     }
     shop.server.faults().on(Operation::CreateOrder).after_commit().close();
     let dark = shop.fail("create_order", &["1001"]);
-    assert!(dark.starts_with("it may exist: it is safe to run this again\n"), "{dark}");
+    assert!(dark.starts_with("run this again in 5 s\n"), "{dark}");
     shop.server.faults().clear();
     assert!(shop.run("create_order", &["1001"]).contains(" was created before\n"));
     assert_eq!(shop.parcels().await, 1);

@@ -78,18 +78,18 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// # let server = parcelo_server::mock::MockServer::start().await;
 /// # let client = server.client(&server.key().issue());
 /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
-/// use parcelo::{ErrorKind, Language};
+/// use parcelo::{Language, NextStep};
 ///
-/// match client.orders().create(&order).await {
-///     Ok(created) => println!("{}", created.parcel.tracking_number),
-///     Err(error) if error.kind() == ErrorKind::Validation => {
-///         for fault in error.field_faults() {
-///             println!("{}: {}", fault.field, fault.text(Language::Es));
+/// if let Err(error) = client.orders().create(&order).await {
+///     match error.next_step() {
+///         NextStep::Resend { after } => println!("keep the order, and send it again in {after:?}"),
+///         NextStep::Correct => {
+///             for fault in error.field_faults() {
+///                 println!("{}: {}", fault.field, fault.text(Language::Es));
+///             }
 ///         }
+///         _ => return Err(error.into()),
 ///     }
-///     // The outcome is unknown: keep the order and send it again, with the same key.
-///     Err(error) if error.may_have_executed() => println!("{:?}", error.idempotency_key()),
-///     Err(error) => return Err(error.into()),
 /// }
 /// # Ok(())
 /// # }

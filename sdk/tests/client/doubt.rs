@@ -21,7 +21,7 @@ use crate::script::{CREATED, Script, Step, answer, key, order, refusal};
 
 /// What becomes of one request.
 #[derive(Debug, Clone, Copy)]
-enum End {
+pub(crate) enum End {
     /// The connection is closed at once.
     Closed,
     /// A piece of the request is read, and the connection closed.
@@ -38,15 +38,28 @@ enum End {
 
 /// What an answer's body says.
 #[derive(Debug, Clone, Copy)]
-enum Answered {
+pub(crate) enum Answered {
     Code(&'static str),
     Fault(&'static str),
     Body(&'static str),
 }
 
+impl Answered {
+    pub(crate) fn body(self) -> String {
+        match self {
+            Self::Code(code) => refusal(code),
+            Self::Body(body) => body.to_owned(),
+            Self::Fault(field) => format!(
+                r#"{{"success":false,"error":{{"code":"VALIDATION_FAILED","message":"No.",
+                "details":{{"errors":[{{"field":"{field}","message":"No."}}]}}}}}}"#
+            ),
+        }
+    }
+}
+
 /// What an end proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Proof {
+pub(crate) enum Proof {
     /// Nothing.
     None,
     /// This request was not executed.
@@ -55,7 +68,7 @@ enum Proof {
     Settled,
 }
 
-fn ends() -> Vec<(End, Proof)> {
+pub(crate) fn ends() -> Vec<(End, Proof)> {
     use Answered::{Body, Code, Fault};
     use End::{Answer, Bytes, Closed, Cut, Silence, Unanswered};
     use Proof::{None, Refused, Settled};
@@ -164,14 +177,7 @@ async fn meet(socket: &mut TcpStream, end: End, whole: &AtomicBool) {
         End::Closed | End::Cut | End::Unanswered | End::Silence => return,
         End::Bytes(text) => text.to_owned(),
         End::Answer(status, said) => {
-            let body = match said {
-                Answered::Code(code) => refusal(code),
-                Answered::Body(body) => body.to_owned(),
-                Answered::Fault(field) => format!(
-                    r#"{{"success":false,"error":{{"code":"VALIDATION_FAILED","message":"No.",
-                    "details":{{"errors":[{{"field":"{field}","message":"No."}}]}}}}}}"#
-                ),
-            };
+            let body = said.body();
             let length = body.len();
             format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"

@@ -142,7 +142,7 @@ async fn respond_with(mut respond: SendResponse<Bytes>, mut body: h2::RecvStream
         _ => {
             // Nothing happens any more, so time goes on to the end of the attempt.
             tokio::time::pause();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

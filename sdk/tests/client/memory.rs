@@ -103,6 +103,7 @@ async fn a_key_learns_from_each_part_of_a_void_of_many_and_the_next_request_from
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_saved_is_restored_with_what_its_key_remembers() {
+    #[expect(clippy::disallowed_methods, reason = "the client reads it too")]
     let now = Utc::now();
     let (client, script) = unanswered();
     let labels = client.labels();

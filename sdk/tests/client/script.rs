@@ -74,18 +74,25 @@ impl Transport for Script {
         self.sent.lock().unwrap().push(request);
         let mut steps = self.steps.lock().unwrap();
         let step = if steps.len() > 1 { steps.pop_front() } else { steps.front().cloned() };
-        match step.unwrap() {
-            Step::Hang => std::future::pending().boxed(),
-            Step::Fail(phase) => async move { Err(TransportError::new(phase, "scripted")) }.boxed(),
-            Step::Answer(status, headers, pieces) => {
-                let mut response = http::Response::builder().status(status);
-                for (name, value) in headers {
-                    let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
-                    response = response.header(name, value);
-                }
-                let body = stream::iter(pieces).then(deliver).boxed();
-                async move { Ok(response.body(body).unwrap()) }.boxed()
+        perform(step.unwrap())
+    }
+}
+
+/// Returns what a transport makes of a step.
+pub(crate) fn perform(
+    step: Step,
+) -> BoxFuture<'static, Result<http::Response<BodyStream>, TransportError>> {
+    match step {
+        Step::Hang => std::future::pending().boxed(),
+        Step::Fail(phase) => async move { Err(TransportError::new(phase, "scripted")) }.boxed(),
+        Step::Answer(status, headers, pieces) => {
+            let mut response = http::Response::builder().status(status);
+            for (name, value) in headers {
+                let value = http::HeaderValue::from_bytes(value.as_bytes()).unwrap();
+                response = response.header(name, value);
             }
+            let body = stream::iter(pieces).then(deliver).boxed();
+            async move { Ok(response.body(body).unwrap()) }.boxed()
         }
     }
 }

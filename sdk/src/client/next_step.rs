@@ -1,0 +1,285 @@
+//! The next step after a failed call: the guide's table, as a function.
+
+use std::time::Duration;
+
+use super::{Error, ErrorKind, StopReason};
+use crate::model::ErrorCode;
+
+/// A pause before a request is sent again, where the service asks for none: the client has already tried for as
+/// long as it may, so whatever is wrong lasts longer than a moment.
+const RESEND_AFTER: Duration = Duration::from_secs(5);
+
+/// The next step after a failed call: [`Error::next_step`].
+///
+/// A program that follows it never ships an order twice. See "Errors" in the [guide](crate) for the table, and "Exactly
+/// once, also after a crash" for a `match` on it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NextStep {
+    /// Send the same request with the same idempotency key and the same API key again, not before this time has
+    /// passed. Let the program go on to other work after a few times, and keep the request.
+    Resend {
+        /// The time that the service, or the client's own rate limiter, asks for; otherwise 5 s.
+        after: Duration,
+    },
+    /// Do not send it: find out whether it was executed. For an order, [`Orders::find`](crate::calls::Orders::find) by
+    /// its external order id does: a parcel that is not voided is the order's. For other writes, read the parcels'
+    /// status, the manifest or the label.
+    LookUp {
+        /// The step if it was not executed.
+        if_absent: IfAbsent,
+    },
+    /// It was executed; do not send it again. [`Error::unreadable`] has the answer, which this version cannot read.
+    Settled,
+    /// Correct the request ([`Error::field_faults`], [`Error::known_code`]) and send it with the same idempotency
+    /// key.
+    Correct,
+    /// Correct what surrounds the request: the API key or its rights, the address, certificates, the disk. Then send
+    /// it unchanged. Sent with another API key it counts as a new one: look it up first, as for
+    /// [`LookUp`](Self::LookUp).
+    Configure,
+    /// Nothing that a program can do: the service's answer is final, or this version does not know it. Quote
+    /// [`Error::request_id`] to support.
+    GiveUp,
+}
+
+/// The step after a [`NextStep::LookUp`] that found nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IfAbsent {
+    /// It was not executed: make a new idempotency key, save it with the request, and send it.
+    NewKey,
+    /// It may still be executed, or was under another id: keep the request with its key, and leave it to a person.
+    GiveUp,
+}
+
+/// It may have been executed, and the same request would meet the same answer.
+const LOOK_UP: NextStep = NextStep::LookUp { if_absent: IfAbsent::GiveUp };
+
+impl Error {
+    /// Returns what to do now.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = parcelo_server::mock::MockServer::start().await;
+    /// # let client = server.client(&server.key().issue());
+    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    /// use parcelo::NextStep;
+    ///
+    /// let receiver = order.receiver.clone().with_phone("12");
+    /// let error = client.orders().create(&order.with_receiver(receiver)).await.unwrap_err();
+    /// assert_eq!(error.next_step(), NextStep::Correct);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_step(&self) -> NextStep {
+        match self.kind() {
+            ErrorKind::Executed => NextStep::Settled,
+            // Nothing can be under way any more, 24 hours after it was sent.
+            ErrorKind::KeyExpired => NextStep::LookUp { if_absent: IfAbsent::NewKey },
+            // What has the key may be an earlier version of the request, with another id.
+            ErrorKind::KeyReused => LOOK_UP,
+            ErrorKind::Validation | ErrorKind::NotFound => NextStep::Correct,
+            ErrorKind::RateLimited => self.resend(),
+            ErrorKind::Conflict => self.after_conflict(),
+            ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout => self.after_failure(),
+            ErrorKind::Decode | ErrorKind::Unexpected if self.may_have_executed() => LOOK_UP,
+            // It is the service's, and this version does not know it.
+            ErrorKind::Decode | ErrorKind::Unexpected
+                if self.body().is_some() || self.unreadable().is_some() =>
+            {
+                NextStep::GiveUp
+            }
+            // What is not the service's answer comes from something else at the address.
+            ErrorKind::Decode
+            | ErrorKind::Unexpected
+            | ErrorKind::Authentication
+            | ErrorKind::CountryNotAllowed
+            | ErrorKind::Forbidden
+            | ErrorKind::Config
+            | ErrorKind::File => NextStep::Configure,
+        }
+    }
+
+    fn after_conflict(&self) -> NextStep {
+        match self.known_code() {
+            Some(ErrorCode::IdempotencyInProgress) => self.resend(),
+            Some(ErrorCode::ParcelDuplicateTracking) => NextStep::Correct,
+            _ if self.may_have_executed() => LOOK_UP,
+            // The client's own: the label was reprinted while it was downloaded.
+            _ if self.body().is_none() => self.resend(),
+            _ => NextStep::GiveUp,
+        }
+    }
+
+    fn after_failure(&self) -> NextStep {
+        match self.stop_reason() {
+            // An untrusted certificate, or a runtime that has ended.
+            Some(StopReason::Permanent) | None if self.kind() == ErrorKind::Network => {
+                NextStep::Configure
+            }
+            Some(StopReason::Permanent | StopReason::NotRepeatable) | None
+                if self.may_have_executed() =>
+            {
+                LOOK_UP
+            }
+            Some(StopReason::Permanent) | None => NextStep::GiveUp,
+            Some(
+                StopReason::NotRepeatable
+                | StopReason::Attempts
+                | StopReason::Budget
+                | StopReason::Deadline
+                | StopReason::RetryAfterTooLong
+                | StopReason::RateLimit
+                | StopReason::KeyExpired,
+            ) => self.resend(),
+        }
+    }
+
+    /// Without a key, sending what may have been executed could execute it twice.
+    fn resend(&self) -> NextStep {
+        if self.may_have_executed() && self.idempotency_key().is_none() {
+            return LOOK_UP;
+        }
+        NextStep::Resend { after: self.retry_after().unwrap_or(RESEND_AFTER) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        ErrorKind::{
+            Authentication, Config, Conflict, CountryNotAllowed, Decode, Executed, File, Forbidden,
+            KeyExpired, KeyReused, Network, NotFound, RateLimited, Server, Timeout, Unexpected,
+            Validation,
+        },
+        NextStep::{Configure, Correct, GiveUp, LookUp, Settled},
+        *,
+    };
+    use crate::model::{ErrorBody, IdempotencyKey, Unreadable};
+
+    const KINDS: [ErrorKind; 17] = [
+        Validation,
+        Authentication,
+        CountryNotAllowed,
+        Forbidden,
+        NotFound,
+        Conflict,
+        KeyExpired,
+        KeyReused,
+        RateLimited,
+        Server,
+        Network,
+        Timeout,
+        Decode,
+        Executed,
+        Config,
+        File,
+        Unexpected,
+    ];
+    const STOPS: [Option<StopReason>; 9] = [
+        None,
+        Some(StopReason::Permanent),
+        Some(StopReason::NotRepeatable),
+        Some(StopReason::Attempts),
+        Some(StopReason::Budget),
+        Some(StopReason::Deadline),
+        Some(StopReason::RetryAfterTooLong),
+        Some(StopReason::RateLimit),
+        Some(StopReason::KeyExpired),
+    ];
+    const RESEND: NextStep = NextStep::Resend { after: RESEND_AFTER };
+    const NEW_KEY: NextStep = LookUp { if_absent: IfAbsent::NewKey };
+
+    fn error(kind: ErrorKind, stop: Option<StopReason>, in_doubt: bool) -> Error {
+        Error::new(kind, ("no", "no")).with(|inner| {
+            inner.stop_reason = stop;
+            inner.may_have_executed = in_doubt;
+            inner.idempotency_key = Some(IdempotencyKey::derive("test", "1"));
+        })
+    }
+
+    fn body(code: &str) -> ErrorBody {
+        serde_json::from_value(serde_json::json!({"code": code, "message": "no"})).unwrap()
+    }
+
+    /// The guide's table: the step of a kind when nothing is in doubt and when something is, if the call was given up
+    /// for good and if it might go on.
+    #[test]
+    fn every_kind_has_its_step_for_every_stop_reason_and_in_doubt() {
+        let same = |step: NextStep| std::array::from_fn(|_| step.clone());
+        let table: [(&[ErrorKind], [NextStep; 4]); 10] = [
+            // kinds: permanent, permanent in doubt, otherwise, otherwise in doubt
+            (&[Executed], same(Settled)),
+            (&[KeyExpired], same(NEW_KEY)),
+            (&[KeyReused], same(LOOK_UP)),
+            (&[Validation, NotFound], same(Correct)),
+            (&[Authentication, CountryNotAllowed, Forbidden, Config, File], same(Configure)),
+            (&[RateLimited], same(RESEND)),
+            (&[Conflict], [RESEND, LOOK_UP, RESEND, LOOK_UP]),
+            (&[Server, Timeout], [GiveUp, LOOK_UP, RESEND, RESEND]),
+            (&[Network], [Configure, Configure, RESEND, RESEND]),
+            (&[Decode, Unexpected], [Configure, LOOK_UP, Configure, LOOK_UP]),
+        ];
+        for kind in KINDS {
+            let rows: Vec<_> = table.iter().filter(|(kinds, _)| kinds.contains(&kind)).collect();
+            let [(_, steps)] = rows[..] else { panic!("{kind:?} has one row") };
+            for stop in STOPS {
+                for in_doubt in [false, true] {
+                    let is_final = matches!(stop, None | Some(StopReason::Permanent));
+                    let mut expected = &steps[usize::from(in_doubt) + if is_final { 0 } else { 2 }];
+                    if stop == Some(StopReason::NotRepeatable)
+                        && in_doubt
+                        && matches!(kind, Server | Network | Timeout)
+                    {
+                        expected = &LOOK_UP;
+                    }
+                    let step = error(kind, stop, in_doubt).next_step();
+                    assert_eq!(&step, expected, "{kind:?} {stop:?} in doubt: {in_doubt}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_code_of_a_conflict_decides() {
+        for code in ErrorCode::ALL.iter().filter(|code| code.status() == 409) {
+            let refused = |in_doubt| {
+                let error = error(Conflict, Some(StopReason::Permanent), in_doubt);
+                error.with(|inner| inner.body = Some(body(code.code()))).next_step()
+            };
+            let expected = match code {
+                ErrorCode::IdempotencyInProgress => [RESEND, RESEND],
+                ErrorCode::ParcelDuplicateTracking => [Correct, Correct],
+                _ => [GiveUp, LOOK_UP],
+            };
+            assert_eq!([refused(false), refused(true)], expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_the_service_that_this_version_does_not_know_is_no_one_s_configuration() {
+        let stop = Some(StopReason::Permanent);
+        let row = Unreadable::new(serde_json::json!({"new": 1}));
+        let unreadable = error(Decode, stop, false).with(|inner| inner.unreadable = Some(row));
+        let unknown = error(Unexpected, stop, false).with(|inner| inner.body = Some(body("NEW")));
+        assert_eq!([unreadable.next_step(), unknown.next_step()], [GiveUp, GiveUp]);
+    }
+
+    #[test]
+    fn it_is_sent_again_when_the_service_says_and_without_a_key_only_if_it_cannot_have_been_executed()
+     {
+        let hour = Duration::from_secs(3600);
+        let asked = error(Server, Some(StopReason::RetryAfterTooLong), true);
+        let asked = asked.with(|inner| inner.retry_after = Some(hour));
+        assert_eq!(asked.next_step(), NextStep::Resend { after: hour });
+        for kind in [RateLimited, Server, Network, Timeout] {
+            let keyless = |in_doubt| {
+                let error = error(kind, Some(StopReason::Attempts), in_doubt);
+                error.with(|inner| inner.idempotency_key = None).next_step()
+            };
+            assert_eq!([keyless(false), keyless(true)], [RESEND, LOOK_UP], "{kind:?}");
+        }
+    }
+}

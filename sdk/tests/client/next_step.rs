@@ -1,0 +1,255 @@
+//! An integrator who follows `next_step`, driven against every end of a call that `doubt` knows: one parcel at most,
+//! no order sent again after its answer, and no loop.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use parcelo::{
+    Client, OrderRequest, Retry,
+    transport::{BodyStream, Phase, Transport, TransportError},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    doubt::{Answered, End, Proof, ends},
+    script::{Piece, Step, answer, key, order, perform, refusal},
+    ship::ship,
+};
+
+/// The state of a creation when it meets its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Execution {
+    Executed,
+    /// It is executed only when the next creation arrives, and no one finds its parcel before.
+    UnderWay,
+    NotExecuted,
+}
+
+/// An end of a creation.
+type Planned = (Step, Execution);
+
+/// A service with idempotency keys, whose answers to creations are lost or replaced as planned; then it is well.
+#[derive(Debug, Clone, Default)]
+struct Service(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    planned: VecDeque<Planned>,
+    /// Fault in the place of health, after what was planned.
+    for_ever: Option<Planned>,
+    /// The body that was executed for each key, and the parcel.
+    parcels: HashMap<String, (Value, Value)>,
+    under_way: Vec<Value>,
+    creations: usize,
+}
+
+impl State {
+    /// Executes a creation, unless its key is known.
+    fn execute(&mut self, body: &Value) -> Step {
+        let key = body["idempotencyKey"].as_str().unwrap().to_owned();
+        let number = format!("SB-SUCCESS-{:04}", self.parcels.len());
+        let parcel = json!({"id": "par_1", "trackingNumber": number, "status": "LABEL_GENERATED",
+            "statusName": "?", "destinationCountry": "EC", "labelUrl": "http://localhost/l",
+            "createdAt": "2026-01-10T15:05:00.000Z", "updatedAt": "2026-01-10T15:05:00.000Z"});
+        let known = self.parcels.entry(key).or_insert_with(|| (body.clone(), parcel));
+        if known.0 == *body {
+            answer(201, json!({"success": true, "parcel": known.1}).to_string())
+        } else {
+            answer(409, refusal("IDEMPOTENCY_CONFLICT"))
+        }
+    }
+
+    fn create(&mut self, body: &Value) -> Step {
+        self.creations += 1;
+        assert!(self.creations < 50, "a loop");
+        self.finish();
+        match self.planned.pop_front().or_else(|| self.for_ever.clone()) {
+            Some((step, Execution::NotExecuted)) => step,
+            Some((step, Execution::Executed)) => {
+                self.execute(body);
+                step
+            }
+            Some((step, Execution::UnderWay)) => {
+                self.under_way.push(body.clone());
+                step
+            }
+            None => self.execute(body),
+        }
+    }
+
+    fn finish(&mut self) {
+        for body in std::mem::take(&mut self.under_way) {
+            self.execute(&body);
+        }
+    }
+
+    fn list(&self) -> Step {
+        let rows: Vec<_> = self.parcels.values().map(|(_, parcel)| parcel).collect();
+        let meta = json!({"page": 1, "limit": 100, "total": rows.len(), "totalPages": 1});
+        answer(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
+    }
+}
+
+impl Transport for Service {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        let mut state = self.0.lock().unwrap();
+        perform(match *request.method() {
+            http::Method::GET => state.list(),
+            _ => state.create(&serde_json::from_slice(request.body()).unwrap()),
+        })
+    }
+}
+
+impl Service {
+    fn client(
+        planned: impl IntoIterator<Item = Planned>,
+        for_ever: Option<Planned>,
+    ) -> (Client, Self) {
+        let service = Self::default();
+        service.0.lock().unwrap().planned.extend(planned);
+        service.0.lock().unwrap().for_ever = for_ever;
+        let client = Client::builder(key()).transport(service.clone()).retry(Retry::none());
+        (client.build().unwrap(), service)
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        let state = self.0.lock().unwrap();
+        (state.parcels.len(), state.creations)
+    }
+}
+
+/// Returns the end as a transport has it.
+fn step(end: End) -> Step {
+    match end {
+        End::Closed | End::Unanswered => Step::Fail(Phase::Stale),
+        End::Cut => Step::Fail(Phase::MaybeSent),
+        End::Silence => Step::Hang,
+        End::Bytes(text) if text.contains("101 Switching") => answer(101, ""),
+        End::Bytes(text) if text.ends_with('{') => {
+            Step::Answer(201, Vec::new(), vec![Piece::Bytes("{".into()), Piece::Break])
+        }
+        End::Bytes(text) if text.starts_with("HTTP") => Step::Fail(Phase::MaybeSent),
+        End::Bytes(_) => Step::Fail(Phase::NotHttp),
+        End::Answer(status, said) => answer(status, said.body()),
+    }
+}
+
+/// Returns every end, with and without the parcel where it does not say which.
+fn all_planned() -> Vec<Planned> {
+    let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
+    let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
+    let settled = Answered::Body(r#"{"success":true,"new":1}"#);
+    all.push((step(End::Answer(201, settled)), Execution::Executed));
+    for (end, proof) in ends() {
+        all.push((step(end), Execution::NotExecuted));
+        if proof == Proof::None && !matches!(end, End::Closed | End::Cut) {
+            all.push((step(end), Execution::Executed));
+            all.push((step(end), Execution::UnderWay));
+        }
+    }
+    all
+}
+
+fn identified() -> OrderRequest {
+    order().with_external_order_id("1001")
+}
+
+/// Ships an order three times over, as a program does that is started again, with what it has saved.
+async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String, String>> {
+    let mut results = Vec::new();
+    for _ in 0..3 {
+        let shipped = ship(client, order, "1001").await;
+        results
+            .push(shipped.map(|number| number.to_string()).map_err(|error| format!("{error:?}")));
+    }
+    results
+}
+
+/// Returns an end for each step that follows one, and for each state of the order.
+fn second_ends() -> [Planned; 10] {
+    let lost = || Step::Fail(Phase::MaybeSent);
+    let faulty = Answered::Fault("receiver.phone").body();
+    [
+        (lost(), Execution::Executed),
+        (lost(), Execution::UnderWay),
+        (answer(201, ""), Execution::UnderWay),
+        (answer(201, r#"{"success":true,"new":1}"#), Execution::Executed),
+        (answer(400, faulty), Execution::NotExecuted),
+        (answer(401, refusal("AUTH_INVALID_API_KEY")), Execution::NotExecuted),
+        (answer(409, refusal("IDEMPOTENCY_IN_PROGRESS")), Execution::UnderWay),
+        (answer(409, refusal("NEW_CODE")), Execution::NotExecuted),
+        (answer(429, ""), Execution::NotExecuted),
+        (answer(501, ""), Execution::NotExecuted),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_the_next_step_ships_once_whatever_two_calls_meet() {
+    for first in all_planned() {
+        for second in second_ends() {
+            let (client, service) = Service::client([first.clone(), second.clone()], None);
+            let results = follow(&client, &mut identified()).await;
+            let (parcels, creations) = service.counts();
+            let case = format!("{first:?}, {second:?}: {results:?}");
+            assert_eq!(parcels, 1, "the service is well in the end: {case}");
+            assert!(results[2].is_ok(), "{case}");
+            assert!(creations <= 5, "{creations} creations: {case}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_lasts_ends_the_program_too_and_ships_once_at_most() {
+    for planned in all_planned() {
+        let (client, service) = Service::client([], Some(planned.clone()));
+        let mut order = identified();
+        let results = follow(&client, &mut order).await;
+        service.0.lock().unwrap().finish();
+        let (parcels, creations) = service.counts();
+        let case = format!("{planned:?}: {results:?}");
+        assert_eq!(parcels, usize::from(planned.1 != Execution::NotExecuted), "{case}");
+        assert!(creations <= 3 * 6, "{creations} creations: {case}");
+        // A day later the key has expired, and the service is well.
+        service.0.lock().unwrap().for_ever = None;
+        tokio::time::advance(Duration::from_secs(25 * 3600)).await;
+        assert!(follow(&client, &mut order).await[0].is_ok(), "{case}");
+        assert_eq!(service.counts().0, 1, "{case}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_again_after_an_answer_that_says_it_was_executed() {
+    let settled = answer(201, r#"{"success":true,"new":1}"#);
+    let (client, service) = Service::client([(settled, Execution::Executed)], None);
+    let number = ship(&client, &mut identified(), "1001").await.unwrap();
+    assert_eq!((service.counts(), number.as_str()), ((1, 1), "SB-SUCCESS-0000"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_was_corrected_while_it_was_in_doubt_is_not_shipped_twice() {
+    for execution in [Execution::Executed, Execution::UnderWay, Execution::NotExecuted] {
+        let lost = (Step::Fail(Phase::MaybeSent), execution);
+        let (client, service) = Service::client([lost], None);
+        let mut order = identified();
+        client.orders().create(&order).await.unwrap_err();
+        order.receiver = order.receiver.with_phone("+593991234568");
+        let results = follow(&client, &mut order).await;
+        assert_eq!(service.counts().0, 1, "{execution:?}: {results:?}");
+        assert!(results.iter().all(Result::is_ok), "{execution:?}: {results:?}");
+    }
+}
+
+#[test]
+fn the_function_that_is_driven_here_is_the_guide_s() {
+    let driven = include_str!("ship.rs").split_once("\n\n/// The order's only parcel").unwrap().1;
+    let driven = driven.replace("pub(crate) async fn", "async fn");
+    assert!(include_str!("../../guide.md").contains(&driven), "copy it from the guide");
+}
