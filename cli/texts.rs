@@ -171,7 +171,8 @@ texts! {
     GIVE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin.";
     REVOKE_KEY = "Set PARCELO_API_KEY, create a profile with parcelo config init, or pass the key on standard input with --api-key-stdin. If others may have seen this key, revoke it.", "Defina PARCELO_API_KEY, cree un perfil con parcelo config init o pase la clave por la entrada estándar con --api-key-stdin. Si otros pueden haber visto esta clave, revóquela.";
     NO_KEY = "No API key provided.", "Falta la clave de API.";
-    MALFORMED_KEY = "Malformed API key: expected pk_live_ or pk_test_ followed by 38 letters or digits.", "Clave de API mal formada: se espera pk_live_ o pk_test_ seguido de 38 letras o dígitos.";
+    MALFORMED_KEY = "Malformed API key: expected pk_live_ or pk_test_ and more, without blanks.", "Clave de API mal formada: se espera pk_live_ o pk_test_ y más, sin espacios.";
+    MISTYPED_KEY = "The API key looks mistyped: compare it with the one that was issued.", "La clave de API parece mal escrita: compárela con la que se emitió.";
     NO_BASE_URL = "No service address provided.", "Falta la dirección del servicio.";
     GIVE_BASE_URL = "Set PARCELO_BASE_URL, create a profile with parcelo config init, or add --base-url, for example http://127.0.0.1:8081.", "Defina PARCELO_BASE_URL, cree un perfil con parcelo config init o añada --base-url, por ejemplo http://127.0.0.1:8081.";
     STDIN_TWICE = "Standard input can be read only once.", "La entrada estándar solo se puede leer una vez.";

@@ -5,7 +5,7 @@ use std::env;
 use parcelo::{ApiKey, Client, ErrorCode};
 
 use super::Resolver;
-use crate::{failure::Failure, input, texts};
+use crate::{failure::Failure, input, output, texts};
 
 impl Resolver {
     pub(super) fn client(&self) -> Result<Client, Failure> {
@@ -52,12 +52,16 @@ impl Resolver {
         if text.trim().is_empty() {
             return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
         }
-        parse_key(&text)
+        self.parse_key(&text)
     }
-}
 
-/// A key, with or without white space around it.
-pub(super) fn parse_key(key: &str) -> Result<ApiKey, Failure> {
-    ApiKey::parse(key.trim())
-        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))
+    /// Reads a key, with or without white space around it, and warns of a typo: only the service knows its keys.
+    pub(super) fn parse_key(&self, text: &str) -> Result<ApiKey, Failure> {
+        let key = ApiKey::parse(text.trim())
+            .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))?;
+        if key.looks_mistyped() {
+            output::warn(&texts::MISTYPED_KEY.into(), self.settings.output);
+        }
+        Ok(key)
+    }
 }

@@ -5,7 +5,7 @@ use std::env;
 
 use parcelo::{ApiKey, Client, Environment, url::Url, webhook::Webhook};
 
-use super::{Resolver, client::parse_key};
+use super::Resolver;
 use crate::{
     args::{Api, Config, Init, Listen, Man},
     commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
@@ -99,7 +99,7 @@ impl Resolver {
         let old = self.settings.profiles()?.and_then(|all| all.all.get(&name));
         let sender = old.and_then(|old| old.sender.clone());
         let base_url = self.address_or_prompt()?;
-        let key = parse_key(&self.key_or_prompt()?)?;
+        let key = self.parse_key(&self.key_or_prompt()?)?;
         let profile = Profile {
             base_url: Some(base_url.clone()),
             api_key: Some(Secret(key.secret().to_owned())),

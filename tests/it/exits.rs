@@ -171,6 +171,8 @@ async fn a_missing_mistyped_or_foreign_key_is_4() {
     ];
     for (key, code) in table {
         let dir = Workdir::new(key, shop.server.url());
+        let warned = dir.run("health").stderr.contains("looks mistyped");
+        assert_eq!(warned, key == typo, "{key}");
         let ran = dir.run("health -o json");
         assert_eq!((ran.code, &ran.error()["code"]), (4, &json!(code)), "{ran:?}");
         assert!(ran.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{ran:?}");

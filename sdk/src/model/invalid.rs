@@ -12,10 +12,8 @@ pub enum InvalidValue {
     /// Not an idempotency key.
     #[error("not an idempotency key: expected 8-64 letters, digits, hyphens and underscores")]
     IdempotencyKey,
-    /// Not an API key, or one with a typo.
-    #[error(
-        "not an API key: expected pk_live_ or pk_test_ followed by 38 letters and digits; check for typos"
-    )]
+    /// Not an API key.
+    #[error("not an API key: expected pk_live_ or pk_test_ and more, without blanks")]
     ApiKey,
     /// Not a carrier key, or one with a typo.
     #[error(

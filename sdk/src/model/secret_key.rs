@@ -1,10 +1,13 @@
 //! The form that API keys and carrier keys share: a prefix that names the environment, 32 random
-//! base62 characters, and 6 that check the rest, so that a typo is seen offline.
+//! base62 characters, and 6 that check the rest, so that a typo is seen offline. Only the prefix is required of a key
+//! that others read.
 
 use super::Environment;
 
 const RANDOM: usize = 32;
 const CHECK: u32 = 6;
+/// Maximum length after the prefix: far more than any key has, and less than a header may.
+const MAX: usize = 1_000;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// The text of a key, and the environment it is for. It has no `Debug`: it never shows itself.
@@ -15,18 +18,35 @@ pub(super) struct SecretKey {
 }
 
 impl SecretKey {
-    /// Reads a key whose prefixes are `prefix_of`.
+    /// Reads a key with one of these prefixes and check characters that fit.
+    #[cfg(feature = "server")]
     pub(super) fn parse(
         text: &str,
         prefix_of: impl Fn(Environment) -> &'static str,
     ) -> Option<Self> {
-        let environment =
-            Environment::ALL.into_iter().find(|named| text.starts_with(prefix_of(*named)))?;
-        let prefix = prefix_of(environment);
-        let (random, check) = text.strip_prefix(prefix)?.split_at_checked(RANDOM)?;
-        let sound =
-            random.bytes().all(|b| b.is_ascii_alphanumeric()) && check_of(prefix, random) == check;
-        sound.then(|| Self { text: text.into(), environment })
+        let key = Self::parse_opaque(text, &prefix_of)?;
+        key.is_sound(prefix_of(key.environment)).then_some(key)
+    }
+
+    /// Reads a key with one of these prefixes, whatever follows it, as far as a header can carry it.
+    pub(super) fn parse_opaque(
+        text: &str,
+        prefix_of: impl Fn(Environment) -> &'static str,
+    ) -> Option<Self> {
+        let prefix_is = |named: &Environment| text.starts_with(prefix_of(*named));
+        let environment = Environment::ALL.into_iter().find(prefix_is)?;
+        let rest = text.strip_prefix(prefix_of(environment))?;
+        let is_opaque =
+            (1..=MAX).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_graphic());
+        is_opaque.then(|| Self { text: text.into(), environment })
+    }
+
+    /// True for a key as the service issues it, whose check characters fit.
+    pub(super) fn is_sound(&self, prefix: &str) -> bool {
+        let parts = self.text.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(RANDOM));
+        parts.is_some_and(|(random, check)| {
+            random.bytes().all(|b| b.is_ascii_alphanumeric()) && check_of(prefix, random) == check
+        })
     }
 
     /// The key made of 32 random bytes, each of which becomes one character.

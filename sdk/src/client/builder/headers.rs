@@ -213,8 +213,8 @@ const RESERVED_HEADERS: &[(&str, Texts)] = reserved!(
 );
 
 pub(super) const INVALID_KEY: Texts = (
-    "PARCELO_API_KEY is not a valid API key; check it for typos.",
-    "PARCELO_API_KEY no es una clave de API válida; revise si hay errores de escritura.",
+    "PARCELO_API_KEY is not an API key: those start with pk_live_ or pk_test_ and have no blanks.",
+    "PARCELO_API_KEY no es una clave de API: estas comienzan con pk_live_ o pk_test_ y no tienen espacios.",
 );
 const INVALID_NAME: Texts = ("Invalid header name.", "Nombre de cabecera no válido.");
 const INVALID_VALUE: Texts = (

@@ -454,11 +454,12 @@ mod tests {
     #[test]
     fn the_environment_gives_key_and_address_or_says_what_is_missing() {
         let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
-        let typo = key.secret().replace("pk_test_7", "pk_test_8");
+        let typo = key.secret().replace("pk_test_", "pk_tset_");
         let broken = format!("{}\n", key.secret());
         let url = Some("http://127.0.0.1:8081");
         let table = [
             (Some(key.secret()), url, None),
+            (Some("pk_test_dummy"), url, None),
             (None, url, Some(NO_KEY)),
             (Some(""), url, Some(INVALID_KEY)),
             (Some(typo.as_str()), url, Some(INVALID_KEY)),

@@ -237,7 +237,8 @@ impl ClockMove {
 
 impl KeyToRotate {
     pub(super) fn key(&self) -> Result<ApiKey, Refusal> {
-        ApiKey::parse(&self.key).map_err(|_| invalid_at("key", "key must be a complete API key"))
+        let complete = ApiKey::parse(&self.key).ok().filter(|key| !key.looks_mistyped());
+        complete.ok_or_else(|| invalid_at("key", "key must be a complete API key"))
     }
 
     /// How long the old secret keeps working.

@@ -44,7 +44,8 @@ impl PlannedFault {
             None => faults.on_any(),
         };
         if let Some(key) = &self.key {
-            fault = fault.key(&ApiKey::parse(key).map_err(|_| bad_key())?);
+            let complete = ApiKey::parse(key).ok().filter(|key| !key.looks_mistyped());
+            fault = fault.key(&complete.ok_or_else(bad_key)?);
         }
         if let Some(order) = &self.order {
             fault = fault.for_order(order);
