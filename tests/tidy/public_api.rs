@@ -47,17 +47,56 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
 }
 
-/// An implementation of a trait is one line: what it consists of, the trait says.
+/// An implementation of a trait is one line: what it consists of, the trait says. Free functions, aliases and constants
+/// of a module follow its implementations, and stay. `StructuralPartialEq` is derived with `PartialEq`, and no one can
+/// write it.
 fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
-    let mut is_of_trait = false;
+    let mut implementing = None;
     let mut says_more = |item: &String| {
-        let is_part =
-            ["pub fn ", "pub type ", "pub const "].iter().any(|part| item.starts_with(part));
-        is_of_trait =
-            if is_part { is_of_trait } else { item.starts_with("impl") && item.contains(" for ") };
-        !(is_part && is_of_trait)
+        if let Some((_, implementor)) =
+            item.strip_prefix("impl").and_then(|it| it.split_once(" for "))
+        {
+            implementing = Some(path_of(implementor).to_owned());
+            return !item.contains("core::marker::StructuralPartialEq for ");
+        }
+        let part =
+            ["pub fn ", "pub type ", "pub const "].iter().find_map(|it| item.strip_prefix(it));
+        let Some(path) = part else {
+            implementing = None;
+            return true;
+        };
+        let is_of_trait = |implementor: &String| {
+            let rest = path.strip_prefix(implementor.as_str());
+            rest.is_some_and(|rest| rest.starts_with("::") || rest.starts_with('<'))
+        };
+        !implementing.as_ref().is_some_and(is_of_trait)
     };
     items.into_iter().filter(|item| says_more(item)).collect()
+}
+
+/// A type without its parameters and bounds, which its items need not repeat.
+fn path_of(implementor: &str) -> &str {
+    let end =
+        if implementor.starts_with("parcelo") { ['<', ' ', '\n'].as_slice() } else { &['\n'] };
+    implementor.split(end).next().unwrap_or_default()
+}
+
+#[test]
+fn what_stands_in_a_module_after_an_implementation_is_listed() {
+    let items = [
+        "pub struct parcelo::rules::Rejected",
+        "pub fn parcelo::rules::Rejected::faults(&self)",
+        "impl core::marker::StructuralPartialEq for parcelo::rules::Rejected",
+        "impl<T> core::ops::deref::Deref for parcelo::rules::Rejected<T>",
+        "pub type parcelo::rules::Rejected<T>::Target = T",
+        "pub fn parcelo::rules::Rejected<T>::deref(&self) -> &T",
+        "pub const parcelo::rules::PRINTABLE: &str",
+        "pub fn parcelo::rules::check_order()",
+        "pub type parcelo::rules::Row<T> = T",
+    ];
+    let listed = without_what_traits_say(items.map(|item| format!("{item}\n")).into());
+    let kept = [0, 1, 3, 6, 7, 8].map(|place| format!("{}\n", items[place]));
+    assert_eq!(listed, kept);
 }
 
 /// The documentation of the SDK as JSON, which a stable rustdoc writes only with `RUSTC_BOOTSTRAP`. The
