@@ -244,17 +244,13 @@ impl CallExecution {
         };
         debug!(attempt = failed.number, class = ?failed.class, ?wait, "retrying");
         self.last_retry_cost = Some(failed.cost());
-        // The service has hardly counted a request on a dead connection, so the retry uses the same turn.
-        let turn = if failed.is_free() {
-            Ok(())
-        } else {
+        if !wait.is_zero() {
             sleep(wait).await;
-            self.acquire_turn().await.map(drop)
-        };
-        let stopped = match turn {
+        }
+        let stopped = match self.acquire_turn().await {
             Err(not_admitted) => Some(not_admitted.reason),
             // The machine may have been suspended during the wait.
-            Ok(()) => self.is_key_expired().then_some(StopReason::KeyExpired),
+            Ok(_) => self.is_key_expired().then_some(StopReason::KeyExpired),
         };
         match stopped {
             Some(reason) => Err(error.into_error(&self.state, reason)),

@@ -12,12 +12,13 @@ use futures_util::{FutureExt, future::BoxFuture};
 use parcelo::{
     Client,
     calls::{Attempt, FailureClass, StopReason},
+    transport::Phase,
 };
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Next};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::task::JoinSet;
 
-use crate::script::{CREATED, RECORD, Script, answer, key, number, order, refusal};
+use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, refusal};
 
 const CALLS: usize = 60 * 50;
 
@@ -33,13 +34,18 @@ async fn a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F)
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_costs_hardly_more_requests_than_calls() {
-    let (client, script) = Script::client([answer(503, refusal("SERVICE_UNAVAILABLE"))]);
-    a_minute(|| {
-        let client = client.clone();
-        async move { drop(client.tracking().get(&number()).await.unwrap_err()) }
-    })
-    .await;
-    let ours = per_call(script.sent().len());
+    let down = answer(503, refusal("SERVICE_UNAVAILABLE"));
+    // A process that crashes behind a load balancer: connections are accepted, and closed without an answer.
+    for outage in [down, Step::Fail(Phase::Stale), Step::Fail(Phase::NotSent)] {
+        let (client, script) = Script::client([outage.clone()]);
+        a_minute(|| {
+            let client = client.clone();
+            async move { drop(client.tracking().get(&number()).await.unwrap_err()) }
+        })
+        .await;
+        let ours = per_call(script.sent().len());
+        assert!((1.0..=1.05).contains(&ours), "{ours} attempts per call, {outage:?}");
+    }
 
     let requests = Arc::new(AtomicUsize::new(0));
     let usual = usual(&requests);
@@ -50,7 +56,6 @@ async fn an_outage_costs_hardly_more_requests_than_calls() {
     .await;
     let theirs = per_call(requests.load(Ordering::Relaxed));
 
-    assert!((1.0..=1.05).contains(&ours), "{ours} attempts per call");
     assert!(theirs > 3.9, "reqwest-retry with the same four attempts: {theirs}");
 }
 
@@ -103,7 +108,7 @@ async fn after_an_outage_retries_are_there_again() {
 #[tokio::test(start_paused = true)]
 async fn an_observer_sees_each_attempt_and_no_personal_data() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
-    let steps = [limited, crate::script::Step::Hang, answer(201, CREATED), answer(404, "")];
+    let steps = [limited, Step::Hang, answer(201, CREATED), answer(404, "")];
     let script = Script::client(steps).1;
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
