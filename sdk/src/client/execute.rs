@@ -19,12 +19,12 @@ use super::{
     clock::{self, Deadline},
     error::Texts,
     limiter::RateLimitFeedback,
-    pacer::NotAdmitted,
-    response::{RateLimitStatus, ServiceResponse},
+    pacer::{NotAdmitted, Patience},
+    response::{RateLimitStatus, ServiceResponse, is_from_service},
     retry::{Decision, FailedAttempt},
     retry_after,
 };
-use crate::model::{AttemptOutcome, Operation, header};
+use crate::model::{AttemptOutcome, Operation};
 
 impl Client {
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
@@ -180,16 +180,18 @@ impl CallExecution {
         let reader = BodyReader::new(&head, body, 0..=MAX_JSON_BYTES, timeout);
         let body = reader.read_all().await.unwrap_or_default();
         let response = ErrorResponse::read(head.status, &head.headers, &body);
-        self.observe_rate_limit(date, rate_limit, Some(&response));
+        let is_throttled =
+            head.status == StatusCode::TOO_MANY_REQUESTS && is_from_service(&head.headers);
+        let throttled = is_throttled.then(|| response.retry_after.unwrap_or_default());
+        self.observe_rate_limit(date, rate_limit, throttled);
         Err(AttemptError::Response(Box::new(response)))
     }
 
-    /// The date of an answer. The service's clock is learnt only from an answer that carries the service's
-    /// request id: a proxy has a clock of its own.
+    /// The date of an answer. The service's clock is learnt only from the service's own answers.
     fn observe_date(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
         let (clocks, shown) = (self.client.clocks(), headers.get(DATE)?);
         let date = clocks.parse_date(shown)?;
-        if headers.contains_key(header::REQUEST_ID) {
+        if is_from_service(headers) {
             clocks.observe_date(shown, date);
             if let Some(key) = &self.state.idempotency_key {
                 key.note_service_time(date);
@@ -202,9 +204,8 @@ impl CallExecution {
         &self,
         date: Option<DateTime<Utc>>,
         rate_limit: Option<RateLimitStatus>,
-        error: Option<&ErrorResponse>,
+        throttled: Option<Duration>,
     ) {
-        let throttled = error.filter(|error| error.status == StatusCode::TOO_MANY_REQUESTS);
         if !self.request.is_rate_limited() || (rate_limit.is_none() && throttled.is_none()) {
             return;
         }
@@ -215,7 +216,7 @@ impl CallExecution {
             received: clock::now(),
             rate_limit,
             window_seconds: window_seconds.unwrap_or(1),
-            throttled: throttled.map(|error| error.retry_after.unwrap_or_default()),
+            throttled,
         });
     }
 
@@ -247,14 +248,18 @@ impl CallExecution {
         if !wait.is_zero() {
             sleep(wait).await;
         }
-        let stopped = match self.acquire_turn().await {
-            Err(not_admitted) => Some(not_admitted.reason),
+        match self.acquire_turn().await {
+            Err(not_admitted) => {
+                let error = error.into_error(&self.state, not_admitted.reason);
+                Err(error.with(|inner| {
+                    inner.retry_after = inner.retry_after.or(not_admitted.retry_after);
+                }))
+            }
             // The machine may have been suspended during the wait.
-            Ok(_) => self.is_key_expired().then_some(StopReason::KeyExpired),
-        };
-        match stopped {
-            Some(reason) => Err(error.into_error(&self.state, reason)),
-            None => Ok(()),
+            Ok(_) if self.is_key_expired() => {
+                Err(error.into_error(&self.state, StopReason::KeyExpired))
+            }
+            Ok(_) => Ok(()),
         }
     }
 
@@ -319,9 +324,13 @@ impl CallExecution {
         if clock::now() >= self.deadline {
             return Err(OUT_OF_TIME);
         }
+        let patience = Patience {
+            deadline: self.deadline,
+            max_retry_after: self.client.retry().max_retry_after,
+        };
         let mode = self.client.rate_limit();
         let has_waited = self.request.is_rate_limited()
-            && self.client.pacer().acquire(mode, self.deadline).await?;
+            && self.client.pacer().acquire(mode, patience).await?;
         // The caller may not have polled until the deadline had passed: nothing is sent then.
         if clock::now() < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
     }

@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{response::RateLimitStatus, retry};
+use super::response::RateLimitStatus;
 
 /// The share of the limit that is used. Network and timers shift requests by some milliseconds; with the full
 /// limit, one that arrives early would fall into a window that is already full, and be refused. 1 % of a window
@@ -34,10 +34,9 @@ const MAX_REQUESTS_PER_SECOND: u32 = 100_000;
 const SECOND: Duration = Duration::from_secs(1);
 /// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
-/// A `Retry-After` up to this stops the queue. After a longer one calls are sent and fail with it, since waiting would
-/// use up their time. The queue is shared, and [`Retry`](super::Retry) may differ from call to call, so this is its
-/// default and no setting of a client.
-const MAX_PAUSE: Duration = retry::DEFAULT_MAX_RETRY_AFTER;
+/// Maximum time that a `Retry-After` stops the queue. After that a request asks again: it costs little, and a
+/// `Retry-After` that is a mistake stops no client for good.
+const MAX_BAN: Duration = Duration::from_secs(60 * 60);
 
 /// Whether a request may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +77,8 @@ pub(super) struct Limiter {
     slowed: Option<(Instant, f64)>,
     last_turn: Option<Instant>,
     paused_until: Option<Instant>,
+    /// The service has asked for no requests until then.
+    banned_until: Option<Instant>,
     window: Option<Window>,
     /// The last ticket that was issued, and the last whose turn has come.
     issued: u64,
@@ -103,6 +104,7 @@ impl Limiter {
             slowed: None,
             last_turn: None,
             paused_until: None,
+            banned_until: None,
             window: None,
             issued: 0,
             called: 0,
@@ -210,6 +212,11 @@ impl Limiter {
         })
     }
 
+    /// Returns the rest of the time that the service has asked to wait.
+    pub(super) fn ban(&self, now: Instant) -> Duration {
+        self.banned_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
     /// Adjusts the pace to an answer.
     pub(super) fn observe(&mut self, feedback: &RateLimitFeedback) {
         // Turns that came before this answer came at the pace that was known before it.
@@ -219,10 +226,10 @@ impl Limiter {
             self.observe_window(rate_limit, feedback);
         }
         if let Some(retry_after) = feedback.throttled {
+            let until = feedback.received + retry_after.min(MAX_BAN);
             self.slow_down(feedback.received);
-            if retry_after <= MAX_PAUSE {
-                self.pause_until(feedback.received + retry_after);
-            }
+            self.pause_until(until);
+            self.banned_until = self.banned_until.max(Some(until));
         }
     }
 
@@ -520,23 +527,19 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_with_retry_after_pauses_for_that_time() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
-        let throttled = Some(3 * SECOND);
-        limiter.observe(&RateLimitFeedback {
-            rate_limit: None,
-            throttled,
-            ..answer(start, 1, 1, 1)
-        });
-        assert_eq!(turns(&mut limiter, start, 1), [start + 3 * SECOND]);
-        let mut limiter = Limiter::new(100);
-        let throttled = Some(31 * SECOND);
-        limiter.observe(&RateLimitFeedback {
-            rate_limit: None,
-            throttled,
-            ..answer(start, 1, 1, 1)
-        });
-        assert_eq!(limiter.admit(start), Admission::Go, "calls fail and say why");
+    fn a_refusal_with_retry_after_pauses_for_that_time_but_not_for_good() {
+        for (asked, paused) in [(3, 3), (45, 45), (3600, 3600), (u64::MAX, 3600)] {
+            let (start, mut limiter) = (start(), Limiter::new(100));
+            let (paused, throttled) = (paused * SECOND, Some(Duration::from_secs(asked)));
+            limiter.observe(&RateLimitFeedback {
+                rate_limit: None,
+                throttled,
+                ..answer(start, 1, 1, 1)
+            });
+            assert_eq!(limiter.ban(start), paused);
+            assert_eq!(turns(&mut limiter, start, 1), [start + paused]);
+            assert_eq!(limiter.ban(start + paused), Duration::ZERO);
+        }
     }
 
     /// The service's own arithmetic: windows of a second, aligned to its clock.
@@ -605,7 +608,7 @@ mod tests {
                 limiter.admit(now);
             }
             let limit = RateLimitStatus { limit: 100, remaining: 100, reset: 1 };
-            now += Duration::from_secs(61);
+            now += MAX_BAN + SECOND;
             limiter.observe(&RateLimitFeedback { rate_limit: Some(limit), ..answer(now, 0, 0, 0) });
             let next = turns(&mut limiter, now, 1)[0];
             prop_assert!(next <= now + MAX_WINDOW + SECOND, "{:?}", next - now);

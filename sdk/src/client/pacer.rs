@@ -94,11 +94,18 @@ impl NotAdmitted {
             "The client's own rate limiter had no capacity in time.",
             "El limitador de solicitudes del propio cliente no tuvo capacidad a tiempo.",
         );
+        const BANNED: Texts = (
+            "The service has asked for no more requests until later, and the call must not wait that long.",
+            "El servicio pidió no enviar más solicitudes por ahora, y la llamada no debe esperar tanto.",
+        );
         const OUT_OF_TIME: Texts = (
             "The call's time ran out before it could be sent.",
             "El tiempo de la llamada se agotó antes de poder enviarla.",
         );
         let (kind, texts) = match self.retry_after {
+            Some(_) if self.reason == StopReason::RetryAfterTooLong => {
+                (ErrorKind::RateLimited, BANNED)
+            }
             Some(_) => (ErrorKind::RateLimited, NO_CAPACITY),
             None => (ErrorKind::Timeout, OUT_OF_TIME),
         };
@@ -110,9 +117,28 @@ impl NotAdmitted {
     }
 }
 
+/// The time that a call may wait for its turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) deadline: Instant,
+    /// The longest wait that the service may ask for.
+    pub(super) max_retry_after: Duration,
+}
+
+impl Patience {
+    /// Fails while the service has asked for a longer wait.
+    fn check_ban(self, limiter: &Limiter, now: Instant) -> Result<(), NotAdmitted> {
+        let ban = limiter.ban(now);
+        if ban <= self.max_retry_after {
+            return Ok(());
+        }
+        Err(NotAdmitted { reason: StopReason::RetryAfterTooLong, retry_after: Some(ban) })
+    }
+}
+
 /// A queued call looks again after this time, because its turn may come sooner than was known when it
-/// joined: others leave the queue, and the service raises the limit. It learns of either at
-/// most a second late.
+/// joined: others leave the queue, and the service raises the limit or asks to stop. It learns of
+/// them at most a second late.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 impl Pacer {
@@ -124,32 +150,38 @@ impl Pacer {
     pub(super) async fn acquire(
         &self,
         mode: RateLimit,
-        deadline: Instant,
+        patience: Patience,
     ) -> Result<bool, NotAdmitted> {
-        let queued = match (mode.pacing, mode.when_full) {
-            (Pacing::Off, _) => None,
-            (Pacing::Adaptive, WhenFull::Fail) => {
-                self.enter(clock::now(), StopReason::RateLimit)?
-            }
-            (Pacing::Adaptive, WhenFull::Wait) => self.enter(deadline, StopReason::Deadline)?,
+        let queued = match mode.pacing {
+            Pacing::Off => None,
+            Pacing::Adaptive => self.enter(mode.when_full, patience)?,
         };
         match queued {
-            Some(queued) => queued.wait(deadline).await.map(|()| true),
+            Some(queued) => queued.wait(patience).await.map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// Goes at once, or joins the queue if the turn is expected before `latest`.
+    /// Goes at once, or joins the queue if the turn is expected in time.
     fn enter(
         &self,
-        latest: Instant,
-        reason: StopReason,
+        when_full: WhenFull,
+        patience: Patience,
     ) -> Result<Option<QueuedCall<'_>>, NotAdmitted> {
         let now = clock::now();
-        self.with_limiter(|limiter| match limiter.admit(now) {
-            Admission::Go => Ok(None),
-            Admission::Wait(due) if due >= latest => Err(not_before(due, now, reason)),
-            Admission::Wait(due) => Ok(Some(QueuedCall { pacer: self, ticket: limiter.join(due) })),
+        let (latest, reason) = match when_full {
+            WhenFull::Fail => (now, StopReason::RateLimit),
+            WhenFull::Wait => (patience.deadline, StopReason::Deadline),
+        };
+        self.with_limiter(|limiter| {
+            patience.check_ban(limiter, now)?;
+            match limiter.admit(now) {
+                Admission::Go => Ok(None),
+                Admission::Wait(due) if due >= latest => Err(not_before(due, now, reason)),
+                Admission::Wait(due) => {
+                    Ok(Some(QueuedCall { pacer: self, ticket: limiter.join(due) }))
+                }
+            }
         })
     }
 
@@ -176,16 +208,20 @@ struct QueuedCall<'a> {
 }
 
 impl QueuedCall<'_> {
-    async fn wait(mut self, deadline: Instant) -> Result<(), NotAdmitted> {
+    async fn wait(mut self, patience: Patience) -> Result<(), NotAdmitted> {
         loop {
             sleep_until(self.ticket.due.min(clock::after(MAX_SLEEP))).await;
             let now = clock::now();
-            match self.pacer.with_limiter(|limiter| limiter.check(&mut self.ticket, now)) {
+            let admission = self.pacer.with_limiter(|limiter| {
+                patience.check_ban(limiter, now)?;
+                Ok(limiter.check(&mut self.ticket, now))
+            });
+            match admission? {
                 Admission::Go => return Ok(()),
-                Admission::Wait(_) if now >= deadline => {
+                Admission::Wait(_) if now >= patience.deadline => {
                     return Err(NotAdmitted { reason: StopReason::Deadline, retry_after: None });
                 }
-                Admission::Wait(due) if due >= deadline => {
+                Admission::Wait(due) if due >= patience.deadline => {
                     return Err(not_before(due, now, StopReason::Deadline));
                 }
                 Admission::Wait(_) => {}

@@ -53,8 +53,11 @@ pub struct RateLimitStatus {
 }
 
 impl RateLimitStatus {
-    /// From the three `X-RateLimit-…` headers; none unless all of them can be read.
+    /// From the three `X-RateLimit-…` headers; none unless all of them can be read, or if they are a proxy's.
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        if !is_from_service(headers) {
+            return None;
+        }
         let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         Some(Self {
             limit: number(header::RATE_LIMIT)?.try_into().ok()?,
@@ -62,6 +65,12 @@ impl RateLimitStatus {
             reset: number(header::RATE_RESET)?,
         })
     }
+}
+
+/// True for an answer with an id of the service's. A proxy in front of it has a clock and a rate limit of its own, and
+/// gives ids to requests too, but of another form.
+pub(super) fn is_from_service(headers: &HeaderMap) -> bool {
+    headers.get(header::REQUEST_ID).is_some_and(|id| id.as_bytes().starts_with(b"req_"))
 }
 
 pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {

@@ -18,7 +18,7 @@ const DEFAULT_FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// After this the waits no longer double: a caller who allows many attempts wants to notice the recovery soon.
 const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Half of the default [`Timeouts::total`](super::Timeouts::total), so that the attempt after the wait still has time.
-pub(super) const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
+const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// A 429 without `Retry-After` is waited for 5 times as long: the window that is full lasts a second, so 100 ms
 /// later it would mostly still be full.
 const THROTTLED_BACKOFF_FACTOR: u32 = 5;
@@ -79,7 +79,7 @@ pub struct Retry {
     #[serde(with = "seconds")]
     max_backoff: Duration,
     #[serde(with = "seconds")]
-    max_retry_after: Duration,
+    pub(super) max_retry_after: Duration,
     budgeted: bool,
 }
 
@@ -118,7 +118,8 @@ impl Retry {
         Self { first_backoff: first, max_backoff: max, ..self }
     }
 
-    /// The longest wait that the service may ask for; a call that is asked to wait longer fails at once.
+    /// The longest wait that the service may ask for; a call that is asked to wait longer fails at once. So do other
+    /// calls while the rest of such a wait is still longer, without being sent.
     #[must_use]
     pub fn max_retry_after(self, max: Duration) -> Self {
         Self { max_retry_after: max, ..self }

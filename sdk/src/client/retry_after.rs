@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime};
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, StatusCode, header as standard};
 
+use super::response::is_from_service;
 use crate::model::{ErrorBody, header};
 
 /// A year: later than every deadline, and sums with it do not overflow.
 const MAX_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
 
 /// The first of these that can be read: `Retry-After` in seconds, `Retry-After` as a date, the
-/// body's `retryAfter`, and for a 429 the end of the rate limit's window. Dates are compared with the answer's
+/// body's `retryAfter`, and for a 429 of the service's the end of the rate limit's window. Dates are compared with the answer's
 /// own `Date`, so the two clocks need not agree.
 pub(super) fn retry_after(
     status: StatusCode,
@@ -33,7 +34,8 @@ pub(super) fn seconds_until(reset: u64, date: DateTime<Utc>) -> Option<u64> {
 
 /// The time to the end of the rate limit's window. Other refusals have nothing to do with it.
 fn window_end(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
-    let reset = headers.get(header::RATE_RESET).filter(|_| status == StatusCode::TOO_MANY_REQUESTS);
+    let is_throttled = status == StatusCode::TOO_MANY_REQUESTS && is_from_service(headers);
+    let reset = headers.get(header::RATE_RESET).filter(|_| is_throttled);
     let second = reset?.to_str().ok()?.trim().parse().ok()?;
     between(date, SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(second))?)
 }
@@ -97,15 +99,18 @@ mod tests {
         let status = StatusCode::TOO_MANY_REQUESTS;
         let after = |value: &'static str| ("retry-after", value.as_bytes());
         let (date, reset) = (("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes()));
-        let table: [Row<'_>; 9] = [
-            (&[after("3"), date, reset], Some(9.0), Some(3.0)),
+        let (ours, other) = (("x-request-id", &b"req_1"[..]), ("x-request-id", &b"9f1c2b1e"[..]));
+        let table: [Row<'_>; 11] = [
+            (&[after("3"), date, reset, ours], Some(9.0), Some(3.0)),
             (&[after(" 1.5 ")], None, Some(1.5)),
             (&[after("0")], Some(9.0), Some(0.0)),
-            (&[after(LATER), date, reset], Some(9.0), Some(7.0)),
+            (&[after(LATER), date, reset, ours], Some(9.0), Some(7.0)),
             (&[after(LATER)], Some(9.0), Some(9.0)),
-            (&[after("soon"), date, reset], Some(9.0), Some(9.0)),
-            (&[date, reset], None, Some(3.0)),
-            (&[reset], None, None),
+            (&[after("soon"), date, reset, ours], Some(9.0), Some(9.0)),
+            (&[date, reset, ours], None, Some(3.0)),
+            (&[date, reset, other], None, None),
+            (&[date, reset], None, None),
+            (&[reset, ours], None, None),
             (&[], None, None),
         ];
         for (headers, body, expected) in table {
@@ -115,8 +120,11 @@ mod tests {
 
     #[test]
     fn the_window_of_the_rate_limit_counts_for_a_429_only() {
-        let headers: [(&str, &[u8]); 2] =
-            [("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes())];
+        let headers: [(&str, &[u8]); 3] = [
+            ("date", DATE.as_bytes()),
+            ("x-ratelimit-reset", RESET.as_bytes()),
+            ("x-request-id", b"req_1"),
+        ];
         assert_eq!(retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None);
     }
 
@@ -131,10 +139,11 @@ mod tests {
                 "{value}"
             );
         }
-        let headers: [(&str, &[u8]); 3] = [
+        let headers: [(&str, &[u8]); 4] = [
             ("retry-after", b"\xff\xfe"),
             ("date", b"\xff"),
             ("x-ratelimit-reset", b"9999999999999999999999"),
+            ("x-request-id", b"req_\xff"),
         ];
         for body in [None, Some(-1.0), Some(-1e300)] {
             assert_eq!(
@@ -164,8 +173,10 @@ mod tests {
             after in header_value(), date in header_value(), reset in header_value(),
             body in any::<Option<f64>>(), status in 100_u16..1000,
         ) {
-            let names = ["retry-after", "date", "x-ratelimit-reset", "x-ratelimit-limit"];
-            let values = [&after, &date, &reset, &reset].map(Vec::as_slice);
+            let names =
+                ["retry-after", "date", "x-ratelimit-reset", "x-ratelimit-limit", "x-request-id"];
+            let id = b"req_1".to_vec();
+            let values = [&after, &date, &reset, &reset, &id].map(Vec::as_slice);
             let headers: Vec<_> = names.into_iter().zip(values).collect();
             let wait = retry_after_of(StatusCode::from_u16(status).unwrap(), &headers, body);
             prop_assert!(wait.is_none_or(|seconds| (0.0..=MAX_SECONDS).contains(&seconds)), "{:?}", wait);

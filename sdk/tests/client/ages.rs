@@ -94,7 +94,9 @@ async fn the_service_s_own_dates_tell_what_both_clocks_missed() {
 #[tokio::test(start_paused = true)]
 async fn dates_of_others_and_dates_that_go_back_say_nothing() {
     let anonymous = answer(503, "").with("date", TOMORROW);
-    for odd in [anonymous, dated("garbage"), dated("Sat, 10 Jan 1976 12:00:00 GMT")] {
+    // Proxies give ids to requests too.
+    let proxy = anonymous.clone().with("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
+    for odd in [anonymous, proxy, dated("garbage"), dated("Sat, 10 Jan 1976 12:00:00 GMT")] {
         let (client, wall, _) = machine([dated(TODAY), odd.clone()]);
         let order = order();
         assert!(!expired(&client, &order).await);
@@ -124,6 +126,7 @@ async fn a_machine_that_sleeps_between_two_attempts_does_not_make_the_second() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_sleeps_while_a_call_waits_for_its_turn_does_not_send_it() {
     let full = answer(503, "")
+        .with("x-request-id", "req_1")
         .with("x-ratelimit-limit", "100")
         .with("x-ratelimit-remaining", "0")
         .with("x-ratelimit-reset", "1768057501");

@@ -25,6 +25,7 @@ mod memory;
 mod next_step;
 mod operations;
 mod outage;
+mod proxies;
 mod raw;
 mod retries;
 mod script;

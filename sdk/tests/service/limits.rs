@@ -71,6 +71,7 @@ impl Transport for Limited {
             sleep(self.latency / 2).await;
             let answer = http::Response::builder()
                 .status(status)
+                .header("x-request-id", "req_1")
                 .header("x-ratelimit-limit", quota.limit)
                 .header("x-ratelimit-remaining", quota.remaining)
                 .header("x-ratelimit-reset", quota.reset)
@@ -273,6 +274,7 @@ async fn waiting_for_a_turn_is_part_of_a_call_s_time() {
 #[tokio::test(start_paused = true)]
 async fn a_used_up_window_keeps_everybody_out_until_it_ends() {
     let full = answer(201, CREATED)
+        .with("x-request-id", "req_1")
         .with("x-ratelimit-limit", "100")
         .with("x-ratelimit-remaining", "0")
         .with("x-ratelimit-reset", "1768057501");
@@ -285,7 +287,7 @@ async fn a_used_up_window_keeps_everybody_out_until_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_slows_down_all_that_follows() {
-    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED"));
+    let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("x-request-id", "req_1");
     let (client, _) = Script::client([limited, answer(201, CREATED)]);
     client.with_retry(Retry::none()).orders().create(&order()).await.unwrap_err();
     let began = now();

@@ -28,6 +28,7 @@ pub(crate) const TARGET: Target = Target {
         "x-ratelimit-limit: ",
         "x-ratelimit-remaining: 0",
         "x-ratelimit-reset: ",
+        "x-request-id: req_1",
         "\n",
         "Sat, 10 Jan 2026 15:05:00 GMT",
         "1768057503",

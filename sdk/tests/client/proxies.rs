@@ -1,0 +1,113 @@
+//! What the client believes of answers that a proxy in front of the service may have given.
+
+use std::time::Duration;
+
+use parcelo::{ErrorKind, Retry, calls::StopReason};
+
+use crate::{
+    retries::now,
+    script::{RECORD, Script, Step, answer, number, refusal},
+};
+
+/// Proxies give ids to requests too.
+const ITS_OWN_ID: (&str, &str) = ("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
+const OF_THE_SERVICE: (&str, &str) = ("x-request-id", "req_1");
+
+fn by(step: Step, (name, id): (&'static str, &str)) -> Step {
+    step.with(name, id)
+}
+
+fn throttled(seconds: &str) -> Step {
+    answer(429, "").with("retry-after", seconds)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_429_of_the_service_delays_all_calls_and_that_of_a_proxy_its_own_call_alone() {
+    let table = [
+        (throttled("20"), false),
+        (by(throttled("20"), ITS_OWN_ID), false),
+        (by(throttled("20"), OF_THE_SERVICE), true),
+    ];
+    for (refused, delays_all) in table {
+        let (client, script) = Script::client([refused.clone(), answer(200, RECORD)]);
+        let began = now();
+        let number = number();
+        let other = async {
+            while script.sent().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            client.tracking().get(&number).await.unwrap();
+            began.elapsed()
+        };
+        let (refused_call, other) = tokio::join!(client.tracking().get(&number), other);
+        assert_eq!(refused_call.unwrap().meta().attempts, 2);
+        assert!(began.elapsed() >= Duration::from_secs(20), "as it was asked: {refused:?}");
+        assert_eq!(other >= Duration::from_secs(20), delays_all, "{other:?}, {refused:?}");
+        assert!(delays_all || other < Duration::from_millis(20), "{other:?}, {refused:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rate_limit_of_a_proxy_is_not_that_of_the_key() {
+    let full = |id| {
+        let step = answer(200, RECORD)
+            .with("x-ratelimit-limit", "1")
+            .with("x-ratelimit-remaining", "0")
+            .with("x-ratelimit-reset", "1768057501");
+        by(step, id)
+    };
+    for (id, is_believed) in [(ITS_OWN_ID, false), (OF_THE_SERVICE, true)] {
+        let (client, _) = Script::client([full(id), answer(200, RECORD)]);
+        let began = now();
+        let first = client.tracking().get(&number()).await.unwrap();
+        assert_eq!(first.meta().rate_limit.is_some(), is_believed);
+        client.tracking().get(&number()).await.unwrap();
+        assert_eq!(began.elapsed() >= Duration::from_millis(900), is_believed, "{id:?}");
+    }
+    // Neither does the end of its window say when to try again.
+    let refused = answer(429, "")
+        .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
+        .with("x-ratelimit-reset", "1768057600");
+    for (id, attempts) in [(ITS_OWN_ID, 2), (OF_THE_SERVICE, 1)] {
+        let (client, script) = Script::client([by(refused.clone(), id), answer(200, RECORD)]);
+        let ended = client.tracking().get(&number()).await;
+        assert_eq!((ended.is_ok(), script.sent().len()), (attempts == 2, attempts), "{id:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn during_a_long_ban_nothing_is_sent_and_errors_say_when_it_ends() {
+    let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
+    let (client, script) = Script::client([by(banned, OF_THE_SERVICE), answer(200, RECORD)]);
+    let (began, number) = (now(), number());
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..200 {
+        let (client, number) = (client.clone(), number.clone());
+        calls.spawn(async move { client.tracking().get(&number).await });
+    }
+    // Those that were sent before the ban was known are answered; the others wait for no longer than its news.
+    let failed: Vec<_> = calls.join_all().await.into_iter().filter_map(Result::err).collect();
+    assert!(began.elapsed() <= Duration::from_secs(1), "{:?}", began.elapsed());
+    let sent = script.sent().len();
+    for error in &failed {
+        assert_eq!(error.kind(), ErrorKind::RateLimited);
+        assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));
+        assert!(error.retry_after() >= Some(Duration::from_secs(44)) && !error.may_have_executed());
+    }
+    assert_eq!(failed.len(), 201 - sent, "one was refused, and these were not sent");
+
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let error = client.tracking().get(&number).await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
+    let left = error.retry_after().unwrap();
+    assert!(left > Duration::from_secs(33) && left <= Duration::from_secs(35), "{left:?}");
+    assert_eq!(script.sent().len(), sent);
+    // One that may wait so long does, and so does any other once the rest is short enough.
+    let patient = client.with_retry(Retry::standard().max_retry_after(Duration::from_secs(60)));
+    patient.tracking().get(&number).await.unwrap();
+    assert!(
+        began.elapsed() >= Duration::from_secs(45) && began.elapsed() < Duration::from_secs(47)
+    );
+    client.tracking().get(&number).await.unwrap();
+}
