@@ -82,7 +82,7 @@ impl ErrorResponse {
             StatusCode::UNAUTHORIZED => ErrorKind::Authentication,
             StatusCode::FORBIDDEN => ErrorKind::Forbidden,
             StatusCode::TOO_MANY_REQUESTS => ErrorKind::RateLimited,
-            StatusCode::REQUEST_TIMEOUT => ErrorKind::Server,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => ErrorKind::Server,
             status if status.is_server_error() => ErrorKind::Server,
             _ => ErrorKind::Unexpected,
         }
@@ -267,7 +267,7 @@ mod tests {
             (NotFound, &[404]),
             (Conflict, &[409]),
             (RateLimited, &[429]),
-            (Server, &[408, 500, 501, 502, 503, 504, 599]),
+            (Server, &[408, 425, 500, 501, 502, 503, 504, 599]),
             (Unexpected, &[301, 304, 308, 405, 410, 418]),
         ];
         for (kind, statuses) in table {

@@ -95,7 +95,7 @@ fn failed(phase: Phase, error: reqwest::Error) -> TransportError {
 
 fn phase(error: &reqwest::Error) -> Phase {
     if error.is_connect() {
-        if causes(error).any(is_tls) { Phase::Untrusted } else { Phase::NotSent }
+        if causes(error).any(is_untrusted) { Phase::Untrusted } else { Phase::NotSent }
     } else if error.is_timeout() {
         Phase::Timeout
     } else if causes(error).any(is_closed_unanswered) {
@@ -137,13 +137,14 @@ fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdErr
     std::iter::successors(error.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
 }
 
-/// rustls reports an invalid certificate, or a peer that does not speak TLS, as invalid data. It is wrapped in
-/// another I/O error, which does not return it as its source.
-fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
-    cause.downcast_ref::<io::Error>().is_some_and(|error| {
-        error.kind() == io::ErrorKind::InvalidData
-            || error.get_ref().is_some_and(|inner| is_tls(inner))
-    })
+/// True for a certificate that is not trusted. Any other fault of a handshake may be over the next time: alerts, for
+/// example, come from a load balancer that is being reloaded. I/O errors wrap it without returning it as their source.
+fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
+    }
+    let io: Option<&io::Error> = cause.downcast_ref();
+    io.and_then(io::Error::get_ref).is_some_and(|inner| is_untrusted(inner))
 }
 
 /// hyper does not say whether the connection had been used before. A new one that closes without an

@@ -174,7 +174,7 @@ pub enum FailureClass {
     Stale,
     /// No whole answer arrived. Tried again if repeating the request changes nothing.
     MaybeSent,
-    /// The service failed (408, 500, 502, 503, 504). As `MaybeSent`.
+    /// The service, or a proxy in front of it, failed (408, 425, and 5xx except 501, 505 and 511). As `MaybeSent`.
     Server,
     /// Too many requests (429). Always tried again.
     Throttled,
@@ -197,12 +197,14 @@ impl FailureClass {
     pub(super) fn from_status(status: StatusCode, code: Option<ErrorCode>) -> Self {
         match status {
             StatusCode::TOO_MANY_REQUESTS => Self::Throttled,
-            StatusCode::REQUEST_TIMEOUT
-            | StatusCode::INTERNAL_SERVER_ERROR
-            | StatusCode::BAD_GATEWAY
-            | StatusCode::SERVICE_UNAVAILABLE
-            | StatusCode::GATEWAY_TIMEOUT => Self::Server,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => Self::Server,
             StatusCode::CONFLICT if code == Some(ErrorCode::IdempotencyInProgress) => Self::Busy,
+            // These speak of the request, or of a network that wants its user to log in.
+            StatusCode::NOT_IMPLEMENTED
+            | StatusCode::HTTP_VERSION_NOT_SUPPORTED
+            | StatusCode::NETWORK_AUTHENTICATION_REQUIRED => Self::Permanent,
+            // Proxies have statuses of their own, such as 520 to 530 and 561.
+            status if status.is_server_error() => Self::Server,
             _ => Self::Permanent,
         }
     }
@@ -391,12 +393,12 @@ mod tests {
     fn every_status_has_its_class() {
         let busy = Some(ErrorCode::IdempotencyInProgress);
         let table: [(&[u16], Option<ErrorCode>, FailureClass); 5] = [
-            (&[408, 500, 502, 503, 504], None, FailureClass::Server),
+            (&[408, 425, 500, 502, 503, 504, 506, 520, 524, 561, 599], None, FailureClass::Server),
             (&[429], Some(ErrorCode::RateLimitExceeded), FailureClass::Throttled),
             (&[409], busy, FailureClass::Busy),
             (&[409], Some(ErrorCode::IdempotencyConflict), FailureClass::Permanent),
             (
-                &[301, 307, 400, 401, 403, 404, 405, 410, 413, 415, 501, 505],
+                &[301, 307, 400, 401, 403, 404, 405, 410, 413, 415, 501, 505, 511, 600, 999],
                 busy,
                 FailureClass::Permanent,
             ),

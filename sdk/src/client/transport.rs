@@ -59,7 +59,7 @@ pub enum Phase {
     /// No byte of it was sent, because a layer of your own refused it
     /// ([`ClientBuilder::layer`](crate::client::ClientBuilder::layer)); it is not tried again.
     Refused,
-    /// Nothing was sent, because the peer could not prove its identity. It is not tried again.
+    /// Nothing was sent, because the peer's certificate is not trusted. It is not tried again.
     Untrusted,
     /// A connection that had been used before was closed without a byte of an answer, or the peer says
     /// that it has not processed the request (HTTP/2).

@@ -47,7 +47,9 @@ async fn each_answer_is_retried_exactly_when_that_helps() {
         (answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "1"), 4),
         (answer(408, ""), 4),
         (answer(500, refusal("INTERNAL_ERROR")), 4),
+        (answer(425, ""), 4),
         (answer(501, ""), 1),
+        (answer(522, "<html>"), 4),
         (answer(502, "<html>"), 4),
         (answer(503, ""), 4),
         (answer(504, ""), 4),
@@ -108,9 +110,9 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
         (answer(200, "no json"), NEVER),
     ];
     let answers: [(&[u16], [usize; 4]); 3] = [
-        (&[408, 500, 502, 503, 504], REPEATABLE),
+        (&[408, 425, 500, 502, 503, 504, 506, 507, 520, 524, 529, 561, 599], REPEATABLE),
         (&[429], ALWAYS),
-        (&[300, 302, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 501, 505], NEVER),
+        (&[300, 302, 308, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 501, 505, 511], NEVER),
     ];
     let answers = answers.iter().flat_map(|(statuses, expected)| {
         statuses.iter().map(|code| (answer(*code, ""), *expected))

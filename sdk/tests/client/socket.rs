@@ -161,16 +161,25 @@ async fn a_peer_that_does_not_speak_http_is_reported_after_one_attempt() {
 }
 
 #[tokio::test]
-async fn a_peer_that_cannot_prove_its_identity_is_not_asked_again() {
-    let (address, _peer) = peer(async |mut socket| {
-        read_request(&mut socket).await;
-        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-    })
-    .await;
-    let client = builder(&address.replace("http", "https")).build().unwrap();
-    let error = client.health().await.unwrap_err();
-    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 1), "{error:?}");
-    assert!(error.to_string().contains("TLS"), "{error}");
+async fn a_handshake_that_fails_for_a_moment_is_tried_again() {
+    // A load balancer that is being reloaded sends an alert: handshake_failure, internal_error. Then one that
+    // speaks no TLS.
+    let alerts: [&[u8]; 3] = [
+        &[0x15, 3, 3, 0, 2, 2, 40],
+        &[0x15, 3, 3, 0, 2, 2, 80],
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ];
+    for alert in alerts {
+        let (address, _peer) = peer(async move |mut socket| {
+            read_request(&mut socket).await;
+            socket.write_all(alert).await.unwrap();
+        })
+        .await;
+        let client = builder(&address.replace("http", "https")).build().unwrap();
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 4), "{error:?}");
+        assert!(!error.may_have_executed() && error.to_string().contains("nothing was sent"));
+    }
 }
 
 #[tokio::test]

@@ -84,6 +84,9 @@ async fn an_authority_of_one_s_own_is_believed_once_it_is_given() {
     let error = client.tracking().get(&number()).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Network && error.to_string().contains("TLS"), "{error:?}");
     assert!(!error.may_have_executed());
+    let client = client.with_retry(Retry::standard());
+    let error = client.tracking().get(&number()).await.unwrap_err();
+    assert_eq!(error.attempts(), 1, "it would not be trusted the next time either");
     let other = Private::start().await.authority.pem();
     let (pem, der) = (server.authority.pem(), server.authority.der().to_vec());
     let forms = [pem.clone().into_bytes(), format!("an authority\n{other}{pem}").into_bytes(), der];
