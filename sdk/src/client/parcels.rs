@@ -1,8 +1,10 @@
 //! Listing parcels.
 
+mod walk;
+
 use std::future::IntoFuture;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::Deserialize;
 
@@ -10,6 +12,7 @@ use super::{Client, Error, ItemStream, Reply, call::Call, reply::HasSuccess};
 use crate::model::{
     CountryCode, Operation, PageMeta, ParcelStatus, ParcelSummary, Row, rows, time,
 };
+use walk::Walk;
 
 const MAX_PAGE_SIZE: u32 = 100;
 
@@ -85,7 +88,8 @@ pub struct ListParcels {
 impl ListParcels {
     /// All parcels of the list from its page on, requested 100 at a time unless [`ListParcels::limit`] is set.
     ///
-    /// Parcels that are created meanwhile are left out, so that none appears twice. A row that this version cannot
+    /// Each parcel appears once, whatever becomes of it and of others meanwhile: the loop may void the parcels of a
+    /// list by status. Those that are created meanwhile are left out. A row that this version cannot
     /// read is an error with [`Error::unreadable`], after which the stream continues; after any other error it
     /// ends. The stream has its own clone of the client, so it can be sent to another task.
     ///
@@ -107,40 +111,9 @@ impl ListParcels {
         let page = self.query.iter().rfind(|(name, _)| *name == "page");
         let page = page.and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
         let list = if self.has("limit") { self } else { self.limit(MAX_PAGE_SIZE) };
-        let pages = stream::unfold(Some((list, page)), async |next| {
-            let (list, page) = next?;
-            match list.clone().page(page).await {
-                Ok(reply) => {
-                    let (Page { parcels, meta }, head) = reply.split();
-                    let more = !parcels.is_empty() && u64::from(page) < meta.total_pages;
-                    let list = if page == 1 { list.fixed_at(&parcels) } else { list };
-                    let next = more.then(|| (list, page.saturating_add(1)));
-                    let read = |row: Row<_>| row.map_err(|row| head.unreadable_row(row));
-                    Some((parcels.into_iter().map(read).collect(), next))
-                }
-                Err(error) => Some((vec![Err(error)], None)),
-            }
-        });
+        let walk = Walk::new(list, page);
+        let pages = stream::unfold(Some(walk), async |walk| Some(walk?.step().await));
         ItemStream::new(pages.flat_map(stream::iter))
-    }
-
-    /// Only parcels that existed when the first page was requested: those that are created later would
-    /// shift the others to later pages.
-    fn fixed_at(self, first_page: &[Row<ParcelSummary>]) -> Self {
-        if self.has("createdTo") {
-            return self;
-        }
-        let created_at = |row: &Row<ParcelSummary>| match row {
-            Ok(parcel) => Some(parcel.created_at),
-            Err(row) => row.member("createdAt"),
-        };
-        // If one of the times is unknown there is no bound: a parcel may then appear twice, but none is lost.
-        let all: Option<Vec<_>> = first_page.iter().map(created_at).collect();
-        let newest = all.into_iter().flatten().max();
-        match newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1))) {
-            Some(to) => self.created_to(to),
-            None => self,
-        }
     }
 
     /// The page, from 1. The default is the first one.

@@ -10,6 +10,7 @@ use std::{
 
 use parcelo::{
     ErrorKind, IdempotencyKey, Operation, OrderRequest, ParcelStatus, Retry, VoidManyRequest,
+    VoidRequest,
 };
 use parcelo_server::mock::MockServer;
 use serde_json::json;
@@ -122,21 +123,52 @@ fn queries(script: &Script) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
     let (client, script) =
-        Script::client([page(150..250, (1, 250)), page(50..150, (2, 250)), page(0..50, (3, 250))]);
+        Script::client([page(150..250, (1, 250)), page(51..151, (1, 151)), page(0..52, (1, 52))]);
     let mut parcels = client.parcels().list().status(&ParcelStatus::Voided).stream();
     for id in (0..250).rev() {
         assert_eq!(parcels.next().await.unwrap().unwrap().id, *format!("par_{id}"));
-        assert_eq!(script.sent().len(), (249 - id) / 100 + 1, "no page before it is needed");
+        let pages = [150, 51, 0].iter().filter(|oldest| id < **oldest).count() + 1;
+        assert_eq!(script.sent().len(), pages, "no page before it is needed");
     }
     assert!(parcels.next().await.is_none() && parcels.next().await.is_none());
-    // What is created after the first page was asked for does not move the others.
-    let to = "&createdTo=2026-01-10T15%3A05%3A00.250Z";
+    // What is created or leaves the list before the last row does not move the others.
     let expected = [
         "status=VOIDED&limit=100&page=1".to_owned(),
-        format!("status=VOIDED&limit=100{to}&page=2"),
-        format!("status=VOIDED&limit=100{to}&page=3"),
+        "status=VOIDED&limit=100&createdTo=2026-01-10T15%3A05%3A00.151Z&page=1".to_owned(),
+        "status=VOIDED&limit=100&createdTo=2026-01-10T15%3A05%3A00.052Z&page=1".to_owned(),
     ];
     assert_eq!(queries(&script), expected);
+}
+
+#[tokio::test]
+async fn a_loop_over_a_filtered_list_sees_each_parcel_once_whatever_it_does_with_them() {
+    // All parcels created in the same millisecond, and 50 in each.
+    for (batches, size) in [(1, 250), (5, 50)] {
+        for voids_each in [1, 2, 3, 1000] {
+            let server = MockServer::start().await;
+            let client = server.client(&server.key().issue());
+            let mut expected = Vec::new();
+            for _ in 0..batches {
+                let numbers = server.seed_parcels(size).await;
+                expected.extend(numbers.iter().map(ToString::to_string));
+                server.clock().advance(Duration::from_millis(1)).await;
+            }
+            let labelled = client.parcels().list().status(&ParcelStatus::LabelGenerated);
+            let (mut parcels, mut seen) = (labelled.stream(), Vec::new());
+            while let Some(parcel) = parcels.next().await {
+                let number = parcel.unwrap().tracking_number;
+                if seen.len() % voids_each == 0 {
+                    let key = IdempotencyKey::derive("loop", number.as_str());
+                    client.orders().void(&VoidRequest::new(key, [&number])).await.unwrap();
+                }
+                seen.push(number.to_string());
+            }
+            expected.sort();
+            seen.sort();
+            assert_eq!(seen.len(), 250, "{size} at once, one of {voids_each} voided");
+            assert_eq!(seen, expected);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,14 +186,17 @@ async fn an_error_ends_a_streamed_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_keeps_what_the_caller_said() {
-    let (client, script) = Script::client([page(0..1, (7, 800)), page(0..0, (8, 800))]);
+    let (client, script) = Script::client([page(0..1, (7, 800)), page(0..0, (1, 0))]);
     let to = "2026-02-01T00:00:00Z".parse().unwrap();
     let mut parcels = client.parcels().list().page(7).limit(10).created_to(to).stream();
     while let Some(parcel) = parcels.next().await {
         parcel.unwrap();
     }
-    let said = "limit=10&createdTo=2026-02-01T00%3A00%3A00.000Z";
-    assert_eq!(queries(&script)[..2], [format!("{said}&page=7"), format!("{said}&page=8")]);
+    let expected = [
+        "limit=10&createdTo=2026-02-01T00%3A00%3A00.000Z&page=7",
+        "limit=10&createdTo=2026-01-10T15%3A05%3A00.001Z&page=1",
+    ];
+    assert_eq!(queries(&script), expected);
 }
 
 #[tokio::test]

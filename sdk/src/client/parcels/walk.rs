@@ -1,0 +1,86 @@
+//! A walk through a whole list while its parcels are created, voided and moved on: by creation time, not by page. Each
+//! request asks for what is as old as the last row or older, so that nothing that enters or leaves the list
+//! before it moves the rest. The rows of that millisecond come again and are left out.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{ListParcels, Page};
+use crate::{
+    client::Error,
+    model::{ParcelSummary, Row},
+};
+
+/// The next request of a walk.
+pub(super) struct Walk {
+    list: ListParcels,
+    /// Above 1 only if more rows are of one millisecond than fit on a page.
+    page: u32,
+    /// The creation of the last row; `list` has nothing newer.
+    oldest: Option<DateTime<Utc>>,
+    /// The rows of that millisecond.
+    seen: HashSet<String>,
+    /// The length of the list when it was last requested.
+    total: u64,
+}
+
+impl Walk {
+    pub(super) fn new(list: ListParcels, page: u32) -> Self {
+        Self { list, page, oldest: None, seen: HashSet::new(), total: 0 }
+    }
+
+    /// Returns the rows of the next request, and the walk after it. It ends with the list or with an error.
+    pub(super) async fn step(self) -> (Vec<Result<ParcelSummary, Error>>, Option<Self>) {
+        let (Page { parcels, meta }, head) = match self.list.clone().page(self.page).await {
+            Ok(reply) => reply.split(),
+            Err(error) => return (vec![Err(error)], None),
+        };
+        let is_last = parcels.is_empty() || u64::from(self.page) >= meta.total_pages;
+        // Rows that left since the page before have moved others to it.
+        let has_moved = self.page > 1 && self.oldest.is_some() && meta.total != self.total;
+        let new = parcels.iter().filter(|row| !self.seen.contains(&id(row)));
+        let rows = new.cloned().map(|row| row.map_err(|row| head.unreadable_row(row))).collect();
+        let walk = Self { total: meta.total, ..self };
+        let next = match (has_moved, is_last) {
+            (true, _) => Some(walk.again(&parcels)),
+            (false, true) => None,
+            (false, false) => Some(walk.after(&parcels)),
+        };
+        (rows, next)
+    }
+
+    /// Goes on from the last row, or with the next page if all rows are of one millisecond or of unknown times.
+    fn after(self, parcels: &[Row<ParcelSummary>]) -> Self {
+        let oldest = parcels.iter().filter_map(created_at).min();
+        let seen = parcels.iter().filter(|row| created_at(row).is_none_or(|at| Some(at) == oldest));
+        let seen = seen.map(id);
+        let from = oldest.and_then(|oldest| oldest.checked_add_signed(TimeDelta::milliseconds(1)));
+        if let Some(from) = from.filter(|_| oldest != self.oldest) {
+            let list = self.list.created_to(from);
+            return Self { list, page: 1, oldest, seen: seen.collect(), ..self };
+        }
+        let (page, seen) = (self.page.saturating_add(1), self.seen.into_iter().chain(seen));
+        Self { page, seen: seen.collect(), ..self }
+    }
+
+    /// Begins again with the first page of the millisecond.
+    fn again(mut self, parcels: &[Row<ParcelSummary>]) -> Self {
+        self.seen.extend(parcels.iter().map(id));
+        Self { page: 1, ..self }
+    }
+}
+
+fn created_at(row: &Row<ParcelSummary>) -> Option<DateTime<Utc>> {
+    match row {
+        Ok(parcel) => Some(parcel.created_at),
+        Err(row) => row.member("createdAt"),
+    }
+}
+
+fn id(row: &Row<ParcelSummary>) -> String {
+    match row {
+        Ok(parcel) => parcel.id.to_string(),
+        Err(row) => row.member("id").unwrap_or_else(|| row.json().to_string()),
+    }
+}
