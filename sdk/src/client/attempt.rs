@@ -1,15 +1,14 @@
-//! What observers and traces see of each attempt.
+//! The part of each attempt that observers see.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use http::Method;
-use tracing::{Span, debug_span, field::Empty};
-use url::Url;
-
-use super::{FailureClass, StopReason, attempt_error::AttemptError, response::ServiceResponse};
-use crate::model::Operation;
+use super::{ErrorKind, FailureClass, Outcome, StopReason};
+use crate::model::{Operation, RequestId};
 
 /// One attempt of a call, for counters and logs; it holds no secret and no personal data.
+///
+/// An attempt that was not made, such as a call that the client's own rate limiter refused, is
+/// [`FailureClass::NotAdmitted`].
 ///
 /// ```
 /// # use parcelo::{ApiKey, Client, Environment};
@@ -25,7 +24,7 @@ use crate::model::Operation;
 ///     .build()?;
 /// # Ok::<(), parcelo::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
     /// The operation that was called.
@@ -34,9 +33,19 @@ pub struct Attempt {
     pub number: u32,
     /// The HTTP status; `None` when no answer came.
     pub status: Option<u16>,
+    /// The id to quote to support; `None` when no answer came.
+    pub request_id: Option<RequestId>,
     /// How it failed; `None` when it succeeded.
     pub failure: Option<FailureClass>,
-    /// How long it took.
+    /// The kind of error that the call ends with, if it ends here; `None` when it succeeded.
+    pub kind: Option<ErrorKind>,
+    /// The write's outcome: executed by this call or by an earlier one; `None` for reads and when it failed.
+    pub outcome: Option<Outcome>,
+    /// The write failed, and it is not known whether it was executed.
+    pub may_have_executed: bool,
+    /// The time that it waited for its turn under the rate limit.
+    pub queued: Duration,
+    /// The time that it took, without that wait.
     pub took: Duration,
     /// How long the call waits before its next attempt; `None` when there is none.
     pub wait: Option<Duration>,
@@ -52,40 +61,4 @@ impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Observer")
     }
-}
-
-/// The span of one attempt, with OpenTelemetry's names for HTTP. It has the path's template and not the
-/// address, which holds tracking numbers.
-pub(super) fn attempt_span(
-    method: &Method,
-    template: &'static str,
-    base: &Url,
-    number: u32,
-) -> Span {
-    let method = method.as_str();
-    debug_span!(
-        "parcelo.attempt",
-        otel.name = format_args!("{method} {template}"),
-        otel.kind = "client",
-        "http.request.method" = method,
-        "url.template" = template,
-        "server.address" = base.host_str(),
-        "server.port" = base.port_or_known_default(),
-        "http.request.resend_count" = number.saturating_sub(1),
-        "http.response.status_code" = Empty,
-        "error.type" = Empty,
-    )
-}
-
-/// Records in the span how its attempt ended.
-pub(super) fn record_result<T>(span: &Span, result: &Result<ServiceResponse<T>, AttemptError>) {
-    if span.is_disabled() {
-        return;
-    }
-    match result {
-        Ok(response) => span.record("http.response.status_code", response.status.as_u16()),
-        Err(error) => span
-            .record("http.response.status_code", error.status())
-            .record("error.type", error.error_type()),
-    };
 }

@@ -168,6 +168,24 @@ impl AttemptError {
         }
     }
 
+    /// Returns the kind of the error that it becomes.
+    pub(super) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Transport(error) => kind_of(error.phase()),
+            Self::TooLarge(_) => ErrorKind::Decode,
+            Self::Response(response) => response.kind(),
+        }
+    }
+
+    /// Returns the id in the answer; `None` when no answer came.
+    pub(super) fn request_id(&self) -> Option<RequestId> {
+        match self {
+            Self::Transport(_) => None,
+            Self::TooLarge(head) => head.request_id(),
+            Self::Response(response) => response.request_id.clone(),
+        }
+    }
+
     /// The HTTP status; `None` when no answer came.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
@@ -223,15 +241,18 @@ impl AttemptError {
     }
 }
 
-fn transport_error(error: TransportError, state: &CallState) -> Error {
-    let phase = error.phase();
-    let kind = match phase {
+fn kind_of(phase: Phase) -> ErrorKind {
+    match phase {
         Phase::Timeout => ErrorKind::Timeout,
         Phase::NotHttp => ErrorKind::Decode,
         Phase::Refused => ErrorKind::Config,
         Phase::NotSent | Phase::Untrusted | Phase::Stale | Phase::MaybeSent => ErrorKind::Network,
-    };
-    state.error(kind, phase.texts()).with_source(error).with(|inner| {
+    }
+}
+
+fn transport_error(error: TransportError, state: &CallState) -> Error {
+    let phase = error.phase();
+    state.error(kind_of(phase), phase.texts()).with_source(error).with(|inner| {
         inner.nothing_sent = !state.was_sent;
     })
 }

@@ -82,7 +82,7 @@ impl<'a> LabelDownload<'a> {
     pub async fn bytes(self) -> Result<Bytes, Error> {
         let (response, execution) =
             self.client.execute(&self.call()?, BodyReader::read_all).await?;
-        label_body(response, &execution.state)
+        label_body(response, &execution)
     }
 
     /// Saves the file and returns its length in bytes.
@@ -180,7 +180,7 @@ impl<'a> LabelDownload<'a> {
     pub async fn stream(self) -> Result<LabelStream, Error> {
         let read = |reader| std::future::ready(Ok(reader));
         let (response, execution) = self.client.execute(&self.call()?, read).await?;
-        Ok(LabelStream::new(label_body(response, &execution.state)?, execution))
+        Ok(LabelStream::new(label_body(response, &execution)?, execution))
     }
 
     fn call(&self) -> Result<Call<'_>, Error> {
@@ -272,7 +272,10 @@ impl Download {
                     return Ok(Some(chunk));
                 }
                 Ok(None) => return Ok(None),
-                Err(error) => self.restart(error).await?,
+                Err(error) => {
+                    let restarted = self.restart(error).await;
+                    restarted.inspect_err(|error| self.execution.record_error(error))?;
+                }
             }
         }
     }
@@ -284,7 +287,7 @@ impl Download {
             self.execution.restart_deadline();
             self.execution.recover(error).await?;
             let response = self.execution.run(|reader| std::future::ready(Ok(reader))).await?;
-            self.reader = label_body(response, &self.execution.state)?;
+            self.reader = label_body(response, &self.execution)?;
             match self.skip_delivered().await {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(self.label_changed()),
@@ -320,7 +323,13 @@ impl Download {
 const NON_LABEL_TYPES: [&str; 2] = ["text/html", "application/json"];
 
 /// The body of an answer, if it is a label or an invoice.
-fn label_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T, Error> {
+fn label_body<T>(response: ServiceResponse<T>, execution: &CallExecution) -> Result<T, Error> {
+    let body = checked_body(response, &execution.state);
+    execution.finish(body.as_ref().err());
+    body
+}
+
+fn checked_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T, Error> {
     const NOT_THE_FILE: Texts = (
         "The answer is not the file that was requested: check what answers at this address.",
         "La respuesta no es el archivo solicitado: revise qué responde en esa dirección.",

@@ -2,16 +2,17 @@
 //! each. [`pacer`](super::pacer) decides when an attempt may go and [`retry`](super::retry) whether there is
 //! another one; this file waits as they say.
 
+mod notices;
+
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, Method, StatusCode, header::DATE};
 use tokio::time::{Instant, sleep};
-use tracing::{Instrument, debug, debug_span, field::Empty};
+use tracing::{Instrument, Span, debug};
 
 use super::{
-    Attempt, Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
-    attempt::{attempt_span, record_result},
+    Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
     attempt_error::{AttemptError, ErrorResponse, WriteOutcome},
     body::{BodyReader, ReadTimeout},
     call::{Call, MAX_JSON_BYTES, PreparedRequest},
@@ -19,15 +20,18 @@ use super::{
     clock::{self, Deadline},
     error::Texts,
     limiter::RateLimitFeedback,
+    outcome::outcome,
     pacer::{NotAdmitted, Patience},
     response::{RateLimitStatus, ServiceResponse, is_from_service},
     retry::{Decision, FailedAttempt},
     retry_after,
+    spans::{Answer, attempt_span, call_span, record_error, record_result},
 };
 use crate::model::{AttemptOutcome, Operation};
 
 impl Client {
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
+    /// The caller calls [`CallExecution::finish`] when it knows what the answer says.
     pub(super) async fn execute<T, R>(
         &self,
         call: &Call<'_>,
@@ -36,26 +40,15 @@ impl Client {
     where
         R: Future<Output = Result<T, AttemptError>>,
     {
-        let span = debug_span!(
-            "parcelo.call",
-            "http.request.method" = call.method().as_str(),
-            "url.template" = call.path_template(),
-            "http.response.status_code" = Empty,
-            attempts = Empty,
-        );
+        let span = call_span(call);
         let result = async {
-            let mut execution = CallExecution::start(self, call).await?;
+            let mut execution = CallExecution::start(self, call, span.clone()).await?;
             let response = execution.run(read).await?;
             Ok::<_, Error>((response, execution))
         }
         .instrument(span.clone())
         .await;
-        let (status, attempts) = match &result {
-            Ok((response, execution)) => (Some(response.status.as_u16()), execution.state.attempts),
-            Err(error) => (error.status(), error.attempts()),
-        };
-        span.record("http.response.status_code", status).record("attempts", attempts);
-        result
+        result.inspect_err(|error| record_error(&span, error))
     }
 }
 
@@ -72,6 +65,11 @@ pub(super) struct CallExecution {
     /// The tokens that the last retry cost.
     last_retry_cost: Option<u32>,
     attempt_started: Instant,
+    /// The time that the attempt waited for its turn, and all attempts.
+    queued: Duration,
+    queued_in_all: Duration,
+    span: Span,
+    answer: Option<Answer>,
     /// An attempt with an idempotency key has begun, and its outcome is not recorded yet.
     is_outcome_open: bool,
 }
@@ -87,10 +85,10 @@ impl Drop for CallExecution {
 
 impl CallExecution {
     /// Waits until the first attempt may go.
-    async fn start(client: &Client, call: &Call<'_>) -> Result<Self, Error> {
+    async fn start(client: &Client, call: &Call<'_>, span: Span) -> Result<Self, Error> {
         let request = call.prepare(client)?;
         let now = clock::now();
-        let execution = Self {
+        let mut execution = Self {
             client: client.clone(),
             operation: call.operation,
             request,
@@ -99,18 +97,27 @@ impl CallExecution {
             was_stale: false,
             last_retry_cost: None,
             attempt_started: now,
+            queued: Duration::ZERO,
+            queued_in_all: Duration::ZERO,
+            span,
+            answer: None,
             is_outcome_open: false,
         };
-        execution.check_key_age()?;
-        let has_waited = execution
-            .acquire_turn()
-            .await
-            .map_err(|not_admitted| not_admitted.into_error(&execution.state))?;
-        // The key may have expired while the call waited.
-        if has_waited {
-            execution.check_key_age()?;
+        match execution.admit().await {
+            Ok(()) => Ok(execution),
+            Err(error) => {
+                execution.notify_not_made(&error);
+                Err(error)
+            }
         }
-        Ok(execution)
+    }
+
+    async fn admit(&mut self) -> Result<(), Error> {
+        self.check_key_age()?;
+        let admitted = self.acquire_turn().await;
+        let has_waited = admitted.map_err(|not_admitted| not_admitted.into_error(&self.state))?;
+        // The key may have expired while the call waited.
+        if has_waited { self.check_key_age() } else { Ok(()) }
     }
 
     /// Makes attempts until one succeeds or there is no further one.
@@ -123,14 +130,14 @@ impl CallExecution {
     {
         loop {
             self.begin_attempt();
-            let PreparedRequest { method, template, .. } = &self.request;
             let base = self.client.base_url();
-            let span = attempt_span(method, template, base, self.state.attempts);
+            let span = attempt_span(&self.request, base, self.state.attempts, self.queued);
             let result = self.exchange(&read).instrument(span.clone()).await;
             record_result(&span, &result);
             match result {
                 Ok(response) => {
-                    self.succeeded(response.status);
+                    self.client.retry_policy().succeeded(self.last_retry_cost);
+                    self.answer = Some(self.answer(&response));
                     return Ok(response);
                 }
                 Err(error) => self.recover(error).await?,
@@ -220,9 +227,9 @@ impl CallExecution {
         });
     }
 
-    fn succeeded(&self, status: StatusCode) {
-        self.client.retry_policy().succeeded(self.last_retry_cost);
-        self.notify_observer(|attempt| Attempt { status: Some(status.as_u16()), ..attempt });
+    fn answer<T>(&self, response: &ServiceResponse<T>) -> Answer {
+        let outcome = outcome(self.operation, response.status, &response.headers);
+        Answer { head: response.summary(), outcome: self.state.is_write.then_some(outcome) }
     }
 
     /// Waits for the next attempt after a failed one, or gives up.
@@ -231,14 +238,7 @@ impl CallExecution {
         let failed = self.failed_attempt(&error);
         self.was_stale |= failed.class == FailureClass::Stale;
         let decision = self.client.retry_policy().decide(self.client.retry(), &failed);
-        self.notify_observer(|attempt| {
-            let (wait, stopped) = match decision {
-                Decision::Wait(wait) => (Some(wait), None),
-                Decision::GiveUp(reason) => (None, Some(reason)),
-            };
-            let (status, failure) = (error.status(), Some(failed.class));
-            Attempt { status, failure, wait, stopped, ..attempt }
-        });
+        self.notify_failure(&error, failed.class, decision);
         let wait = match decision {
             Decision::Wait(wait) => wait,
             Decision::GiveUp(reason) => return Err(error.into_error(&self.state, reason)),
@@ -248,19 +248,20 @@ impl CallExecution {
         if !wait.is_zero() {
             sleep(wait).await;
         }
-        match self.acquire_turn().await {
-            Err(not_admitted) => {
-                let error = error.into_error(&self.state, not_admitted.reason);
-                Err(error.with(|inner| {
-                    inner.retry_after = inner.retry_after.or(not_admitted.retry_after);
-                }))
-            }
+        let not_admitted = match self.acquire_turn().await {
+            Err(not_admitted) => not_admitted,
             // The machine may have been suspended during the wait.
             Ok(_) if self.is_key_expired() => {
-                Err(error.into_error(&self.state, StopReason::KeyExpired))
+                NotAdmitted { reason: StopReason::KeyExpired, retry_after: None }
             }
-            Ok(_) => Ok(()),
-        }
+            Ok(_) => return Ok(()),
+        };
+        let error = error.into_error(&self.state, not_admitted.reason);
+        let error = error.with(|inner| {
+            inner.retry_after = inner.retry_after.or(not_admitted.retry_after);
+        });
+        self.notify_not_made(&error);
+        Err(error)
     }
 
     fn failed_attempt(&self, error: &AttemptError) -> FailedAttempt {
@@ -318,21 +319,29 @@ impl CallExecution {
     }
 
     /// Waits for a turn under the rate limit; true when it had to wait.
-    async fn acquire_turn(&self) -> Result<bool, NotAdmitted> {
+    async fn acquire_turn(&mut self) -> Result<bool, NotAdmitted> {
         const OUT_OF_TIME: NotAdmitted =
             NotAdmitted { reason: StopReason::Deadline, retry_after: None };
-        if clock::now() >= self.deadline {
+        let began = clock::now();
+        if began >= self.deadline {
             return Err(OUT_OF_TIME);
         }
         let patience = Patience {
             deadline: self.deadline,
             max_retry_after: self.client.retry().max_retry_after,
         };
-        let mode = self.client.rate_limit();
-        let has_waited = self.request.is_rate_limited()
-            && self.client.pacer().acquire(mode, patience).await?;
+        let admitted = if self.request.is_rate_limited() {
+            self.client.pacer().acquire(self.client.rate_limit(), patience).await
+        } else {
+            Ok(false)
+        };
+        let now = clock::now();
+        self.queued = now.saturating_duration_since(began);
+        self.queued_in_all += self.queued;
+        self.span.record("queued_ms", self.queued_in_all.as_millis());
+        let has_waited = admitted?;
         // The caller may not have polled until the deadline had passed: nothing is sent then.
-        if clock::now() < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
+        if now < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
     }
 
     /// How long the service still remembers the key.
@@ -355,20 +364,5 @@ impl CallExecution {
         }
         let error = self.state.error(ErrorKind::KeyExpired, EXPIRED);
         Err(error.with(|inner| inner.stop_reason = Some(StopReason::KeyExpired)))
-    }
-
-    fn notify_observer(&self, complete: impl FnOnce(Attempt) -> Attempt) {
-        let (Some(observer), Some(operation)) = (self.client.observer(), self.operation) else {
-            return;
-        };
-        (observer.0)(&complete(Attempt {
-            operation,
-            number: self.state.attempts,
-            status: None,
-            failure: None,
-            took: clock::now().saturating_duration_since(self.attempt_started),
-            wait: None,
-            stopped: None,
-        }));
     }
 }

@@ -20,6 +20,7 @@ impl Client {
         if reply.as_ref().err().is_none_or(Error::is_executed) {
             execution.mark_executed();
         }
+        execution.finish(reply.as_ref().err());
         reply
     }
 

@@ -23,6 +23,7 @@ mod limiter;
 mod manifests;
 mod next_step;
 mod orders;
+mod outcome;
 mod pacer;
 mod parcels;
 mod raw;
@@ -34,6 +35,7 @@ mod retry_after;
 mod retry_budget;
 mod sandbox;
 mod seconds;
+mod spans;
 mod stream;
 mod temp_file;
 mod timeouts;
@@ -57,10 +59,11 @@ pub use labels::Labels;
 pub use manifests::Manifests;
 pub use next_step::{IfAbsent, NextStep};
 pub use orders::Orders;
+pub use outcome::Outcome;
 pub use pacer::RateLimit;
 pub use parcels::{ListParcels, Page, Parcels};
 pub use raw::RawResponse;
-pub use reply::{Outcome, Reply, ReplyMeta};
+pub use reply::{Reply, ReplyMeta};
 pub use response::RateLimitStatus;
 pub use retry::{FailureClass, Retry, StopReason};
 pub use sandbox::Sandbox;
@@ -107,7 +110,7 @@ pub struct Client {
 }
 
 /// The settings that may differ between clones.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Settings {
     timeouts: Timeouts,
     retry: Retry,
@@ -217,7 +220,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_retry(&self, retry: Retry) -> Self {
-        self.with(Settings { retry, ..self.settings })
+        self.with(Settings { retry, ..self.settings.clone() })
     }
 
     /// The same client with other timeouts. The timeout for connecting stays as it was built.
@@ -238,7 +241,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_timeouts(&self, timeouts: Timeouts) -> Self {
-        self.with(Settings { timeouts, ..self.settings })
+        self.with(Settings { timeouts, ..self.settings.clone() })
     }
 
     /// The same client with another way to keep to the rate limit.
@@ -260,7 +263,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn with_rate_limit(&self, rate_limit: RateLimit) -> Self {
-        self.with(Settings { rate_limit, ..self.settings })
+        self.with(Settings { rate_limit, ..self.settings.clone() })
     }
 
     fn with(&self, settings: Settings) -> Self {
@@ -271,16 +274,16 @@ impl Client {
         &self.shared.headers
     }
 
-    fn timeouts(&self) -> Timeouts {
-        self.settings.timeouts
+    fn timeouts(&self) -> &Timeouts {
+        &self.settings.timeouts
     }
 
-    fn retry(&self) -> Retry {
-        self.settings.retry
+    fn retry(&self) -> &Retry {
+        &self.settings.retry
     }
 
-    fn rate_limit(&self) -> RateLimit {
-        self.settings.rate_limit
+    fn rate_limit(&self) -> &RateLimit {
+        &self.settings.rate_limit
     }
 
     fn label_hosts(&self) -> &[String] {

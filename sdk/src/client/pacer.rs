@@ -29,7 +29,7 @@ use super::{
 /// assert_eq!(RateLimit::default(), waits);
 /// assert_ne!(waits, fails);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
     pacing: Pacing,
     when_full: WhenFull,
@@ -149,7 +149,7 @@ impl Pacer {
     /// Waits until the next request may go; true when it had to wait.
     pub(super) async fn acquire(
         &self,
-        mode: RateLimit,
+        mode: &RateLimit,
         patience: Patience,
     ) -> Result<bool, NotAdmitted> {
         let queued = match mode.pacing {

@@ -52,6 +52,7 @@ impl Client {
         let call = body.into_iter().fold(call, Call::body);
         let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
         execution.mark_executed();
+        execution.finish(None);
         let content_type = response.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (status, body) = (response.status.as_u16(), response.body.clone());

@@ -9,11 +9,11 @@ use http::{
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Error, ErrorKind, RateLimitStatus, StopReason, call::Call, call_state::CallState, error::Texts,
-    response, response::ServiceResponse,
+    Error, ErrorKind, Outcome, RateLimitStatus, StopReason, call::Call, call_state::CallState,
+    error::Texts, outcome::outcome, response, response::ServiceResponse,
 };
 use crate::model::{
-    CreatedOrder, Health, IdempotencyKey, Operation, RequestId, TrackingRecord, Unreadable, header,
+    CreatedOrder, Health, IdempotencyKey, RequestId, TrackingRecord, Unreadable, header,
 };
 
 /// A successful answer. It dereferences to its value.
@@ -39,15 +39,6 @@ pub struct Reply<T> {
     status: StatusCode,
     outcome: Outcome,
     meta: ReplyMeta,
-}
-
-/// Whether this call executed a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// This call executed it. (Every read has this outcome too.)
-    Created,
-    /// An earlier call with the same idempotency key executed it; this is that call's answer.
-    Replayed,
 }
 
 /// Metadata of an answer.
@@ -249,17 +240,6 @@ fn mark_sensitive(mut headers: HeaderMap) -> HeaderMap {
         value.set_sensitive(!LOGGABLE_HEADERS.contains(name));
     }
     headers
-}
-
-/// By the header; a service that follows the spec alone tells them apart by 200 and 201.
-fn outcome(operation: Option<Operation>, status: StatusCode, headers: &HeaderMap) -> Outcome {
-    let is_replayed = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
-    let creates = matches!(operation, Some(Operation::CreateOrder | Operation::SubmitManifest));
-    if is_replayed || (creates && status == StatusCode::OK) {
-        Outcome::Replayed
-    } else {
-        Outcome::Created
-    }
 }
 
 /// The position of the error in the JSON, without the text there, which may be personal. A compressed body that was

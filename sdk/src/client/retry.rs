@@ -69,7 +69,7 @@ const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// assert_eq!(unlimited, Retry::standard().unbudgeted());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Retry {
     #[serde(deserialize_with = "at_least_one")]
@@ -182,6 +182,9 @@ pub enum FailureClass {
     Busy,
     /// The same request would get the same answer. Never tried again.
     Permanent,
+    /// The attempt was not made: the client's own rate limiter, the call's time or the key's age did not allow it.
+    /// Nothing was sent, and the call ends.
+    NotAdmitted,
 }
 
 impl FailureClass {
@@ -245,7 +248,8 @@ impl FailedAttempt {
             | FailureClass::MaybeSent
             | FailureClass::Server
             | FailureClass::Busy
-            | FailureClass::Permanent => RETRY_COST_TOKENS,
+            | FailureClass::Permanent
+            | FailureClass::NotAdmitted => RETRY_COST_TOKENS,
         }
     }
 }
@@ -265,7 +269,7 @@ pub(super) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    pub(super) fn decide(&mut self, retry: Retry, failed: &FailedAttempt) -> Decision {
+    pub(super) fn decide(&mut self, retry: &Retry, failed: &FailedAttempt) -> Decision {
         if let Some(reason) = stop_reason(retry, failed) {
             return Decision::GiveUp(reason);
         }
@@ -292,9 +296,11 @@ impl RetryPolicy {
     }
 }
 
-fn stop_reason(retry: Retry, failed: &FailedAttempt) -> Option<StopReason> {
+fn stop_reason(retry: &Retry, failed: &FailedAttempt) -> Option<StopReason> {
     let is_safe = match failed.class {
-        FailureClass::Permanent => return Some(StopReason::Permanent),
+        FailureClass::Permanent | FailureClass::NotAdmitted => {
+            return Some(StopReason::Permanent);
+        }
         FailureClass::NotSent | FailureClass::Throttled => true,
         FailureClass::Stale
         | FailureClass::MaybeSent
@@ -314,7 +320,7 @@ fn stop_reason(retry: Retry, failed: &FailedAttempt) -> Option<StopReason> {
 
 /// Full jitter, as in "Exponential Backoff And Jitter" of the AWS Architecture Blog: a random time below a bound
 /// that doubles. At least as long as the service asks.
-fn wait(retry: Retry, failed: &FailedAttempt, rng: &mut Rng) -> Duration {
+fn wait(retry: &Retry, failed: &FailedAttempt, rng: &mut Rng) -> Duration {
     if failed.is_immediate() {
         return Duration::ZERO;
     }
@@ -361,7 +367,7 @@ mod tests {
     }
 
     fn decided(failed: &FailedAttempt) -> Decision {
-        policy().decide(Retry::standard(), failed)
+        policy().decide(&Retry::standard(), failed)
     }
 
     #[test]
@@ -441,8 +447,9 @@ mod tests {
         for (class, number, most) in table {
             let failed = FailedAttempt { number, ..failed(class) };
             let mut rng = Rng::with_seed(7);
-            let waits: Vec<u128> =
-                (0..1000).map(|_| wait(Retry::standard(), &failed, &mut rng).as_millis()).collect();
+            let waits: Vec<u128> = (0..1000)
+                .map(|_| wait(&Retry::standard(), &failed, &mut rng).as_millis())
+                .collect();
             let (least, longest) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
             assert!(*longest < most && *longest > most * 9 / 10, "{class:?} {number}: {longest}");
             assert!(*least < most / 10, "{class:?} {number}: {least}");
@@ -458,7 +465,7 @@ mod tests {
         for (asked, most) in [(1000, 1100), (10_000, 10_250)] {
             for seed in 0..100 {
                 let failed = asked_to_wait(asked);
-                let wait = wait(Retry::standard(), &failed, &mut Rng::with_seed(seed)).as_millis();
+                let wait = wait(&Retry::standard(), &failed, &mut Rng::with_seed(seed)).as_millis();
                 assert!((u128::from(asked)..=most).contains(&wait), "{asked}: {wait}");
             }
         }
@@ -470,7 +477,7 @@ mod tests {
         assert_eq!(decided(&stale), Decision::Wait(Duration::ZERO));
         let again = FailedAttempt { was_stale: true, number: 2, ..stale };
         let mut rng = Rng::with_seed(7);
-        let longest = (0..1000).map(|_| wait(Retry::standard(), &again, &mut rng)).max();
+        let longest = (0..1000).map(|_| wait(&Retry::standard(), &again, &mut rng)).max();
         assert!(longest > Some(Duration::from_millis(180)), "{longest:?}");
     }
 
@@ -502,7 +509,7 @@ mod tests {
         for (failed, reason) in table {
             assert_eq!(decided(&failed), Decision::GiveUp(reason), "{failed:?}");
         }
-        let one = policy().decide(Retry::none(), &failed(FailureClass::Server));
+        let one = policy().decide(&Retry::none(), &failed(FailureClass::Server));
         assert_eq!(one, Decision::GiveUp(StopReason::Attempts));
     }
 
@@ -522,10 +529,10 @@ mod tests {
             let mut policy = policy();
             let failed = failed(class);
             let granted = (0..1000)
-                .take_while(|_| policy.decide(Retry::standard(), &failed) != spent())
+                .take_while(|_| policy.decide(&Retry::standard(), &failed) != spent())
                 .count();
             assert_eq!(granted, retries, "{class:?}");
-            let free = policy.decide(Retry::standard().unbudgeted(), &failed);
+            let free = policy.decide(&Retry::standard().unbudgeted(), &failed);
             assert!(matches!(free, Decision::Wait(_)), "{class:?}");
         }
     }
@@ -537,15 +544,15 @@ mod tests {
     #[test]
     fn a_success_gives_back_what_its_last_retry_cost_or_one() {
         let (mut policy, failed) = (policy(), failed(FailureClass::Server));
-        while policy.decide(Retry::standard(), &failed) != spent() {}
+        while policy.decide(&Retry::standard(), &failed) != spent() {}
         policy.succeeded(Some(failed.cost()));
-        assert_ne!(policy.decide(Retry::standard(), &failed), spent());
-        assert_eq!(policy.decide(Retry::standard(), &failed), spent());
+        assert_ne!(policy.decide(&Retry::standard(), &failed), spent());
+        assert_eq!(policy.decide(&Retry::standard(), &failed), spent());
         // 500 is 35 retries and 10 tokens.
         for _ in 0..4 {
             policy.succeeded(None);
         }
-        assert_ne!(policy.decide(Retry::standard(), &failed), spent());
+        assert_ne!(policy.decide(&Retry::standard(), &failed), spent());
     }
 
     #[test]
@@ -555,13 +562,13 @@ mod tests {
         let server = failed(FailureClass::Server);
         for number in 1..100 {
             let failed = FailedAttempt { number, ..server };
-            let Decision::Wait(wait) = policy().decide(retry, &failed) else { panic!() };
+            let Decision::Wait(wait) = policy().decide(&retry, &failed) else { panic!() };
             assert!(wait <= long, "{wait:?}");
         }
         let asked_to_wait = FailedAttempt { retry_after: Some(long), ..server };
         let reason = Decision::GiveUp(StopReason::RetryAfterTooLong);
-        assert_eq!(policy().decide(retry, &asked_to_wait), reason);
+        assert_eq!(policy().decide(&retry, &asked_to_wait), reason);
         let huge = Retry::standard().backoff(Duration::MAX, Duration::MAX);
-        policy().decide(huge.max_retry_after(Duration::MAX), &asked_to_wait);
+        policy().decide(&huge.max_retry_after(Duration::MAX), &asked_to_wait);
     }
 }

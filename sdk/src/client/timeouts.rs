@@ -28,7 +28,7 @@ use super::seconds;
 /// assert_eq!(read, Timeouts::default().total(total).attempt(attempt));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Timeouts {
     #[serde(with = "seconds")]

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use parcelo::{
-    Client,
+    Client, ErrorKind, Outcome, RateLimit, Retry,
     calls::{Attempt, FailureClass, StopReason},
     transport::Phase,
 };
@@ -108,14 +108,16 @@ async fn after_an_outage_retries_are_there_again() {
 #[tokio::test(start_paused = true)]
 async fn an_observer_sees_each_attempt_and_no_personal_data() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
-    let steps = [limited, Step::Hang, answer(201, CREATED), answer(404, "")];
+    let created = answer(201, CREATED).with("x-request-id", "req_1");
+    let steps = [limited, Step::Hang, created, answer(404, ""), answer(200, "?")];
     let script = Script::client(steps).1;
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
     let builder =
-        Client::builder(key()).on_attempt(move |attempt| log.lock().unwrap().push(*attempt));
+        Client::builder(key()).on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()));
     let client = builder.transport(script).build().unwrap();
     client.orders().create(&order()).await.unwrap();
+    client.health().await.unwrap_err();
     client.health().await.unwrap_err();
 
     let attempts = attempts.lock().unwrap();
@@ -130,10 +132,71 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
         ("CreateOrder", 2, None, Some(FailureClass::MaybeSent)),
         ("CreateOrder", 3, Some(201), None),
         ("Health", 1, Some(404), Some(FailureClass::Permanent)),
+        ("Health", 1, Some(200), Some(FailureClass::Permanent)),
     ];
     assert_eq!(facts, expected);
     assert!(attempts[0].wait >= Some(Duration::from_secs(2)) && attempts[0].stopped.is_none());
     assert_eq!(attempts[1].took, Duration::from_secs(15));
     assert_eq!((attempts[2].wait, attempts[2].stopped), (None, None));
     assert_eq!((attempts[3].wait, attempts[3].stopped), (None, Some(StopReason::Permanent)));
+    let ends: Vec<_> = attempts
+        .iter()
+        .map(|attempt| {
+            let id = attempt.request_id.as_ref().map(ToString::to_string);
+            (id, attempt.kind, attempt.outcome, attempt.may_have_executed)
+        })
+        .collect();
+    let id = |id: &str| Some(id.to_owned());
+    let expected = [
+        (id("req_body"), Some(ErrorKind::RateLimited), None, false),
+        (None, Some(ErrorKind::Timeout), None, true),
+        (id("req_1"), None, Some(Outcome::Created), false),
+        (None, Some(ErrorKind::Unexpected), None, false),
+        (None, Some(ErrorKind::Decode), None, false),
+    ];
+    assert_eq!(ends, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_sees_how_long_calls_wait_in_the_queue_and_those_that_were_not_sent() {
+    let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
+    let log = Arc::clone(&attempts);
+    let builder = Client::builder(key()).rate_limit(RateLimit::adaptive());
+    let builder = builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()));
+    let steps = [answer(200, RECORD), answer(200, RECORD), answer(200, RECORD), answer(503, "")];
+    let script = Script::client(steps).1;
+    let client = builder.transport(script.clone()).build().unwrap();
+    let number = number();
+    client.tracking().get(&number).await.unwrap();
+    client.tracking().get(&number).await.unwrap(); // waits for its turn
+    let hasty = client.with_rate_limit(RateLimit::adaptive().fail_fast());
+    let refused = hasty.tracking().get(&number).await.unwrap_err();
+    client.tracking().get(&number).await.unwrap();
+    // Its first attempt is made, and the second would come too late.
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let lone = hasty.with_retry(Retry::standard().backoff(Duration::ZERO, Duration::ZERO));
+    lone.tracking().get(&number).await.unwrap_err();
+
+    let attempts = attempts.lock().unwrap();
+    let facts: Vec<_> = attempts
+        .iter()
+        .map(|attempt| (attempt.number, attempt.failure, attempt.kind, attempt.stopped))
+        .collect();
+    let ended = |kind| (Some(FailureClass::NotAdmitted), Some(kind), Some(StopReason::RateLimit));
+    let (not_admitted, limited, reason) = ended(ErrorKind::RateLimited);
+    let expected = [
+        (1, None, None, None),
+        (1, None, None, None),
+        (1, not_admitted, limited, reason),
+        (1, None, None, None),
+        (1, Some(FailureClass::Server), Some(ErrorKind::Server), None),
+        (2, not_admitted, Some(ErrorKind::Server), reason),
+    ];
+    assert_eq!(facts, expected);
+    assert_eq!(refused.attempts(), 0);
+    assert_eq!(attempts[0].queued, Duration::ZERO);
+    let queued = attempts[1].queued;
+    assert!(queued > Duration::from_millis(9) && queued < Duration::from_millis(12), "{queued:?}");
+    assert!(attempts[1].took < Duration::from_millis(1), "without the wait");
+    assert_eq!(script.sent().len(), 4);
 }

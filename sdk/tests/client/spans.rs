@@ -2,23 +2,25 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     fmt::Write,
     sync::Once,
 };
 
-use parcelo::{LabelFormat, Language, transport::Phase};
+use parcelo::{Client, LabelFormat, Language, RateLimit, Retry, transport::Phase};
 use tracing::{
-    Event, Metadata, Subscriber,
+    Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
     subscriber::Interest,
 };
 
-use crate::script::{CREATED, Script, Step, answer, key, number, order, refusal};
+use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, refusal};
 
 thread_local! {
     /// Every span and event of this test's thread as text, one line for each.
     static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static LEVELS: RefCell<BTreeMap<&'static str, Level>> = const { RefCell::new(BTreeMap::new()) };
     static COLLECTING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -36,6 +38,7 @@ impl Visit for Line<'_> {
 
 fn begin(metadata: &Metadata<'_>, visit: impl FnOnce(&mut dyn Visit)) -> u64 {
     let mut line = metadata.name().to_owned();
+    LEVELS.with_borrow_mut(|levels| levels.insert(metadata.name(), *metadata.level()));
     visit(&mut Line(&mut line));
     LINES.with_borrow_mut(|lines| {
         lines.push(line);
@@ -80,7 +83,9 @@ impl Subscriber for Collector {
 #[test]
 fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
     let collected = collect(async {
-        let (client, _) = Script::client([answer(503, ""), answer(201, CREATED)]);
+        let busy = answer(503, refusal("SERVICE_UNAVAILABLE")).with("x-request-id", "req_1");
+        let created = answer(201, CREATED).with("x-request-id", "req_2");
+        let (client, _) = Script::client([busy, created]);
         client.orders().create(&order()).await.unwrap();
         let (client, _) = Script::client([Step::Fail(Phase::Untrusted)]);
         client.tracking().get(&number()).await.unwrap_err();
@@ -92,21 +97,82 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
     let tracking = "/api/v1/tracking/{trackingNumber}";
     let expected = [
         format!(
-            r#"{create} http.request.resend_count=0 http.response.status_code=503 error.type="503""#
+            r#"{create} http.request.resend_count=0 queued_ms=0 error.type="503" http.response.status_code=503 request_id="req_1""#
         ),
-        format!("{create} http.request.resend_count=1 http.response.status_code=201"),
         format!(
-            r#"parcelo.attempt otel.name=GET {tracking} otel.kind="client" http.request.method="GET" url.template="{tracking}" server.address="localhost" server.port=80 http.request.resend_count=0 error.type="Untrusted""#
+            r#"{create} http.request.resend_count=1 queued_ms=0 http.response.status_code=201 request_id="req_2""#
+        ),
+        format!(
+            r#"parcelo.attempt otel.name=GET {tracking} otel.kind="client" http.request.method="GET" url.template="{tracking}" server.address="localhost" server.port=80 http.request.resend_count=0 queued_ms=0 error.type="Untrusted""#
         ),
     ];
     assert_eq!(of(&collected, "parcelo.attempt"), expected);
-    let calls = [
-        format!(
-            r#"parcelo.call http.request.method="POST" url.template="{path}" http.response.status_code=201 attempts=2"#
-        ),
-        format!(r#"parcelo.call http.request.method="GET" url.template="{tracking}" attempts=1"#),
+}
+
+/// The fields of the last span of a call.
+fn call(collected: &[String]) -> BTreeMap<String, String> {
+    let line = of(collected, "parcelo.call").pop().unwrap();
+    // A later value of a field replaces an earlier one.
+    let fields = line.split(' ').filter_map(|field| field.split_once('='));
+    fields.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect()
+}
+
+#[test]
+fn the_span_of_a_call_has_what_support_asks_for() {
+    let created = || answer(201, CREATED).with("x-request-id", "req_1");
+    let replayed = || created().with("idempotent-replayed", "true");
+    let unreadable = || answer(201, r#"{"success":true}"#).with("x-request-id", "req_1");
+    let refused = || answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
+    // status, request id, outcome, error, in doubt
+    let table = [
+        (created(), "201 req_1 Created - -"),
+        (replayed(), "201 req_1 Replayed - -"),
+        (unreadable(), "201 req_1 - Executed true"),
+        (refused(), "409 req_body - Conflict false"),
+        (Step::Fail(Phase::MaybeSent), "- - - Network true"),
+        (Step::Hang, "- - - Timeout true"),
     ];
-    assert_eq!(of(&collected, "parcelo.call"), calls);
+    for (step, expected) in table {
+        let fields = call(&collect(async {
+            let (client, _) = Script::client([step.clone()]);
+            let _ = client.with_retry(Retry::none()).orders().create(&order()).await;
+        }));
+        let field = |name: &str| fields.get(name).map_or("-", String::as_str);
+        let found = ["http.response.status_code", "request_id", "outcome", "error.type"].map(field);
+        assert_eq!(format!("{} {}", found.join(" "), field("may_have_executed")), expected);
+        assert_eq!((field("operation"), field("attempts")), ("CreateOrder", "1"), "{step:?}");
+    }
+    // A read has no outcome, a refused call no attempt, and both how long they were in the queue.
+    let fields = call(&collect(async {
+        let script = Script::client([answer(200, RECORD)]).1;
+        let rate = RateLimit::adaptive();
+        let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
+        let _ = client.tracking().get(&number()).await;
+        let _ = client.tracking().get(&number()).await;
+    }));
+    assert!(!fields.contains_key("outcome") && !fields.contains_key("error.type"), "{fields:?}");
+    assert_eq!((&*fields["queued_ms"], &*fields["attempts"]), ("11", "1"), "{fields:?}");
+    let fields = call(&collect(async {
+        let script = Script::client([answer(200, RECORD)]).1;
+        let rate = RateLimit::adaptive().fail_fast();
+        let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
+        let _ = client.tracking().get(&number()).await;
+        let _ = client.tracking().get(&number()).await;
+    }));
+    assert_eq!((&*fields["error.type"], &*fields["attempts"]), ("RateLimited", "0"), "{fields:?}");
+    assert_eq!(fields["operation"], "GetTracking");
+}
+
+#[test]
+fn a_call_is_shown_at_info_and_its_attempts_at_debug() {
+    let collected = collect(async {
+        let (client, _) = Script::client([answer(503, ""), answer(201, CREATED)]);
+        client.orders().create(&order()).await.unwrap();
+    });
+    for (name, level) in [("parcelo.call", "INFO"), ("parcelo.attempt", "DEBUG")] {
+        assert_eq!(LEVELS.with_borrow(|levels| levels[name].to_string()), level);
+    }
+    assert!(!collected.is_empty());
 }
 
 #[test]

@@ -183,10 +183,10 @@ async fn faulty_creation(way: Way, retry: Retry, after: bool, planned: Planned) 
 }
 
 /// Every fault before and after the commit, and what its caller sees on each way; all at once.
-async fn faulty_creations(retry: Retry) -> Vec<(&'static str, bool, [String; 3])> {
+async fn faulty_creations(retry: &Retry) -> Vec<(&'static str, bool, [String; 3])> {
     let all = FAULTS.into_iter().flat_map(|planned| [(planned, false), (planned, true)]);
     join_all(all.map(async |(planned, after)| {
-        let one = |way| tokio::spawn(faulty_creation(way, retry, after, planned));
+        let one = |way| tokio::spawn(faulty_creation(way, retry.clone(), after, planned));
         let outcomes = join_all(WAYS.map(one)).await.into_iter().map(Result::unwrap);
         (planned.0, after, outcomes.collect::<Vec<_>>().try_into().unwrap())
     }))
@@ -195,7 +195,7 @@ async fn faulty_creations(retry: Retry) -> Vec<(&'static str, bool, [String; 3])
 
 #[tokio::test]
 async fn each_fault_has_the_same_outcome_on_every_way() {
-    for (fault, after, outcomes) in faulty_creations(Retry::standard()).await {
+    for (fault, after, outcomes) in faulty_creations(&Retry::standard()).await {
         let expected = match fault {
             "latency" | "slow" => "Created in 1",
             "malformed" => "Decode None in 1, executed: true, Some(Permanent)",
@@ -209,7 +209,7 @@ async fn each_fault_has_the_same_outcome_on_every_way() {
 
 #[tokio::test]
 async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
-    for (fault, after, outcomes) in faulty_creations(Retry::none()).await {
+    for (fault, after, outcomes) in faulty_creations(&Retry::none()).await {
         let expected = match fault {
             "latency" | "slow" => "Created in 1",
             "500" => r#"Server Some("INTERNAL_ERROR") in 1, executed: true, Some(Attempts)"#,

@@ -159,15 +159,15 @@ struct Load {
 
 impl Load {
     /// Clients of the SDK, none of whose calls may fail.
-    fn start(url: &str, key: &ApiKey, retry: Retry) -> Self {
+    fn start(url: &str, key: &ApiKey, retry: &Retry) -> Self {
         let mut load = Self {
             is_over: Arc::default(),
             created: watch::Sender::new(0),
             clients: JoinSet::new(),
         };
         for number in 0..CLIENTS {
-            let client = Client::builder(key.clone()).base_url(url).unwrap().retry(retry);
-            let client = client.build().unwrap();
+            let client = Client::builder(key.clone()).base_url(url).unwrap();
+            let client = client.retry(retry.clone()).build().unwrap();
             let (is_over, created) = (Arc::clone(&load.is_over), load.created.clone());
             load.clients.spawn(async move {
                 let mut orders = BTreeMap::new();
@@ -249,7 +249,7 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
     let mut servers = [database.serve_by(&previous), database.serve_by(&previous)];
     let key = database.key_by(&previous).1;
     let balancer = Balancer::before(&servers).await;
-    let load = Load::start(&balancer.url, &key, Retry::standard());
+    let load = Load::start(&balancer.url, &key, &Retry::standard());
     for place in [0, 1] {
         load.goes_on(50).await;
         servers[place].signal("-TERM");
@@ -278,7 +278,7 @@ async fn a_server_that_is_killed_under_load_fails_no_call_of_the_others_clients(
     let mut servers = [database.serve(), database.serve()];
     let key = database.key();
     let balancer = Balancer::before(&servers).await;
-    let load = Load::start(&balancer.url, &key, Retry::standard());
+    let load = Load::start(&balancer.url, &key, &Retry::standard());
     for round in 0..4 {
         load.goes_on(50).await;
         let killed = &mut servers[round % 2];
@@ -298,7 +298,7 @@ async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothi
     let servers = [database.serve(), database.serve()];
     let key = database.key();
     let balancer = Balancer::before(&servers).await;
-    let load = Load::start(&balancer.url, &key, Retry::standard().attempts(60).unbudgeted());
+    let load = Load::start(&balancer.url, &key, &Retry::standard().attempts(60).unbudgeted());
     for mode in ["fast", "immediate"] {
         load.goes_on(50).await;
         block_in_place(|| database.cluster.control(&["restart", "-m", mode]));
@@ -372,7 +372,7 @@ async fn servers_follow_a_failover_to_the_synchronous_standby_and_lose_nothing()
     let servers = [database.serve(), database.serve()];
     let key = database.key();
     let balancer = Balancer::before(&servers).await;
-    let load = Load::start(&balancer.url, &key, Retry::standard().attempts(60).unbudgeted());
+    let load = Load::start(&balancer.url, &key, &Retry::standard().attempts(60).unbudgeted());
     load.goes_on(100).await;
     block_in_place(|| database.cluster.control(&["stop", "-m", "immediate"]));
     become_ready(&servers, 503).await;

@@ -161,7 +161,7 @@ impl ClientBuilder {
     /// The timeout for connecting: the same as [`Timeouts::connect`](crate::client::Timeouts::connect) in
     /// [`timeouts`](Self::timeouts). The last of the two calls counts.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
-        let timeouts = self.settings.timeouts.connect(timeout);
+        let timeouts = self.settings.timeouts.clone().connect(timeout);
         self.timeouts(timeouts)
     }
 

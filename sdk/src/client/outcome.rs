@@ -1,0 +1,29 @@
+//! The outcome of a write: whether this call executed it, or an earlier one.
+
+use http::{HeaderMap, StatusCode};
+
+use crate::model::{Operation, header};
+
+/// The call that executed a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// This call executed it. (Every read has this outcome too.)
+    Created,
+    /// An earlier call with the same idempotency key executed it; this is that call's answer.
+    Replayed,
+}
+
+/// Reads the outcome from the header; a service that follows the specification alone tells them apart by 200 and 201.
+pub(super) fn outcome(
+    operation: Option<Operation>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Outcome {
+    let is_replayed = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
+    let creates = matches!(operation, Some(Operation::CreateOrder | Operation::SubmitManifest));
+    if is_replayed || (creates && status == StatusCode::OK) {
+        Outcome::Replayed
+    } else {
+        Outcome::Created
+    }
+}

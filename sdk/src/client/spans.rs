@@ -1,0 +1,106 @@
+//! The spans of a call and of its attempts. They hold no secret and no personal data.
+
+use std::time::Duration;
+
+use tracing::{Span, debug_span, field::Empty, info_span};
+use url::Url;
+
+use super::{
+    Error, Outcome,
+    attempt_error::AttemptError,
+    call::{Call, PreparedRequest},
+    response::{ResponseSummary, ServiceResponse},
+};
+use crate::model::{Operation, RequestId};
+
+/// A successful answer, as traces and observers see it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) head: ResponseSummary,
+    /// `None` for reads.
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// The span of one attempt, with OpenTelemetry's names for HTTP. It has the path's template and not the
+/// address, which holds tracking numbers.
+pub(super) fn attempt_span(
+    request: &PreparedRequest,
+    base: &Url,
+    number: u32,
+    queued: Duration,
+) -> Span {
+    let PreparedRequest { method, template, .. } = request;
+    debug_span!(
+        "parcelo.attempt",
+        otel.name = format_args!("{method} {template}"),
+        otel.kind = "client",
+        "http.request.method" = method.as_str(),
+        "url.template" = template,
+        "server.address" = base.host_str(),
+        "server.port" = base.port_or_known_default(),
+        "http.request.resend_count" = number.saturating_sub(1),
+        queued_ms = queued.as_millis(),
+        "http.response.status_code" = Empty,
+        request_id = Empty,
+        "error.type" = Empty,
+    )
+}
+
+/// Records in the span how its attempt ended.
+pub(super) fn record_result<T>(span: &Span, result: &Result<ServiceResponse<T>, AttemptError>) {
+    if span.is_disabled() {
+        return;
+    }
+    let (status, request_id) = match result {
+        Ok(response) => (Some(response.status.as_u16()), response.summary().request_id()),
+        Err(error) => {
+            span.record("error.type", error.error_type());
+            (error.status(), error.request_id())
+        }
+    };
+    record_answer(span, status, request_id.as_ref());
+}
+
+/// Makes the span of a call. It has no address either.
+pub(super) fn call_span(call: &Call<'_>) -> Span {
+    info_span!(
+        "parcelo.call",
+        operation = call.operation.map(Operation::name),
+        "http.request.method" = call.method().as_str(),
+        "url.template" = call.path_template(),
+        "http.response.status_code" = Empty,
+        request_id = Empty,
+        attempts = Empty,
+        queued_ms = Empty,
+        outcome = Empty,
+        "error.type" = Empty,
+        may_have_executed = Empty,
+    )
+}
+
+/// Records in the span of a call that it succeeded after so many attempts.
+pub(super) fn record_success(span: &Span, attempts: u32, answer: &Answer) {
+    if span.is_disabled() {
+        return;
+    }
+    let Answer { head, outcome } = answer;
+    record_answer(span, Some(head.status.as_u16()), head.request_id().as_ref());
+    span.record("attempts", attempts)
+        .record("outcome", outcome.map(|outcome| format!("{outcome:?}")));
+}
+
+/// Records in the span of a call that it failed.
+pub(super) fn record_error(span: &Span, error: &Error) {
+    if span.is_disabled() {
+        return;
+    }
+    record_answer(span, error.status(), error.request_id());
+    span.record("attempts", error.attempts())
+        .record("error.type", format_args!("{:?}", error.kind()))
+        .record("may_have_executed", error.may_have_executed());
+}
+
+fn record_answer(span: &Span, status: Option<u16>, request_id: Option<&RequestId>) {
+    span.record("http.response.status_code", status)
+        .record("request_id", request_id.map(RequestId::as_str));
+}
