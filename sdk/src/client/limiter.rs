@@ -1,5 +1,6 @@
 //! When the next request may go: at even gaps, adjusted to what the service's answers say about the
-//! key's rate limit. It decides; [`pacer`](super::pacer) waits.
+//! key's rate limit. After a pause some go at once, and the next second has fewer turns in return: in no second are
+//! there more than the limit. It decides; [`pacer`](super::pacer) waits.
 //!
 //! A request that has to wait gets a numbered ticket. Turns come to tickets in their order and pass
 //! with time alone, so that a caller who stops polling does not delay those behind it.
@@ -23,9 +24,11 @@ const RATE_FACTOR_AFTER_429: f64 = 0.7;
 /// The share of the limit by which the rate recovers each second: a single 429 is forgotten after
 /// 6 s. A faster recovery would run into the next 429 sooner, each of which costs a request and a wait.
 const RECOVERY_PER_SECOND: f64 = 0.05;
-/// A turn that is taken late by at most this does not delay those behind it: timers wake up that late under
-/// load, and the lost milliseconds would add up to a lower rate.
-const ON_TIME: Duration = Duration::from_millis(20);
+/// A turn that is taken late by at most this does not delay those behind it, so that lost milliseconds do not add up to
+/// a lower rate. It is half of what [`USED_SHARE`] leaves of a window; the network has the other half.
+const ON_TIME: Duration = Duration::from_millis(5);
+/// Maximum time between the first and the last of those that go at once: a program starts its calls one after the other.
+const BURST_LIFETIME: Duration = Duration::from_millis(20);
 /// How long a turn stays valid after it came. It is the length of a window, so turns that are taken late and all
 /// at once are no more than fit into one window.
 const TURN_LIFETIME: Duration = SECOND;
@@ -73,6 +76,10 @@ pub(super) struct RateLimitFeedback {
 #[derive(Debug, Clone)]
 pub(super) struct Limiter {
     requests_per_second: u32,
+    /// The part of the limit that is this client's.
+    share: f64,
+    /// The most requests that go at once.
+    max_burst: u32,
     /// The last 429 that counted, and the rate that it left.
     slowed: Option<(Instant, f64)>,
     last_turn: Option<Instant>,
@@ -80,6 +87,8 @@ pub(super) struct Limiter {
     /// The service has asked for no requests until then.
     banned_until: Option<Instant>,
     window: Option<Window>,
+    burst: Option<Burst>,
+    repayment: Option<Repayment>,
     /// The last ticket that was issued, and the last whose turn has come.
     issued: u64,
     called: u64,
@@ -97,15 +106,58 @@ struct Window {
     ends: Instant,
 }
 
+/// Requests that go at once after a pause.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    began: Instant,
+    /// The time without a request, though one could have gone after each gap.
+    idle: Duration,
+    gap: Duration,
+    /// The most that may go at once, by the caller's settings and by what is left in the service's window.
+    most: u32,
+    gone: u32,
+}
+
+impl Burst {
+    /// Returns whether another one may go: it uses the turn of a request that did not come, and there are no more of them than
+    /// fit into a second.
+    fn has_room(&self, even_gap: Duration, now: Instant) -> bool {
+        now.saturating_duration_since(self.began) <= BURST_LIFETIME
+            && self.gone < self.most
+            && self.gap * self.gone <= self.idle
+            && even_gap * (self.gone + 1) <= SECOND
+    }
+}
+
+/// The second after a burst, in which there are the fewer turns.
+#[derive(Debug, Clone, Copy)]
+struct Repayment {
+    until: Instant,
+    /// The requests of the largest burst in it.
+    gone: u32,
+}
+
+impl Repayment {
+    /// Returns the gap between turns: what the burst has left of the second, spread evenly.
+    fn gap(&self, even_gap: Duration) -> Duration {
+        let left = SECOND.saturating_sub(even_gap * self.gone).max(Duration::from_millis(1));
+        even_gap.div_f64(left.as_secs_f64()).min(SECOND)
+    }
+}
+
 impl Limiter {
-    pub(super) fn new(requests_per_second: u32) -> Self {
+    pub(super) fn new(requests_per_second: u32, share: f64, max_burst: u32) -> Self {
         Self {
             requests_per_second,
+            share,
+            max_burst,
             slowed: None,
             last_turn: None,
             paused_until: None,
             banned_until: None,
             window: None,
+            burst: None,
+            repayment: None,
             issued: 0,
             called: 0,
             returned: BTreeSet::new(),
@@ -116,13 +168,54 @@ impl Limiter {
     pub(super) fn admit(&mut self, now: Instant) -> Admission {
         self.call_due_tickets(now);
         let turn = self.next_turn(now);
-        if self.called < self.issued || turn > now {
+        if self.called < self.issued || (turn > now && !self.has_room_in_burst(now)) {
             let next = self.returned.first().copied().unwrap_or(self.issued + 1);
             return Admission::Wait(self.expected_turn(next, now));
         }
-        let on_time = now.saturating_duration_since(turn) <= ON_TIME;
-        self.last_turn = Some(if on_time { turn } else { now });
+        if turn <= now {
+            self.take_turn(turn, now);
+        } else {
+            self.extend_burst();
+        }
         Admission::Go
+    }
+
+    fn take_turn(&mut self, turn: Instant, now: Instant) {
+        let late = now.saturating_duration_since(turn);
+        if late <= ON_TIME && self.last_turn.is_some() {
+            self.last_turn = Some(turn);
+            return;
+        }
+        // Other processes use the same key if requests were refused lately.
+        let is_alone = self.slowed.is_none() || self.rate(now) >= self.limit();
+        self.burst = is_alone.then(|| self.begin_burst(now));
+        self.last_turn = Some(now);
+    }
+
+    fn begin_burst(&self, now: Instant) -> Burst {
+        let even_gap = self.even_gap(now);
+        let repayment = self.repayment.filter(|repayment| now < repayment.until);
+        let gap = repayment.map_or(even_gap, |repayment| repayment.gap(even_gap));
+        let since = self.last_turn.map(|last| last + gap).max(self.paused_until);
+        let idle = since.map_or(SECOND, |since| now.saturating_duration_since(since));
+        let open = self.window.filter(|window| now < window.ends);
+        let most = open.map_or(self.max_burst, |open| open.remaining.min(self.max_burst));
+        Burst { began: now, idle, gap, most, gone: 1 }
+    }
+
+    fn extend_burst(&mut self) {
+        let Some(burst) = &mut self.burst else { return };
+        burst.gone += 1;
+        let before = self.repayment.filter(|before| burst.began < before.until);
+        let gone = before.map_or(burst.gone, |before| before.gone.max(burst.gone));
+        // As long as the turns of a whole window take.
+        let until = burst.began + SECOND.div_f64(USED_SHARE);
+        self.repayment = Some(Repayment { until, gone });
+    }
+
+    fn has_room_in_burst(&self, now: Instant) -> bool {
+        self.paused_until.is_none_or(|resumes_at| resumes_at <= now)
+            && self.burst.is_some_and(|burst| burst.has_room(self.even_gap(now), now))
     }
 
     /// A ticket for a request that has to wait.
@@ -186,17 +279,17 @@ impl Limiter {
     /// When the next request may go.
     fn next_turn(&self, now: Instant) -> Instant {
         let Some(last) = self.last_turn else { return self.paused_until.unwrap_or(now) };
-        let paced = last + self.gap(last, now);
-        self.paused_until.map_or(paced, |resumes_at| paced.max(resumes_at))
-    }
-
-    fn gap(&self, last: Instant, now: Instant) -> Duration {
-        let even = self.even_gap(now);
+        let even_gap = self.even_gap(now);
         // Other processes use the same key: what they leave is spread over the rest of the window.
-        let spread = self.window.filter(|window| now < window.ends).map(|window| {
-            window.ends.saturating_duration_since(last) / window.remaining.saturating_add(1)
+        let spread = self.window.map(|window| {
+            let left = window.ends.saturating_duration_since(last);
+            (last + left / window.remaining.saturating_add(1), window.ends)
         });
-        spread.map_or(even, |spread| spread.max(even))
+        let repaid =
+            self.repayment.map(|repayment| (last + repayment.gap(even_gap), repayment.until));
+        // Longer gaps end with their period: a turn is at its end, and not where an even gap would have put it.
+        let slower = [spread, repaid].into_iter().flatten().map(|(turn, end)| turn.min(end));
+        slower.chain(self.paused_until).fold(last + even_gap, Instant::max)
     }
 
     fn even_gap(&self, now: Instant) -> Duration {
@@ -205,7 +298,7 @@ impl Limiter {
 
     /// Requests a second, after the last 429 and what has recovered since.
     fn rate(&self, now: Instant) -> f64 {
-        let limit = f64::from(self.requests_per_second);
+        let limit = self.limit();
         self.slowed.map_or(limit, |(at, rate)| {
             let seconds = now.saturating_duration_since(at).as_secs_f64();
             limit.min(rate + seconds * RECOVERY_PER_SECOND * limit)
@@ -215,6 +308,10 @@ impl Limiter {
     /// Returns the rest of the time that the service has asked to wait.
     pub(super) fn ban(&self, now: Instant) -> Duration {
         self.banned_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
+    fn limit(&self) -> f64 {
+        f64::from(self.requests_per_second) * self.share
     }
 
     /// Adjusts the pace to an answer.
@@ -228,6 +325,7 @@ impl Limiter {
         if let Some(retry_after) = feedback.throttled {
             let until = feedback.received + retry_after.min(MAX_BAN);
             self.slow_down(feedback.received);
+            self.burst = None;
             self.pause_until(until);
             self.banned_until = self.banned_until.max(Some(until));
         }
@@ -251,6 +349,9 @@ impl Limiter {
             }
         };
         self.window = Some(window);
+        if let Some(burst) = &mut self.burst {
+            burst.most = burst.most.min(burst.gone.saturating_add(window.remaining));
+        }
         if window.remaining == 0 {
             self.pause_until(window.ends);
         }
@@ -290,6 +391,11 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "a moment to count from; any will do")]
     fn start() -> Instant {
         Instant::now()
+    }
+
+    /// A limiter that lets one request go at a time.
+    fn even(requests_per_second: u32) -> Limiter {
+        Limiter::new(requests_per_second, 1.0, 1)
     }
 
     /// The turns of a caller who always tries as soon as one may be granted.
@@ -334,7 +440,7 @@ mod tests {
     #[test]
     fn turns_are_evenly_spread_from_the_first_one_on() {
         for limit in [1, 50, 100, 5000] {
-            let (start, mut limiter) = (start(), Limiter::new(limit));
+            let (start, mut limiter) = (start(), even(limit));
             let turns = turns(&mut limiter, start, 300);
             let gap = SECOND.div_f64(f64::from(limit) * USED_SHARE);
             assert_eq!(turns[0], start);
@@ -353,7 +459,7 @@ mod tests {
 
     #[test]
     fn turns_come_one_by_one_in_the_order_of_the_queue() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         let gap = limiter.even_gap(start);
         let mut tickets = queue(&mut limiter, start, 50);
@@ -368,7 +474,7 @@ mod tests {
 
     #[test]
     fn callers_that_never_come_back_delay_no_others() {
-        let (start, mut limiter) = (start(), Limiter::new(1));
+        let (start, mut limiter) = (start(), even(1));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 11);
         let mut last = tickets.pop().unwrap();
@@ -387,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_ticket_that_is_given_back_goes_to_the_next_caller() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         let tickets = queue(&mut limiter, start, 3);
         limiter.leave(&tickets[1]);
@@ -402,7 +508,7 @@ mod tests {
 
     #[test]
     fn the_queue_moves_at_the_pace_that_the_service_asks_for() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 10);
         limiter.observe(&answer(start + MS, 1, 0, 1000));
@@ -429,7 +535,7 @@ mod tests {
 
     #[test]
     fn a_pause_saves_up_nothing() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         turns(&mut limiter, start, 5);
         let later = start + Duration::from_secs(10);
         let turns = turns(&mut limiter, later, 3);
@@ -440,7 +546,7 @@ mod tests {
 
     #[test]
     fn a_turn_taken_a_little_late_does_not_delay_the_next() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         assert_eq!(limiter.admit(start), Admission::Go);
         assert_eq!(limiter.admit(start + 12 * MS), Admission::Go);
         let Admission::Wait(next) = limiter.admit(start + 13 * MS) else { panic!() };
@@ -449,7 +555,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_what_the_service_says() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 10, 9, 1000));
         let gap = turns(&mut limiter, start, 1)[0] - start;
@@ -458,7 +564,7 @@ mod tests {
 
     #[test]
     fn no_room_left_pauses_until_the_window_ends() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 300 * MS, 100, 0, 1000));
@@ -471,7 +577,7 @@ mod tests {
 
     #[test]
     fn a_window_s_end_is_learnt_from_the_first_answer_of_the_next() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
         limiter.observe(&answer(start + 700 * MS, 100, 0, 1001));
@@ -480,7 +586,7 @@ mod tests {
 
     #[test]
     fn a_window_that_outlives_its_estimated_end_is_measured_again() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         let late = start + 1500 * MS;
         limiter.observe(&answer(late, 100, 0, 1000));
@@ -489,7 +595,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_was_overtaken_changes_nothing() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
         limiter.observe(&RateLimitFeedback {
@@ -501,7 +607,7 @@ mod tests {
 
     #[test]
     fn what_others_leave_is_spread_over_the_rest_of_the_window() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 19, 1000));
         let turns = turns(&mut limiter, start, 3);
@@ -510,7 +616,7 @@ mod tests {
 
     #[test]
     fn a_refusal_leaves_seven_tenths_of_the_rate_which_recovers() {
-        let (start, mut limiter) = (start(), Limiter::new(100));
+        let (start, mut limiter) = (start(), even(100));
         let refused = RateLimitFeedback {
             rate_limit: None,
             throttled: Some(Duration::ZERO),
@@ -529,7 +635,7 @@ mod tests {
     #[test]
     fn a_refusal_with_retry_after_pauses_for_that_time_but_not_for_good() {
         for (asked, paused) in [(3, 3), (45, 45), (3600, 3600), (u64::MAX, 3600)] {
-            let (start, mut limiter) = (start(), Limiter::new(100));
+            let (start, mut limiter) = (start(), even(100));
             let (paused, throttled) = (paused * SECOND, Some(Duration::from_secs(asked)));
             limiter.observe(&RateLimitFeedback {
                 rate_limit: None,
@@ -542,6 +648,88 @@ mod tests {
         }
     }
 
+    /// Counts those that go at once of many that come at the same time.
+    fn at_once(limiter: &mut Limiter, now: Instant) -> u32 {
+        (0..10_000).take_while(|_| limiter.admit(now) == Admission::Go).count().try_into().unwrap()
+    }
+
+    #[test]
+    fn after_a_pause_go_at_once_as_many_as_could_have_gone_in_it() {
+        for (limit, whole) in [(1, 1), (2, 1), (50, 49), (100, 99), (5000, 4950)] {
+            let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, u32::MAX));
+            assert_eq!(at_once(&mut limiter, start), whole, "as the client starts: {limit}");
+            assert_eq!(at_once(&mut limiter, start + 3 * SECOND), whole, "{limit}");
+        }
+        for (pause, expected) in [(20, 1), (100, 9), (500, 49), (5000, 99)] {
+            let (start, mut limiter) = (start(), Limiter::new(100, 1.0, u32::MAX));
+            let last = *turns(&mut limiter, start, 200).last().unwrap();
+            assert_eq!(at_once(&mut limiter, last + pause * MS), expected, "{pause}");
+        }
+        // Also in the second after another burst, as far as that second has room.
+        let (begun, mut limiter) = (start(), Limiter::new(50, 1.0, 8));
+        let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
+        assert_eq!(bursts, [8; 4]);
+        let mut limiter = Limiter::new(50, 1.0, 30);
+        let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
+        assert!(bursts[0] == 30 && bursts.iter().sum::<u32>() <= 49, "{bursts:?}");
+        for (share, most, expected) in [(1.0, 8, 8), (1.0, 0, 1), (0.25, u32::MAX, 24)] {
+            let (start, mut limiter) = (start(), Limiter::new(100, share, most));
+            assert_eq!(at_once(&mut limiter, start), expected, "{share} {most}");
+        }
+    }
+
+    #[test]
+    fn no_more_go_at_once_than_the_service_says_and_none_after_a_refusal() {
+        let (start, mut limiter) = (start(), Limiter::new(100, 1.0, u32::MAX));
+        limiter.admit(start);
+        limiter.observe(&answer(start, 100, 7, 1000));
+        assert_eq!(at_once(&mut limiter, start + 5 * MS), 7, "others use the window too");
+        limiter.observe(&answer(start + 6 * MS, 100, 5, 1000));
+        assert_eq!(at_once(&mut limiter, start + 900 * MS), 5, "still");
+        assert_eq!(at_once(&mut limiter, start + 5 * SECOND), 99, "it has ended");
+        let refused = RateLimitFeedback {
+            rate_limit: None,
+            throttled: Some(Duration::ZERO),
+            ..answer(start + 5 * SECOND, 1, 1, 1)
+        };
+        limiter.admit(start + 5 * SECOND);
+        limiter.observe(&refused);
+        assert_eq!(at_once(&mut limiter, start + 5 * SECOND), 0);
+        assert_eq!(at_once(&mut limiter, start + 7 * SECOND), 1);
+        assert_eq!(at_once(&mut limiter, start + 20 * SECOND), 99, "it is forgotten");
+    }
+
+    #[test]
+    fn a_second_that_began_with_many_at_once_has_the_fewer_after_them() {
+        for calls in [2_u32, 8, 30, 49, 60] {
+            let (start, mut limiter) = (start(), Limiter::new(50, 1.0, u32::MAX));
+            let mut turns: Vec<_> =
+                (0..calls).map(|_| turn_after(&mut limiter, start, || Duration::ZERO)).collect();
+            let last = *turns.last().unwrap();
+            turns.extend(self::turns(&mut limiter, last, 150));
+            for (i, first) in turns.iter().enumerate() {
+                let second = turns[i..].iter().take_while(|turn| **turn < *first + SECOND);
+                assert!(second.count() <= 50, "{calls}, from {i}");
+            }
+            let took = *turns.last().unwrap() - start;
+            assert!(took < Duration::from_secs_f64((f64::from(calls) + 150.0) / 49.0), "{took:?}");
+        }
+    }
+
+    #[test]
+    fn turns_that_were_spread_are_not_made_up_for_when_the_window_ends() {
+        let (start, mut limiter) = (start(), even(100));
+        limiter.admit(start);
+        limiter.observe(&answer(start, 100, 1, 1000));
+        let mut tickets = queue(&mut limiter, start, 50);
+        let now = start + SECOND + 5 * MS;
+        let goes = tickets.iter_mut().map(|ticket| limiter.check(ticket, now));
+        assert!(
+            goes.filter(|admission| *admission == Admission::Go).count() < 10,
+            "and not as many as fit into a second"
+        );
+    }
+
     /// The service's own arithmetic: windows of a second, aligned to its clock.
     struct Service {
         limit: u32,
@@ -552,7 +740,8 @@ mod tests {
 
     impl Service {
         fn take(&mut self, at: Duration) -> (RateLimitStatus, bool) {
-            if self.second != at.as_secs() {
+            // Requests overtake each other; the last of a second may count in the next.
+            if self.second < at.as_secs() {
                 (self.second, self.used) = (at.as_secs(), 0);
             }
             let granted = self.used < self.limit;
@@ -569,7 +758,7 @@ mod tests {
             phase in 0_u64..1_000_000, latency in 0_u64..200_000, seed in any::<u64>(),
             limit in prop::sample::select(vec![50_u32, 100]),
         ) {
-            let (start, mut limiter) = (start(), Limiter::new(limit));
+            let (start, mut limiter) = (start(), even(limit));
             let mut service = Service { limit, second: 0, used: 0, refused: 0 };
             let mut rng = fastrand::Rng::with_seed(seed);
             let mut pending = std::collections::VecDeque::<RateLimitFeedback>::new();
@@ -593,13 +782,40 @@ mod tests {
         }
 
         #[test]
+        fn however_many_come_at_once_nothing_is_refused(
+            phase in 0_u64..1_000_000, latency in 0_u64..200_000, seed in any::<u64>(),
+            limit in prop::sample::select(vec![7_u32, 50, 100]),
+        ) {
+            let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, u32::MAX));
+            let mut service = Service { limit, second: 0, used: 0, refused: 0 };
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut pending = std::collections::VecDeque::<RateLimitFeedback>::new();
+            let mut now = start;
+            for _ in 0..20 {
+                now += Duration::from_micros(rng.u64(0..2_500_000));
+                for _ in 0..rng.u32(1..2 * limit) {
+                    while pending.front().is_some_and(|feedback| feedback.received <= now) {
+                        limiter.observe(&pending.pop_front().unwrap());
+                    }
+                    now = turn_after(&mut limiter, now, || Duration::ZERO);
+                    let way = Duration::from_micros(latency + rng.u64(0..3000));
+                    let arrived = now.duration_since(start) + way / 2;
+                    let (status, granted) = service.take(Duration::from_micros(phase) + arrived);
+                    let throttled = (!granted).then_some(Duration::ZERO);
+                    pending.push_back(RateLimitFeedback { sent: now, received: now + way, rate_limit: Some(status), window_seconds: 1, throttled });
+                }
+            }
+            prop_assert_eq!(service.refused, 0);
+        }
+
+        #[test]
         fn no_answer_makes_it_panic_or_pause_for_good(
             feedback in prop::collection::vec(
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>(), 0_u64..100_000, any::<Option<u64>>()),
                 0..50,
             ),
         ) {
-            let (start, mut limiter) = (start(), Limiter::new(100));
+            let (start, mut limiter) = (start(), even(100));
             let mut now = start;
             for (limit, remaining, reset, window_seconds, millis, throttled) in feedback {
                 let throttled = throttled.map(Duration::from_secs);
@@ -618,7 +834,7 @@ mod tests {
         fn no_window_is_exceeded_whether_callers_wait_leave_or_never_come_back(
             phase in 0_u64..1_000_000, seed in any::<u64>(),
         ) {
-            let (start, mut limiter) = (start(), Limiter::new(100));
+            let (start, mut limiter) = (start(), even(100));
             let mut service = Service { limit: 100, second: 0, used: 0, refused: 0 };
             let mut rng = fastrand::Rng::with_seed(seed);
             let (mut now, mut tickets) = (start, Vec::<Ticket>::new());
@@ -655,7 +871,7 @@ mod tests {
         fn no_two_turns_are_closer_than_the_pace_allows(
             waits in prop::collection::vec(0_u64..40, 2..200),
         ) {
-            let (start, mut limiter) = (start(), Limiter::new(100));
+            let (start, mut limiter) = (start(), even(100));
             let (mut now, mut turns) = (start, Vec::new());
             for millis in waits {
                 now += Duration::from_millis(millis);

@@ -19,8 +19,8 @@ use super::{
 /// How a client keeps to the rate limit of its key.
 ///
 /// The service counts the requests of a key in windows of a second and refuses those above its
-/// limit. The client spreads its requests evenly, learns the limit and the windows from every answer, and so
-/// is hardly ever refused. Clones of a client share one limiter.
+/// limit. After a pause the client sends at once what the window admits; what follows it spreads evenly. It learns the
+/// limit and the windows from every answer, and so is hardly ever refused. Clones of a client share one limiter.
 ///
 /// ```
 /// use parcelo::RateLimit;
@@ -28,12 +28,19 @@ use super::{
 /// let (waits, fails) = (RateLimit::adaptive(), RateLimit::adaptive().fail_fast());
 /// assert_eq!(RateLimit::default(), waits);
 /// assert_ne!(waits, fails);
+/// let one_of_four_workers = RateLimit::adaptive().share(0.25).burst(4);
+/// # assert_ne!(one_of_four_workers, waits);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RateLimit {
     pacing: Pacing,
     when_full: WhenFull,
+    burst: u32,
+    share: f64,
 }
+
+/// Minimum share of a limit: one request in 20 s of 50 a second.
+const MIN_SHARE: f64 = 0.001;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pacing {
@@ -54,15 +61,15 @@ impl Default for RateLimit {
 }
 
 impl RateLimit {
-    /// Spaces requests evenly, as the service's answers require. A call waits for its turn as long as its
-    /// time allows.
+    /// Keeps to the limit that the service's answers state. A call waits for its turn as long as its time allows.
     pub fn adaptive() -> Self {
-        Self { pacing: Pacing::Adaptive, when_full: WhenFull::Wait }
+        let (pacing, when_full) = (Pacing::Adaptive, WhenFull::Wait);
+        Self { pacing, when_full, burst: u32::MAX, share: 1.0 }
     }
 
     /// Sends every request at once and leaves it to the service to refuse what is too much.
     pub fn off() -> Self {
-        Self { pacing: Pacing::Off, when_full: WhenFull::Wait }
+        Self { pacing: Pacing::Off, ..Self::adaptive() }
     }
 
     /// A call that would have to wait for its turn fails at once, with
@@ -70,6 +77,25 @@ impl RateLimit {
     #[must_use]
     pub fn fail_fast(self) -> Self {
         Self { when_full: WhenFull::Fail, ..self }
+    }
+
+    /// Limits the requests that go at once after a pause: without it they are as many as the window admits, and with
+    /// 1 all are spread evenly. It is a setting of the limiter, so [`ClientBuilder::rate_limit`] sets it and
+    /// [`Client::with_rate_limit`] does not change it.
+    ///
+    /// [`Client::with_rate_limit`]: crate::client::Client::with_rate_limit
+    /// [`ClientBuilder::rate_limit`]: crate::client::ClientBuilder::rate_limit
+    #[must_use]
+    pub fn burst(self, requests: u32) -> Self {
+        Self { burst: requests, ..self }
+    }
+
+    /// Uses only a part of the key's limit, between 0.001 and 1, because other processes use the same key: with a
+    /// share each they do not get in each other's way. Like [`RateLimit::burst`], it is set when a client is built.
+    #[must_use]
+    pub fn share(self, part: f64) -> Self {
+        // Not `clamp`, which keeps what is not a number.
+        Self { share: if part > MIN_SHARE { part.min(1.0) } else { MIN_SHARE }, ..self }
     }
 }
 
@@ -142,8 +168,9 @@ impl Patience {
 const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 impl Pacer {
-    pub(super) fn new(requests_per_second: u32) -> Self {
-        Self { limiter: Mutex::new(Limiter::new(requests_per_second)) }
+    pub(super) fn new(requests_per_second: u32, settings: &RateLimit) -> Self {
+        let limiter = Limiter::new(requests_per_second, settings.share, settings.burst);
+        Self { limiter: Mutex::new(limiter) }
     }
 
     /// Waits until the next request may go; true when it had to wait.

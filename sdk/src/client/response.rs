@@ -53,7 +53,7 @@ pub struct RateLimitStatus {
 }
 
 impl RateLimitStatus {
-    /// From the three `X-RateLimit-…` headers; none unless all of them can be read, or if they are a proxy's.
+    /// The three `X-RateLimit-…` headers; none unless all of them can be read, or if they are a proxy's.
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         if !is_from_service(headers) {
             return None;

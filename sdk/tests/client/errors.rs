@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{
-    Client, CountryCode, Error, ErrorKind, Parcel, ParcelStatus, Timeouts,
+    Client, CountryCode, Error, ErrorKind, Parcel, ParcelStatus, RateLimit, Timeouts,
     calls::StopReason,
     model::{Downloads, LabelMetadata, ParcelId, ParcelSummary, RequestId},
     transport::Phase,
@@ -28,8 +28,8 @@ async fn a_call_without_time_times_out_and_is_not_called_rate_limited() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_longer_than_the_call_s_time_is_a_rate_limit() {
-    let client =
-        Client::builder(key()).transport(Script::client([answer(200, RECORD)]).1).build().unwrap();
+    let client = Client::builder(key()).transport(Script::client([answer(200, RECORD)]).1);
+    let client = client.rate_limit(RateLimit::adaptive().burst(1)).build().unwrap();
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_millis(1)));
     hasty.tracking().get(&number()).await.unwrap();
     let error = hasty.tracking().get(&number()).await.unwrap_err();

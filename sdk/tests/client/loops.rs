@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, Timeouts,
+    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, RateLimit, Timeouts,
     calls::StopReason,
     transport::{BodyStream, Transport, TransportError},
 };
@@ -194,7 +194,9 @@ async fn an_answer_that_arrived_wins_over_a_timeout_that_was_not_polled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_left_in_the_queue_past_its_time_is_not_sent() {
-    let (client, shop) = Shop::client();
+    let shop = Shop::default();
+    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
+    let client = client.transport(shop.clone()).build().unwrap();
     let (number, order) = (number(), order());
     client.tracking().get(&number).await.unwrap();
     let mut call = pin!(client.orders().create(&order));

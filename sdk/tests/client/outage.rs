@@ -161,7 +161,7 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
 async fn an_observer_sees_how_long_calls_wait_in_the_queue_and_those_that_were_not_sent() {
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
-    let builder = Client::builder(key()).rate_limit(RateLimit::adaptive());
+    let builder = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
     let builder = builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()));
     let steps = [answer(200, RECORD), answer(200, RECORD), answer(200, RECORD), answer(503, "")];
     let script = Script::client(steps).1;

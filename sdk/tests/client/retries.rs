@@ -193,8 +193,7 @@ async fn a_stale_connection_is_replaced_without_a_pause() {
     let (client, _) = Script::client([Step::Fail(Phase::Stale), answer(201, CREATED)]);
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
-    assert_eq!(created.meta().attempts, 2);
-    assert!(start.elapsed() < Duration::from_millis(12), "no longer than to its turn");
+    assert_eq!((created.meta().attempts, start.elapsed()), (2, Duration::ZERO));
 
     let (client, _) = Script::client([Step::Fail(Phase::Stale)]);
     client.health().await.unwrap_err();

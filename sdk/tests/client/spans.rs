@@ -145,7 +145,7 @@ fn the_span_of_a_call_has_what_support_asks_for() {
     // A read has no outcome, a refused call no attempt, and both how long they were in the queue.
     let fields = call(&collect(async {
         let script = Script::client([answer(200, RECORD)]).1;
-        let rate = RateLimit::adaptive();
+        let rate = RateLimit::adaptive().burst(1);
         let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
         let _ = client.tracking().get(&number()).await;
         let _ = client.tracking().get(&number()).await;
@@ -154,7 +154,7 @@ fn the_span_of_a_call_has_what_support_asks_for() {
     assert_eq!((&*fields["queued_ms"], &*fields["attempts"]), ("11", "1"), "{fields:?}");
     let fields = call(&collect(async {
         let script = Script::client([answer(200, RECORD)]).1;
-        let rate = RateLimit::adaptive().fail_fast();
+        let rate = RateLimit::adaptive().burst(1).fail_fast();
         let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
         let _ = client.tracking().get(&number()).await;
         let _ = client.tracking().get(&number()).await;

@@ -194,9 +194,64 @@ async fn two_clients_with_one_key_share_its_limit_with_few_refusals() {
     assert!(refused < 100 && share > 0.8, "{refused} refused, {share} of the limit");
 }
 
+/// Makes calls of one client at the same time; true when none was refused.
+async fn all_at_once(client: &Client, count: u32) {
+    let mut calls = tokio::task::JoinSet::new();
+    for order in orders(count) {
+        let client = client.clone();
+        calls.spawn(async move { client.orders().create(&order).await.unwrap() });
+    }
+    calls.join_all().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_client_sends_at_once_what_the_window_admits() {
+    for (phase, at_once) in [(0, 8), (0, 49), (970, 49), (500, 30)] {
+        let service = Limited::new(50, phase, Duration::from_millis(30));
+        let key = ApiKey::from_random(Environment::Production, &[7; 32]);
+        let client = Client::builder(key).transport(service.clone()).build().unwrap();
+        // As it starts, and again after a pause: of seconds, or as short as it can be.
+        for pause in [0, 5000, 1200, 3700] {
+            sleep(Duration::from_millis(pause)).await;
+            let began = now();
+            all_at_once(&client, at_once).await;
+            assert_eq!(began.elapsed(), service.latency, "{at_once} after {pause} ms");
+        }
+        // What follows at once is paced so that no window overflows.
+        all_at_once(&client, 200).await;
+        assert_eq!(service.refused.load(Ordering::Relaxed), 0, "{phase} {at_once}");
+    }
+}
+
+/// A client that sends no two requests at once.
+fn even() -> (Client, Script) {
+    let script = Script::client([answer(201, CREATED)]).1;
+    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
+    (client.transport(script.clone()).build().unwrap(), script)
+}
+
+#[tokio::test(start_paused = true)]
+async fn processes_with_a_share_each_use_the_limit_without_a_refusal() {
+    let service = Limited::new(100, 250, Duration::from_millis(10));
+    let began = now();
+    let mut loads = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let client = Client::builder(key()).rate_limit(RateLimit::adaptive().share(0.25));
+        let client = client.transport(service.clone()).build().unwrap();
+        loads.spawn(async move {
+            let created = client.orders().create_many(orders(500)).concurrency(16);
+            created.for_each(|(_, created)| async move { assert!(created.is_ok()) }).await;
+        });
+    }
+    loads.join_all().await;
+    assert_eq!(service.refused.load(Ordering::Relaxed), 0);
+    let share = 2000.0 / began.elapsed().as_secs_f64() / 100.0;
+    assert!(share > 0.95, "{share} of the limit");
+}
+
 #[tokio::test(start_paused = true)]
 async fn clones_take_turns() {
-    let (client, script) = Script::client([answer(201, CREATED)]);
+    let (client, script) = even();
     let began = now();
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..50 {
@@ -212,7 +267,7 @@ async fn clones_take_turns() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_shall_not_wait_fails_at_once_and_says_when_to_come_back() {
     let script = Script::client([answer(200, crate::script::RECORD)]).1;
-    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().fail_fast());
+    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1).fail_fast());
     let client = client.transport(script.clone()).build().unwrap();
     let number = crate::script::number();
     assert!(client.tracking().get(&number).await.is_ok());
@@ -251,7 +306,7 @@ async fn without_a_limiter_nothing_waits_and_the_service_refuses() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_turn_is_part_of_a_call_s_time() {
-    let (client, script) = Script::client([answer(201, CREATED)]);
+    let (client, script) = even();
     let client = client.with_timeouts(Timeouts::default().total(Duration::from_millis(105)));
     let began = now();
     let mut calls = tokio::task::JoinSet::new();
@@ -300,7 +355,7 @@ async fn a_refusal_slows_down_all_that_follows() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_in_the_queue_delays_no_others() {
-    let (client, _) = Script::client([answer(201, CREATED)]);
+    let (client, _) = even();
     let began = now();
     client.orders().create(&order()).await.unwrap();
     for _ in 0..100 {

@@ -262,7 +262,7 @@ impl ClientBuilder {
             transport: wrap_in_layers(transport, &self.layers),
             observer: self.observer,
             retry_policy: std::sync::Mutex::default(),
-            pacer: Pacer::new(environment.requests_per_second()),
+            pacer: Pacer::new(environment.requests_per_second(), &self.settings.rate_limit),
             clocks: Clocks::new(self.clock),
         };
         Ok(Client { shared: Arc::new(shared), settings: self.settings })
