@@ -1,12 +1,13 @@
 //! Every exit code that a run can end with, and what is printed with it.
 
-use std::{process::Stdio, time::Duration};
+use std::process::Stdio;
 
 use serde_json::json;
 
 use crate::{
     peer,
     shop::{Shop, Workdir},
+    waiting::LONG,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,7 +316,7 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
         let dir = Workdir::new(key.secret(), &url);
         let line = format!("{line} -o json");
         let child = dir.start(&line, Stdio::piped());
-        tokio::time::timeout(Duration::from_secs(10), taken.notified()).await.unwrap();
+        tokio::time::timeout(LONG, taken.notified()).await.unwrap();
         crate::shop::interrupt(&child);
         let ran = dir.ended(child.wait_with_output().unwrap(), &line);
         assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");

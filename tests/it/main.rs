@@ -34,5 +34,7 @@ mod shop;
 mod speech;
 mod tracking;
 mod voids;
+#[path = "../../server/tests/waiting/mod.rs"]
+mod waiting;
 #[cfg(unix)]
 mod watches;

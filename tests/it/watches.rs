@@ -128,7 +128,7 @@ async fn on_a_terminal_the_table_is_redrawn() {
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(async {
                 let asked = shop.server.requests().of(parcelo::Operation::GetTracking);
-                asked.wait_for(1, Duration::from_secs(20)).await;
+                asked.wait_for(1, crate::waiting::LONG).await;
                 shop.server.clock().advance(JOURNEY).await;
             });
         });

@@ -5,14 +5,19 @@
 mod extractor;
 mod readme;
 mod transport;
+#[path = "../../../server/tests/waiting/mod.rs"]
+mod waiting;
 
 use std::{
     collections::BTreeSet,
     env, fs,
     io::{BufRead, BufReader, Write},
+    iter,
     net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
     time::Duration,
 };
 
@@ -25,6 +30,7 @@ use parcelo::{
 };
 use parcelo_server::mock::{Clock, MockServer, sample};
 use tempfile::TempDir;
+use waiting::{LONG, until};
 
 /// A server, and a folder in which examples run.
 struct Shop {
@@ -105,8 +111,15 @@ fn complaint(output: &Output) -> String {
 
 fn start(mut command: Command) -> (Child, impl Iterator<Item = String>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    (child, lines.map(Result::unwrap))
+    let (read, lines) = mpsc::channel();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || stdout.lines().try_for_each(|line| read.send(line.unwrap())));
+    let lines = iter::from_fn(move || {
+        let line = lines.recv_timeout(LONG);
+        assert_ne!(line, Err(RecvTimeoutError::Timeout), "it says nothing more, and does not end");
+        line.ok()
+    });
+    (child, lines)
 }
 
 fn file(name: &str) -> PathBuf {
@@ -350,9 +363,7 @@ async fn resume_after_crash_ships_each_order_once() {
     create().nth(2).after_commit().latency(Duration::from_secs(3600));
     let (mut child, mut lines) = start(shop.example("resume_after_crash", &["journal.jsonl"]));
     assert!(lines.next().unwrap().ends_with(" Created"));
-    while shop.parcels().await < 2 {
-        tokio::task::yield_now().await;
-    }
+    until("the second is there", async || shop.parcels().await == 2).await;
     child.kill().unwrap(); // the second order exists, and the program does not know it
     child.wait().unwrap();
     assert_eq!(lines.next(), None);
@@ -408,19 +419,17 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
     let path = |name: &str| shop.folder.path().join(name);
     let written = journal(0..ORDERS, shop.server.clock().now());
     fs::write(path("journal.jsonl"), written).unwrap();
-    let (mut kills, mut random) = (0, fastrand::Rng::with_seed(1));
-    while kills < 10 {
-        let (before, more) = (shop.server.requests().count(), random.usize(0..8));
+    let mut random = fastrand::Rng::with_seed(1);
+    for kill in 0..10 {
+        // One request is never answered, before its work or after it; the others go on meanwhile.
+        let fault = shop.server.faults().on_any().nth(random.u64(1..9));
+        let fault = if kill % 2 == 0 { fault } else { fault.after_commit() };
+        fault.latency(Duration::from_secs(3600));
         let (mut child, lines) = start(shop.example("worker", &["journal.jsonl"]));
-        while shop.server.requests().count() < before + more && child.try_wait().unwrap().is_none()
-        {
-            tokio::task::yield_now().await;
-        }
-        // Wherever it is by now: between two bytes of an order, an answer, a label or a note.
-        std::thread::yield_now();
+        until("it waits", async || shop.server.faults().unused().is_empty()).await;
         child.kill().unwrap();
         drop(lines);
-        kills += u32::from(!child.wait().unwrap().success());
+        assert!(!child.wait().unwrap().success());
     }
     shop.run("worker", &["journal.jsonl"]);
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     api::{Answer, Api, numbered, order, send},
     running::{House, Running},
+    waiting::until,
 };
 
 /// An operator with a token.
@@ -344,9 +345,7 @@ async fn a_backup_under_load_holds_every_order_acknowledged_before_it_began() {
             }
         }
     });
-    while acknowledged.lock().unwrap().len() < 30 {
-        tokio::task::yield_now().await;
-    }
+    until("30 are there", async || acknowledged.lock().unwrap().len() >= 30).await;
     let before = acknowledged.lock().unwrap().clone();
     let copy = house.path("copy.db");
     let said = house.backup(&copy);

@@ -4,15 +4,14 @@ use std::{
     io::{self, BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// How long a page may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::waiting::{LONG, until};
+
 /// How `WebDriver` names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -125,10 +124,10 @@ impl Browser {
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
         // A page that is being left answers nothing, or with an error.
-        let is_there =
-            async || self.try_ask(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true));
-        let there = async { while !is_there().await {} };
-        tokio::time::timeout(PATIENCE, there).await.expect("the page behind it comes");
+        until("the page behind it comes", async || {
+            self.try_ask(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true))
+        })
+        .await;
     }
 
     /// Fills a field in, in the place of what it holds.
@@ -186,7 +185,7 @@ impl Browser {
     fn shut_down(&self) -> io::Result<()> {
         let host = self.session.split('/').nth(2).unwrap();
         let mut line = TcpStream::connect(host)?;
-        line.set_read_timeout(Some(PATIENCE))?;
+        line.set_read_timeout(Some(LONG))?;
         write!(line, "GET /shutdown HTTP/1.1\r\nhost: {host}\r\n\r\n")?;
         line.read_exact(&mut [0])
     }

@@ -10,6 +10,7 @@ use crate::{
     api::{Answer, Api, order, send},
     deliveries::Receiver,
     running::BINARY,
+    waiting::until,
 };
 
 /// A mock server with controls; it ends with the test's process.
@@ -105,13 +106,10 @@ async fn a_new_inbox_takes_the_place_of_the_one_before() {
     assert!(tokio::net::TcpStream::connect(&address).await.is_ok());
     post(&api, "webhooks", &json!({ "reply": [200] })).await;
     // Its socket closes in its own task, at once but not before this one goes on.
-    let gone = async {
-        while tokio::net::TcpStream::connect(&address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-    };
-    let gone = tokio::time::timeout(std::time::Duration::from_secs(10), gone).await;
-    assert!(gone.is_ok(), "the first inbox listens on");
+    until("the first inbox listens no more", async || {
+        tokio::net::TcpStream::connect(&address).await.is_err()
+    })
+    .await;
     let shown = send(api.request("GET", "/__mock/webhooks")).await.json();
     assert_eq!(shown, json!({ "listening": true, "deliveries": [], "hints": [] }));
 }

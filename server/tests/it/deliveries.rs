@@ -22,11 +22,10 @@ use tokio::{net::TcpListener, sync::watch};
 use crate::{
     api::{Api, numbered, order},
     running::{BINARY, House},
+    waiting::{LONG, found, until},
 };
 
 const ENVIRONMENT: [&str; 2] = ["--environment", "sandbox"];
-// On PostgreSQL what a killed server had leased is free after a minute, since other servers may live.
-const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A receiver: what came, and whether it answers.
 #[derive(Clone)]
@@ -62,7 +61,7 @@ impl Receiver {
     pub(crate) async fn wait_for(&self, enough: impl Fn(&[(HeaderMap, Bytes)]) -> bool) {
         let mut came = self.came.subscribe();
         let enough = came.wait_for(|came| enough(came));
-        tokio::time::timeout(PATIENCE, enough).await.expect("the webhooks come").unwrap();
+        tokio::time::timeout(LONG, enough).await.expect("the webhooks come").unwrap();
     }
 
     /// Whether what came in this place is signed with the secret.
@@ -240,16 +239,11 @@ async fn a_webhook_that_is_switched_off_is_heard_of() {
     let api = running.api(&house.new_key("sandbox").1);
     webhooks(&house, "set", &["--url", &url]);
     api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
-    let said = tokio::time::timeout(PATIENCE, async {
-        loop {
-            let said = house.output();
-            if said.contains("a webhook is off") {
-                return said;
-            }
-            tokio::task::yield_now().await;
-        }
+    let said = found("the log says so", async || {
+        let said = house.output();
+        said.contains("a webhook is off").then_some(said)
     });
-    let said = said.await.expect("the log says so");
+    let said = said.await;
     let line = said.lines().find(|line| line.contains("a webhook is off")).unwrap();
     for word in ["WARN", "acc_", "sandbox", "GONE"] {
         assert!(line.contains(word), "{word}: {line}");
@@ -344,7 +338,7 @@ async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
     let running = house.start_with(&[without], &[]);
     webhooks(&house, "test", &[]);
     let attempted = || webhooks(&house, "deliveries", &[])[0]["attempts"].get(0).is_some();
-    assert!((0..1_000).any(|_| attempted()), "it was tried");
+    until("it was tried", async || attempted()).await;
     assert!(receiver.came.borrow().is_empty(), "no one was called");
     drop(running);
     let _running = house.start(&[]);

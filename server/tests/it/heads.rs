@@ -6,6 +6,7 @@ use crate::{
     api::{Api, numbered, order, send},
     raw::{Line, Raw},
     running::House,
+    waiting::until,
 };
 
 async fn asked(url: &str, request: &str) -> Raw {
@@ -109,13 +110,11 @@ async fn a_head_that_cannot_be_read_is_counted() {
         "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"too_large\"} 2",
     ];
     // They are counted once their connections are over.
-    for _ in 0..1_000 {
+    until("all three are counted", async || {
         let text = metrics.get("/metrics").await.text();
-        if wanted.iter().all(|line| text.contains(line)) {
-            return;
-        }
-    }
-    panic!("not counted: {}", metrics.get("/metrics").await.text());
+        wanted.iter().all(|line| text.contains(line))
+    })
+    .await;
 }
 
 #[tokio::test]

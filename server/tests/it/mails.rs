@@ -4,7 +4,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parcelo::ApiKey;
@@ -19,6 +19,7 @@ use tokio::{
 use crate::{
     api::{Api, numbered, order, send, with},
     running::{House, Running},
+    waiting::{LONG, found, until},
 };
 
 const MINUTES: Duration = Duration::from_secs(60);
@@ -270,15 +271,11 @@ impl Relay {
 
     /// The messages, once there are so many.
     async fn messages(&self, count: usize) -> Vec<String> {
-        let start = Instant::now();
-        loop {
+        found("the messages come", async || {
             let messages = self.messages.lock().unwrap().clone();
-            if messages.len() >= count {
-                return messages;
-            }
-            assert!(start.elapsed() < Duration::from_secs(30), "{} of {count}", messages.len());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+            (messages.len() >= count).then_some(messages)
+        })
+        .await
     }
 
     fn flags(&self) -> Vec<String> {
@@ -314,7 +311,7 @@ impl MailHouse {
     fn file(&self) -> Connection {
         let database = self.0.database();
         let file = Connection::open(database.strip_prefix("sqlite:").unwrap()).unwrap();
-        file.busy_timeout(Duration::from_secs(10)).unwrap();
+        file.busy_timeout(LONG).unwrap();
         file
     }
 
@@ -330,11 +327,7 @@ impl MailHouse {
     }
 
     async fn wait_for_status(&self, status: u8, count: i64) {
-        let start = Instant::now();
-        while self.with_status(status).1 != count {
-            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", self.with_status(status));
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until("so many have it", async || self.with_status(status).1 == count).await;
     }
 }
 

@@ -60,4 +60,6 @@ mod state;
 mod tracking;
 mod vacuum;
 mod void;
+#[path = "../waiting/mod.rs"]
+mod waiting;
 mod webhooks;

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, order, send},
-    running::{BINARY, wait_for},
+    running::{BINARY, Running, wait_for},
+    waiting::LONG,
 };
 
 struct Mock {
-    child: std::process::Child,
-    ready: Value,
+    running: Running,
     _folder: tempfile::TempDir,
 }
 
@@ -21,13 +21,12 @@ impl Mock {
         let ready_file = folder.path().join("ready.json");
         let mut command = Command::new(BINARY);
         command.env_clear().arg("mock").args(arguments).arg("--ready-file").arg(&ready_file);
-        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-        let ready = wait_for(&ready_file, &mut child);
-        Self { child, ready, _folder: folder }
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
+        Self { running: wait_for(&ready_file, child), _folder: folder }
     }
 
     fn text(&self, name: &str) -> &str {
-        self.ready[name].as_str().unwrap()
+        self.running.ready[name].as_str().unwrap()
     }
 
     fn api(&self) -> Api {
@@ -40,17 +39,10 @@ impl Mock {
     }
 }
 
-impl Drop for Mock {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test]
 async fn a_suite_in_any_language_moves_the_clock_and_sees_what_happened() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z", "--seed", "7"]);
-    assert_eq!(mock.ready["pid"], mock.child.id());
+    assert_eq!(mock.running.ready["pid"], mock.running.child.id());
     let api = mock.api();
     api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     let moved = mock.control("POST", "clock", &json!({ "advance": "PT10M" })).await.json();
@@ -344,7 +336,7 @@ fn a_ready_file_that_is_a_pipe_takes_the_words_and_stays_a_pipe() {
     let status = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&pipe).status().unwrap();
     assert!(status.success());
     assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
-    let heard = heard.recv_timeout(std::time::Duration::from_secs(20)).unwrap().unwrap();
+    let heard = heard.recv_timeout(LONG).unwrap().unwrap();
     assert!(heard.contains("\"pid\""), "it is not read");
 }
 

@@ -120,12 +120,10 @@ async fn a_server_whose_log_is_full_goes_on_answering() {
     let ready = house.path("ready.json");
     let mut command = house.command();
     command.env("PARCELO_LOG", "debug").stdout(Stdio::null()).stderr(full());
-    let mut child = command.arg("--ready-file").arg(&ready).spawn().unwrap();
-    let ready = wait_for(&ready, &mut child);
-    let api = Api::new(ready["sandbox"].as_str().unwrap());
+    let child = command.arg("--ready-file").arg(&ready).spawn().unwrap();
+    let running = wait_for(&ready, child);
+    let api = Api::new(running.sandbox());
     for _ in 0..3 {
         assert_eq!(api.get("/api/v1/health").await.status, 401);
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::{
     api::{Api, numbered, order, send},
     running::{BINARY, House},
+    waiting::until,
 };
 
 #[tokio::test]
@@ -177,10 +178,7 @@ async fn keys_are_made_and_revoked_while_the_server_runs() {
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
     assert!(!listed.to_string().contains(key.secret()));
     house.keys(&["revoke", &id]);
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(1);
-    while api.get("/api/v1/health").await.status != 401 {
-        assert!(tokio::time::Instant::now() < deadline, "a revocation is in force within a second");
-    }
+    until("it is in force", async || api.get("/api/v1/health").await.status == 401).await;
     let unknown = Command::new(BINARY)
         .args(["keys", "revoke", "key_x", "--database", &house.database()])
         .output();

@@ -1,15 +1,12 @@
 //! HTTP over a bare socket: packets as a test wants them.
 
-use std::time::Duration;
-
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
 
-/// How long an answer may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::waiting::LONG;
 
 /// A connection.
 pub(crate) struct Line(TcpStream);
@@ -41,7 +38,7 @@ impl Line {
 
     /// The next answer; nothing when the connection ends without one.
     pub(crate) async fn answer(&mut self) -> Option<Raw> {
-        timeout(PATIENCE, self.read()).await.expect("an answer in time")
+        timeout(LONG, self.read()).await.expect("an answer in time")
     }
 
     async fn read(&mut self) -> Option<Raw> {

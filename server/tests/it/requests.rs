@@ -5,7 +5,10 @@ use std::time::Duration;
 use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::RecordedRequest;
 
-use crate::api::{Api, numbered, order, try_send};
+use crate::{
+    api::{Api, numbered, order, try_send},
+    waiting::{LONG, until},
+};
 
 const CREATE: Operation = Operation::CreateOrder;
 const SECOND: Duration = Duration::from_secs(1);
@@ -103,7 +106,7 @@ async fn a_count_that_is_wrong_fails_and_tells_what_came() {
 async fn waiting_ends_with_the_request_that_was_waited_for() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
-    let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, SECOND * 20), async {
+    let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, LONG), async {
         api.created(&order("order-0001")).await;
         api.get(Operation::Health.path()).await;
         api.created(&order("order-0002")).await;
@@ -154,10 +157,11 @@ async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
     let server = crate::embedded::start().await;
     server.faults().on(CREATE).latency(SECOND * 600);
     let api = Api::with_key(server.url(), &server.key().issue());
-    let request = create_request(&api);
-    let sent = try_send(request.timeout(Duration::from_millis(50))).await;
-    assert!(sent.is_err_and(|error| error.is_timeout()));
-    let all = server.requests().of(CREATE).wait_for(1, SECOND * 20).await;
+    tokio::select! {
+        sent = try_send(create_request(&api)) => panic!("{:?}", sent.map(|answer| answer.status)),
+        () = until("it has arrived", async || server.faults().unused().is_empty()) => {}
+    }
+    let all = server.requests().of(CREATE).wait_for(1, LONG).await;
     assert_eq!((all[0].status, all[0].faults.len()), (None, 1));
 }
 

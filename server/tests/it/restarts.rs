@@ -9,7 +9,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 use parcelo::{ApiKey, Client, Operation, OrderRequest, Retry};
@@ -26,10 +25,9 @@ use crate::{
     api::{Answer, Api, order, send},
     cluster::Cluster,
     running::{BINARY, Running, wait_for},
+    waiting::{LONG, found, until},
 };
 
-/// Longer than anything in here takes, on a slow machine too.
-const LONG: Duration = Duration::from_secs(300);
 const CLIENTS: usize = 8;
 
 /// A database on a cluster that writes through to the disk, and the servers' files.
@@ -71,9 +69,8 @@ impl Database {
         let mut command = self.command_of(program, &arguments);
         command.args(["--sandbox-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--sandbox-rate-limit", "1000000", "--ready-file"]).arg(&ready_file);
-        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-        let ready = block_in_place(|| wait_for(&ready_file, &mut child));
-        Running { child, ready }
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
+        block_in_place(|| wait_for(&ready_file, child))
     }
 
     fn key(&self) -> ApiKey {
@@ -208,13 +205,9 @@ impl Load {
 /// Waits until `/readyz` of each server is so. Once PostgreSQL accepts connections that takes less than a second, by the
 /// pauses of `writer_connection.rs`; what a loaded machine adds says nothing about the server.
 async fn become_ready(servers: &[Running], status: u16) {
-    let began = Instant::now();
     for server in servers {
         let api = Api::new(server.sandbox());
-        while api.get("/readyz").await.status != status {
-            assert!(began.elapsed() < LONG, "/readyz is not {status}");
-            tokio::task::yield_now().await;
-        }
+        until("/readyz is so", async || api.get("/readyz").await.status == status).await;
     }
 }
 
@@ -234,10 +227,8 @@ async fn revoke_by(program: &str, database: &Database, servers: &[Running]) {
     let mut revoke = database.command_of(program, &["keys", "revoke", &id]);
     assert!(revoke.stdout(Stdio::null()).status().unwrap().success());
     for server in servers {
-        let began = Instant::now();
-        while server.api(&key).get(health).await.status != 401 {
-            assert!(began.elapsed() < LONG, "the key is not revoked");
-        }
+        let api = server.api(&key);
+        until("the key is revoked", async || api.get(health).await.status == 401).await;
     }
 }
 
@@ -346,13 +337,13 @@ async fn while_postgresql_is_frozen_no_server_is_ready_and_both_are_again_by_the
     become_ready(&servers, 200).await;
     let mut numbers = Vec::new();
     for server in &servers {
-        let (api, began) = (server.api(&key), Instant::now());
-        let mut repeated = api.create(&order("frozen-01")).await;
+        let api = server.api(&key);
         // A connection that was given up while it was frozen is replaced at a request.
-        while matches!(repeated.status, 409 | 503) {
-            assert!(began.elapsed() < LONG, "{}", repeated.text());
-            repeated = api.create(&order("frozen-01")).await;
-        }
+        let repeated = found("the order is answered again", async || {
+            let repeated = api.create(&order("frozen-01")).await;
+            (!matches!(repeated.status, 409 | 503)).then_some(repeated)
+        });
+        let repeated = repeated.await;
         numbers.push(repeated.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned());
     }
     assert_eq!(numbers[0], numbers[1]);
@@ -366,7 +357,10 @@ async fn servers_follow_a_failover_to_the_synchronous_standby_and_lose_nothing()
     let standby = database.cluster.start_standby();
     database.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
     database.query("SELECT pg_reload_conf()");
-    while database.query("SELECT sync_state FROM pg_stat_replication") != "sync" {}
+    until("the standby is synchronous", async || {
+        database.query("SELECT sync_state FROM pg_stat_replication") == "sync"
+    })
+    .await;
     // It is passed over while it is a standby.
     database.hosts = format!("{},{}", standby.folder(), database.cluster.folder());
     let servers = [database.serve(), database.serve()];

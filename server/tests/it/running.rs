@@ -4,8 +4,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    time::{Duration, Instant},
+    process::{Child, Command, Stdio},
 };
 
 use parcelo::ApiKey;
@@ -15,14 +14,13 @@ use serde_json::Value;
 use crate::{
     api::Api,
     cluster::{self, Database},
+    waiting::found_blocking,
 };
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 
 /// Lets the sandbox's webhooks go to this machine.
 const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
-/// Longer than anything takes that a server does by itself.
-const LONG: Duration = Duration::from_secs(40);
 
 /// A database and a folder, with which servers are started one after the other.
 pub(crate) struct House {
@@ -119,9 +117,8 @@ impl House {
         let mut command = self.command();
         command.envs(variables.iter().copied()).arg("--ready-file").arg(&ready_file);
         let (stdout, stderr) = (output.try_clone().unwrap(), output);
-        let mut child = command.args(arguments).stdout(stdout).stderr(stderr).spawn().unwrap();
-        let ready = wait_for(&ready_file, &mut child);
-        Running { child, ready }
+        let child = command.args(arguments).stdout(stdout).stderr(stderr).spawn().unwrap();
+        wait_for(&ready_file, child)
     }
 
     /// Why no server starts.
@@ -129,8 +126,8 @@ impl House {
         let errors = self.path("refused.txt");
         let mut command = self.command();
         command.stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
-        let status = ended(&mut command.spawn().unwrap());
-        assert!(!status.success());
+        let child = command.spawn().unwrap();
+        assert_ne!(Running { child, ready: Value::Null }.wait(), Some(0));
         fs::read_to_string(errors).unwrap()
     }
 
@@ -257,7 +254,8 @@ impl Running {
     }
 
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        ended(&mut self.child).code()
+        let ended = || self.child.try_wait().unwrap();
+        found_blocking("the process ends", ended).code()
     }
 }
 
@@ -268,30 +266,18 @@ impl Drop for Running {
     }
 }
 
-/// How a process ended; one that goes on and on is killed, and fails the test.
-fn ended(child: &mut Child) -> ExitStatus {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if began.elapsed() > LONG {
-            child.kill().unwrap();
-            panic!("the server goes on: {}", child.wait().unwrap());
-        }
-        std::thread::yield_now();
-    }
-}
-
-/// The ready file's content; the process is watched meanwhile, so that a failed start fails at once.
-pub(crate) fn wait_for(ready_file: &Path, child: &mut Child) -> Value {
-    loop {
+/// A server that has been started, once its ready file is there; it is watched meanwhile, so that a failed start fails at
+/// once.
+pub(crate) fn wait_for(ready_file: &Path, child: Child) -> Running {
+    let mut running = Running { child, ready: Value::Null };
+    running.ready = found_blocking("the server is ready", || {
         if let Ok(content) = fs::read(ready_file) {
-            return serde_json::from_slice(&content).unwrap();
+            return Some(serde_json::from_slice(&content).unwrap());
         }
-        if let Some(status) = child.try_wait().unwrap() {
+        if let Some(status) = running.child.try_wait().unwrap() {
             panic!("the server ended with {status} before it listened");
         }
-        std::thread::yield_now();
-    }
+        None
+    });
+    running
 }

@@ -33,7 +33,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Packets of one request, at most; what is left goes in the last one.
 const MAX_PACKETS: usize = 64;
 

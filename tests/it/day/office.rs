@@ -6,7 +6,6 @@ use std::{
     io::Write,
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use parcelo_server::{
@@ -16,6 +15,7 @@ use parcelo_server::{
 use serde_json::{Value, json};
 
 use super::relay::Relay;
+use crate::waiting::{LONG, found_blocking};
 
 const PASSWORD: &str = "a day in the life";
 /// How many scans a carrier sends at once.
@@ -67,10 +67,10 @@ impl Office {
         let files = ["https://parcelo.example", "--ready-file", ready_file];
         let serve = [&["serve"], &all[..], &limits, &flags, &files].concat();
         let mut child = office.command(&serve).stdout(Stdio::null()).spawn().unwrap();
-        while !ready.is_file() {
+        found_blocking("the server is ready", || {
             assert!(child.try_wait().unwrap().is_none(), "{}", office.log());
-            std::thread::yield_now();
-        }
+            ready.is_file().then_some(())
+        });
         office.ready = serde_json::from_slice(&fs::read(ready).unwrap()).unwrap();
         office.child = Some(child);
         office
@@ -121,7 +121,7 @@ impl Office {
     /// As if a minute had passed for every e-mail: each waits for its parcel's next news.
     pub(super) fn let_mails_go(&self) {
         let file = rusqlite::Connection::open(self.path("parcelo.db")).unwrap();
-        file.busy_timeout(Duration::from_secs(10)).unwrap();
+        file.busy_timeout(LONG).unwrap();
         file.execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
     }
 

@@ -4,11 +4,9 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
-    time::Duration,
 };
 
-/// Longer than the e-mails of a day take.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::waiting::LONG;
 
 /// The relay.
 pub(super) struct Relay {
@@ -54,7 +52,7 @@ impl Relay {
     pub(super) fn wait_for(&self, count: usize) -> Vec<Message> {
         let messages = self.inbox.messages.lock().unwrap();
         let waiting = |messages: &mut Vec<Message>| messages.len() < count;
-        let arrived = self.inbox.arrived.wait_timeout_while(messages, PATIENCE, waiting).unwrap();
+        let arrived = self.inbox.arrived.wait_timeout_while(messages, LONG, waiting).unwrap();
         assert!(!arrived.1.timed_out(), "{} of {count}", arrived.0.len());
         arrived.0.clone()
     }

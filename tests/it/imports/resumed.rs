@@ -9,11 +9,13 @@ use std::{
 use chrono::{TimeDelta, Utc};
 use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::Clock;
+use tokio::time::timeout;
 
 use super::{outcomes, row, rows, sheet};
 use crate::{
     peer,
     shop::{RunOutput, Shop, Workdir},
+    waiting::{LONG, found_blocking},
 };
 
 const JOURNAL: &str = "out/orders.csv.journal";
@@ -289,15 +291,23 @@ fn ended(dir: &Workdir, child: Child) -> RunOutput {
 async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(40)));
-    let child = shop.dir.start("order import orders.csv --labels out", Stdio::piped());
+    // So all of them take ten seconds, and those under way half a second.
+    shop.server
+        .faults()
+        .on(Operation::CreateOrder)
+        .after_commit()
+        .latency(Duration::from_millis(500));
+    let line = "order import orders.csv --labels out --concurrency 2";
+    let child = shop.dir.start(line, Stdio::piped());
     let created = shop.server.requests().of(Operation::CreateOrder);
-    created.wait_for(3, Duration::from_secs(30)).await;
+    created.wait_for(1, LONG).await;
     interrupt(&child);
     let ran = ended(&shop.dir, child);
+    shop.server.faults().clear();
     assert_eq!(ran.code, 130, "{ran:?}");
     assert!(ran.stderr.contains("Finishing") && ran.stderr.contains("--resume"), "{ran:?}");
     let done = shop.creations();
-    assert!((3..40).contains(&done), "{done}");
+    assert!((1..40).contains(&done), "{done}");
     assert_eq!(shop.labels(), done, "what was begun was finished");
     assert_eq!(shop.results().len(), 40);
     assert_eq!(shop.import("--resume").code, 0);
@@ -313,16 +323,17 @@ async fn a_second_ctrl_c_ends_at_once() {
     fs::write(dir.path("orders.csv"), sheet(&rows(2))).unwrap();
     let line = "order import orders.csv --labels out --concurrency 1 -o ndjson";
     let child = dir.start(line, Stdio::piped());
-    taken.notified().await;
+    timeout(LONG, taken.notified()).await.unwrap();
     interrupt(&child);
     // The first one has been heard when the row that waits for its turn is given up.
     let journal = dir.path("out/orders.csv.journal");
     assert!(fs::read_to_string(journal).unwrap().contains("A-1"));
     let waiting = tokio::task::spawn_blocking(move || {
         let mut child = child;
-        while child.try_wait().unwrap().is_none() {
+        found_blocking("it ends", || {
             interrupt(&child);
-        }
+            child.try_wait().unwrap()
+        });
         (child, dir)
     });
     let (child, dir) = waiting.await.unwrap();
