@@ -7,6 +7,10 @@ default:
 test:
     cargo test
 
+# Which tests fail by chance, of so many runs beside a busy loop on every core; their output stays in target/flaky.
+flaky runs="10":
+    .ci/flaky {{runs}}
+
 # Format, lints, and the vocabulary without its client.
 lint:
     cargo fmt --all --check
