@@ -7,7 +7,7 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -51,7 +51,8 @@ const UNSAFE_SETTINGS: [&str; 3] =
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/lib/postgresql"];
 
 /// The cluster of the tests of this process.
-static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| Cluster::start(&UNSAFE_SETTINGS));
+static CLUSTER: LazyLock<Option<Cluster>> =
+    LazyLock::new(|| Some(Cluster::start_from(programs()?, "", &UNSAFE_SETTINGS)));
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 /// A running PostgreSQL; dropping it ends it.
@@ -70,7 +71,23 @@ pub(crate) struct Database {
 
 /// The cluster that the tests of this process share; none where PostgreSQL is not installed.
 pub(crate) fn shared() -> Option<&'static Cluster> {
-    CLUSTER.as_ref()
+    CLUSTER.as_ref().or_else(|| {
+        note_untried();
+        None
+    })
+}
+
+/// Counts a test that passes because there is no PostgreSQL, one byte for each, for the last program of `cargo test`
+/// (`tests/tidy/untried.rs`), which is another child of the same process.
+fn note_untried() {
+    let file = fs::OpenOptions::new().create(true).append(true).open(untried());
+    file.and_then(|mut file| file.write_all(b".")).unwrap();
+}
+
+/// The file of those counts.
+pub(crate) fn untried() -> PathBuf {
+    let name = format!("untried-without-postgresql-{}", std::os::unix::process::parent_id());
+    env::current_exe().unwrap().with_file_name(name)
 }
 
 /// The switch: a new database for a test if the tests are to run on PostgreSQL, and none if they are to run on
@@ -117,7 +134,11 @@ impl Cluster {
     /// Starts a cluster with lines of `postgresql.conf`; without any it is as durable as PostgreSQL is. None
     /// where PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
-        Some(Self::start_from(programs()?, "", settings))
+        let Some(programs) = programs() else {
+            note_untried();
+            return None;
+        };
+        Some(Self::start_from(programs, "", settings))
     }
 
     /// Starts a standby of this one, to which it streams what is written.

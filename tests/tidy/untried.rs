@@ -1,0 +1,25 @@
+//! Says, once the tests of `cargo test` have run, how many of them passed because there is no PostgreSQL to try.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what it shares with tests fails by panicking"
+)]
+
+#[path = "../../server/tests/cluster/mod.rs"]
+mod cluster;
+
+use std::fs;
+
+#[expect(clippy::print_stdout, reason = "what this program is for")]
+fn main() {
+    let file = cluster::untried();
+    let Ok(noted) = fs::read(&file) else { return };
+    println!(
+        "NOT TRIED: {} tests passed because PostgreSQL is not installed. With PostgreSQL 15 or later they run; with \
+         PARCELO_POSTGRES_REQUIRED=1 they fail without it.",
+        noted.len()
+    );
+    // A file that stays is counted once more by a process with the same number.
+    let _removed = fs::remove_file(file);
+}
