@@ -111,6 +111,15 @@ fn from_windows_1252(byte: u8) -> char {
     special.unwrap_or_else(|| char::from(byte))
 }
 
+/// The byte of a character, if windows-1252 has it.
+pub(super) fn to_windows_1252(character: char) -> Option<u8> {
+    match WINDOWS_1252.chars().position(|known| known == character) {
+        Some(place) => u8::try_from(0x80 + place).ok(),
+        None if ('\u{80}'..'\u{A0}').contains(&character) => None,
+        None => u8::try_from(u32::from(character)).ok(),
+    }
+}
+
 fn utf16_to_utf8(from: impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut bytes = BufReader::new(from).bytes();
     let mut next = || -> io::Result<Option<[u8; 2]>> {
@@ -179,6 +188,10 @@ mod tests {
         let text = utf8(Encoding::Windows1252, b"\x80 Pe\xf1a \x93N\xba 5\x94 \x9f\xff").unwrap();
         assert_eq!(text, "€ Peña “Nº 5” Ÿÿ");
         assert_eq!(WINDOWS_1252.chars().count(), 0x20);
+        for byte in 0..=u8::MAX {
+            assert_eq!(to_windows_1252(from_windows_1252(byte)), Some(byte), "{byte:x}");
+        }
+        assert_eq!((to_windows_1252('\u{80}'), to_windows_1252('ж')), (None, None));
     }
 
     #[test]

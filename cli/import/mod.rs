@@ -5,6 +5,7 @@ mod cell;
 mod column_map;
 mod columns;
 mod csv_rows;
+mod damaged_text;
 mod encoding;
 mod file;
 mod header;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     csv_rows::CsvRows,
+    damaged_text,
     file::{ImportFile, RowFormat},
     header::Header,
     order_rows::OrderRows,
@@ -95,6 +96,8 @@ impl<'a> RowReader<'a> {
             warnings = spoiled::repair_phones(&mut body);
             faults.extend(spoiled::shortened(&body));
         }
+        faults.extend(damaged_text::lost_characters(&body));
+        warnings.extend(damaged_text::misread(&body));
         let (reference, key) = reference_and_key(&mut body);
         let digest = short_digest(&body, "");
         let mut context = OrderContext::new(&Destinations::All);

@@ -44,6 +44,8 @@ texts! {
     READ_BY_MARK = "The file is read as {encoding}, as its byte order mark says.", "El archivo se lee como {encoding}, como dice su marca de orden de bytes.";
     PLUS_ADDED = "The + was missing, as spreadsheets lose it; the number was read as {phone}. Format the column as text.", "Faltaba el +, que las hojas de cálculo pierden; el número se leyó como {phone}. Dé formato de texto a la columna.";
     SHORTENED = "A spreadsheet shortened this number to {cell}. Format the column as text, and enter the number again.", "Una hoja de cálculo acortó este número a {cell}. Dé formato de texto a la columna e introduzca el número de nuevo.";
+    LOST_CHARACTER = "A character of this cell was lost (it is U+FFFD, the replacement character): type the text again.", "Un carácter de esta celda se perdió (es U+FFFD, el carácter de sustitución): escriba el texto de nuevo.";
+    MISREAD = "This was probably \"{meant}\", and was read in the wrong encoding: save the file as CSV UTF-8, or name its --encoding.", "Esto era probablemente «{meant}» y se leyó con una codificación equivocada: guarde el archivo como CSV UTF-8 o indique su --encoding.";
     ONE_DOCUMENT = "The file is a single JSON document; an import needs one order per line.", "El archivo es un único documento JSON; una importación necesita un pedido por línea.";
     LINE_BY_LINE = "Convert an order with jq -c . FILE, an array with jq -c '.[]' FILE; parcelo order create takes a single order as it is.", "Convierta un pedido con jq -c . ARCHIVO, una lista con jq -c '.[]' ARCHIVO; parcelo order create acepta un solo pedido tal como está.";
     SAVE_UTF8 = "Save it as CSV UTF-8: in Excel with File, Save as.", "Guárdelo como CSV UTF-8: en Excel con Archivo, Guardar como.";

@@ -97,6 +97,22 @@ fn numbers_that_a_spreadsheet_spoiled_are_repaired_with_a_warning_or_named() {
     assert_eq!(outcomes(&ran), ["invalid", "invalid"], "{ran:?}");
 }
 
+#[test]
+fn text_that_was_damaged_before_is_refused_or_warned_of() {
+    let dir = Workdir::new("", "");
+    let lost = row("A-1").replace("Luis Paredes", "Luis Pe\u{FFFD}a");
+    let misread = row("A-2").replace("Luis Paredes", "Luis PeÃ±a");
+    fs::write(dir.path("orders.csv"), sheet(&[lost, misread])).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
+    let [lost, misread] = &ran.lines()[..] else { panic!("{ran:?}") };
+    assert_eq!(lost["errors"][0]["code"], "LOST_CHARACTER");
+    assert_eq!(lost["errors"][0]["column"], "receiver_name");
+    assert_eq!(misread["warnings"][0]["code"], "TEXT_MISREAD");
+    assert!(misread["warnings"][0]["message"].as_str().unwrap().contains("Luis Peña"), "{misread}");
+    assert_ne!(misread["warnings"][0]["message"], misread["warnings"][0]["message_es"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_warning_is_shown_and_stands_in_the_results() {
     let shop = Shop::open().await;

@@ -1,0 +1,127 @@
+//! Text that was damaged on its way into the file: characters that were lost, and UTF-8 that was read as windows-1252.
+//! Labels would be printed with it, and nothing else would say so.
+
+use parcelo::model::{Warning, WarningCode};
+use serde_json::Value;
+
+use super::{encoding, row::RowFault};
+use crate::texts::import as texts;
+
+/// Returns a fault for each cell in which a character was lost: it cannot be had back from the file.
+pub(super) fn lost_characters(order: &Value) -> Vec<RowFault> {
+    let lost = beyond_ascii(order).into_iter();
+    let lost = lost.filter(|(_, text)| text.contains(char::REPLACEMENT_CHARACTER));
+    lost.map(|(field, _)| RowFault {
+        field: Some(field),
+        ..RowFault::new("LOST_CHARACTER", texts::LOST_CHARACTER)
+    })
+    .collect()
+}
+
+/// Returns a warning for each cell that looks like UTF-8 read as windows-1252. It is not put right here: the cell may be
+/// as it is meant.
+pub(super) fn misread(order: &Value) -> Vec<Warning> {
+    let misread = beyond_ascii(order).into_iter();
+    let misread = misread.filter_map(|(field, text)| Some((field, meant(text)?)));
+    misread
+        .map(|(field, meant)| {
+            let message = texts::MISREAD.with(&[("meant", &meant)]);
+            Warning::new(WarningCode::from("TEXT_MISREAD"), field, (message.en, message.es))
+        })
+        .collect()
+}
+
+/// The paths and texts with characters beyond ASCII.
+fn beyond_ascii(value: &Value) -> Vec<(String, &str)> {
+    match value {
+        Value::String(text) if !text.is_ascii() => vec![(String::new(), text)],
+        Value::Array(all) => all
+            .iter()
+            .enumerate()
+            .flat_map(|(index, value)| below(&format!("[{index}]"), value))
+            .collect(),
+        Value::Object(members) => {
+            members.iter().flat_map(|(name, value)| below(name, value)).collect()
+        }
+        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => Vec::new(),
+    }
+}
+
+fn below<'v>(step: &str, value: &'v Value) -> Vec<(String, &'v str)> {
+    let path = |rest: &str| match rest.chars().next() {
+        None | Some('[') => format!("{step}{rest}"),
+        Some(_) => format!("{step}.{rest}"),
+    };
+    beyond_ascii(value).into_iter().map(|(rest, text)| (path(&rest), text)).collect()
+}
+
+/// What a text was, if it has parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
+fn meant(text: &str) -> Option<String> {
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| !c.is_ascii()) {
+        let (plain, from) = rest.split_at(start);
+        let end = from.find(|c: char| c.is_ascii()).unwrap_or(from.len());
+        let (part, after) = from.split_at(end);
+        whole.push_str(plain);
+        whole.push_str(&decoded(part).unwrap_or_else(|| part.to_owned()));
+        rest = after;
+    }
+    whole.push_str(rest);
+    (whole != text).then_some(whole)
+}
+
+/// Letters of western languages and their punctuation. Other characters would come from pairs that people do write,
+/// such as a closing quotation mark behind a capital letter.
+fn decoded(part: &str) -> Option<String> {
+    let bytes: Vec<u8> = part.chars().map(encoding::to_windows_1252).collect::<Option<_>>()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let is_western = |c: char| matches!(c, '\u{A0}'..='\u{FF}' | '\u{2010}'..='\u{203A}' | '€');
+    text.chars().all(is_western).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn utf_8_that_was_read_as_windows_1252_is_recognised() {
+        let table = [
+            ("JosÃ© PeÃ±a MuÃ±oz", Some("José Peña Muñoz")),
+            ("BogotÃ¡, NÂº 5", Some("Bogotá, Nº 5")),
+            ("MarÃ\u{AD}a", Some("María")),
+            ("Oâ€™Brien", Some("O’Brien")),
+            ("JosÃ© y Peña", Some("José y Peña")),
+            ("Ã‘andÃº", Some("Ñandú")),
+            // As they are meant.
+            ("José Peña Muñoz", None),
+            ("SÃO JOÃO", None),
+            ("“CAFÉ”", None),
+            ("Âge, Ñ¿, É—", None),
+            ("王小明", None),
+            ("Jos\u{FFFD}", None),
+            ("plain", None),
+            ("", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(meant(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn damage_is_found_wherever_it_is_in_an_order() {
+        let order = json!({
+            "receiver": { "fullName": "Jos\u{FFFD}", "address": { "city": "BogotÃ¡" } },
+            "products": [{ "description": "plain" }, { "description": "CafÃ©", "quantity": 1 }],
+        });
+        let lost: Vec<_> =
+            lost_characters(&order).into_iter().filter_map(|fault| fault.field).collect();
+        assert_eq!(lost, ["receiver.fullName"]);
+        let mut misread: Vec<_> =
+            misread(&order).into_iter().map(|warning| warning.field).collect();
+        misread.sort();
+        assert_eq!(misread, ["products[1].description", "receiver.address.city"]);
+    }
+}
