@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parcelo::{
-    Client, Error, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber,
+    Client, Error, ErrorCode, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber,
     model::{ParcelSummary, Warning},
 };
 
@@ -40,6 +40,7 @@ pub(super) enum AfterRow {
 }
 
 type RowResult = (RowReport, AfterRow);
+type ParcelRow = parcelo::model::Row<ParcelSummary>;
 
 /// An order that exists.
 struct ImportedOrder {
@@ -178,8 +179,52 @@ impl<'a> RowImporter<'a> {
             Err(error) if error.kind() == ErrorKind::KeyExpired => {
                 self.find_by_reference(row, first_sent_at).await
             }
+            Err(error) if error.known_code() == Some(ErrorCode::IdempotencyConflict) => {
+                Err(self.order_exists(row, error, first_sent_at).await)
+            }
             Err(error) => Err(self.failed(row, error, first_sent_at).await),
         }
+    }
+
+    /// The result of a row whose reference has an order already, with other content.
+    async fn order_exists(
+        &self,
+        row: &Row,
+        conflict: Error,
+        first_sent_at: Option<DateTime<Utc>>,
+    ) -> Box<RowResult> {
+        if first_sent_at.is_none()
+            && let Err(ended) = self.record_not_created(row).await
+        {
+            return ended;
+        }
+        let known = match self.parcels_of(row).await {
+            // Best effort: that the order exists is known without its number.
+            Ok(parcels) => <[_; 1]>::try_from(parcels).ok().and_then(|[parcel]| parcel.ok()),
+            Err(_) => None,
+        };
+        let number = known.map(|parcel| parcel.tracking_number);
+        let report = RowReport::new(row, RowOutcome::Failed);
+        let report = match &number {
+            Some(number) => {
+                let values = [("reference", &*row.reference), ("number", number.as_str())];
+                report.with_message("ORDER_EXISTS", texts::ORDER_EXISTS.with(&values))
+            }
+            None => with_failure(report, &Failure::from(conflict)),
+        };
+        Box::new((RowReport { tracking_number: number, ..report }, AfterRow::RowFailed))
+    }
+
+    async fn record_not_created(&self, row: &Row) -> Result<(), Box<RowResult>> {
+        self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
+    }
+
+    /// The parcels with the row's reference.
+    async fn parcels_of(&self, row: &Row) -> Result<Vec<ParcelRow>, Error> {
+        let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
+        let Some(reference) = reference else { return Ok(Vec::new()) };
+        let page = self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE);
+        Ok(page.await?.into_inner().parcels)
     }
 
     /// The result of a call that failed.
@@ -191,10 +236,7 @@ impl<'a> RowImporter<'a> {
     ) -> Box<RowResult> {
         // That this call did not create the order does not mean that an earlier one did not.
         let is_unknown = error.may_have_executed() || first_sent_at.is_some();
-        if !is_unknown
-            && let Err(ended) =
-                self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
-        {
+        if !is_unknown && let Err(ended) = self.record_not_created(row).await {
             return ended;
         }
         let kind = error.kind();
@@ -210,22 +252,20 @@ impl<'a> RowImporter<'a> {
         row: &Row,
         first_sent_at: Option<DateTime<Utc>>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
-        let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
-        let (Some(reference), Some(first_sent_at)) = (reference, first_sent_at) else {
+        let has_reference = row.order.as_ref().is_ok_and(|order| order.external_order_id.is_some());
+        let Some(first_sent_at) = first_sent_at.filter(|_| has_reference) else {
             return Err(Box::new(outcome_unknown(row)));
         };
-        let found =
-            self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE).await;
-        let parcels = match found {
-            Ok(page) => page.into_inner().parcels,
+        let parcels = match self.parcels_of(row).await {
+            Ok(parcels) => parcels,
             Err(error) => return Err(self.failed(row, error, Some(first_sent_at)).await),
         };
         if parcels.is_empty() {
-            self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await?;
+            self.record_not_created(row).await?;
             return Ok(None);
         }
         // A parcel that cannot be read may be the one, so it counts.
-        let is_candidate = |row: &parcelo::model::Row<ParcelSummary>| {
+        let is_candidate = |row: &ParcelRow| {
             row.as_ref().map_or(true, |parcel| parcel.created_at >= first_sent_at - MAX_CLOCK_SKEW)
         };
         let mut candidates = parcels.into_iter().filter(is_candidate);

@@ -55,7 +55,7 @@ fn below<'v>(step: &str, value: &'v Value) -> Vec<(String, &'v str)> {
     beyond_ascii(value).into_iter().map(|(rest, text)| (path(&rest), text)).collect()
 }
 
-/// What a text was, if it has parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
+/// Returns the original of a text, if it has parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
 fn meant(text: &str) -> Option<String> {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;

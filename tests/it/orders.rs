@@ -136,6 +136,31 @@ async fn create_refuses_with_the_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
+    let shop = Shop::open().await;
+    let with_reference = |value: i64, reference: Value| {
+        let mut order = order_but("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(value));
+        order["externalOrderId"] = reference;
+        order
+    };
+    for (reference, expected) in
+        [(json!("PO-77"), "SB-TAKEN-0001"), (Value::Null, "idempotencyKey")]
+    {
+        shop.run("sandbox reset --yes");
+        shop.dir.write("order.json", &with_reference(50, reference.clone()));
+        assert_eq!(shop.run("order create order.json").code, 0);
+        shop.dir.write("order.json", &with_reference(51, reference));
+        for (language, words) in [("en", "with other content"), ("es", "con otro contenido")] {
+            let again = shop.run(&format!("order create order.json --lang {language}"));
+            assert_eq!(again.code, 6, "{again:?}");
+            let hint = again.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(hint.contains(words) && hint.contains(expected), "{hint}");
+            assert!(hint.contains("idempotencyKey"), "{hint}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
     let shop = Shop::open().await;
     let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");

@@ -94,6 +94,42 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_changed_row_whose_order_exists_names_it_whatever_became_of_the_journal() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    // The order is created, and no one hears of it.
+    shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
+    assert_eq!(outcomes(&shop.import("--concurrency 1 -o ndjson")), ["unknown", "created"]);
+    shop.server.faults().clear();
+    let found = shop.run("parcel list --reference A-1 -o ndjson").lines();
+    let number = found[0]["trackingNumber"].clone();
+    let changed = sheet(&[row("A-1").replace("45.5", "46"), row("A-2")]);
+    shop.put("orders.csv", &changed);
+    shop.put("corrected.csv", &changed);
+    let table = [
+        ("order import orders.csv --labels out --resume", "done_before"),
+        ("order import orders.csv --labels out --resume", "done_before"),
+        ("order import corrected.csv --labels other", "replayed"),
+    ];
+    for (line, of_the_other) in table {
+        let ran = shop.run(&format!("{line} -o ndjson"));
+        assert_eq!(
+            (ran.code, outcomes(&ran)),
+            (10, vec!["failed".into(), of_the_other.into()]),
+            "{ran:?}"
+        );
+        let row = &ran.lines()[0];
+        assert_eq!(row["trackingNumber"], number, "{row}");
+        assert_eq!(row["errors"][0]["code"], "ORDER_EXISTS");
+        for message in ["message", "message_es"] {
+            let text = row["errors"][0][message].as_str().unwrap();
+            assert!(text.contains(number.as_str().unwrap()) && text.contains("A-1"), "{text}");
+        }
+    }
+    shop.server.assert_exactly_once();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_journal_of_another_service_a_broken_one_and_one_in_use_are_refused() {
     let (shop, other) = (Shop::open().await, Shop::open().await);
     shop.put("orders.csv", sheet(&rows(1)));
