@@ -357,6 +357,27 @@ impl From<LabelFileFormat> for LabelFormat {
 /// Parses the command line. The error may also be the help that was asked for.
 pub(crate) fn parse(arguments: &[OsString], language: Language) -> Result<Args, clap::Error> {
     help::localize(Args::command(), language)
-        .try_get_matches_from(arguments)
+        .try_get_matches_from(with_options(arguments))
         .and_then(|matches| Args::from_arg_matches(&matches))
+}
+
+/// Reads `help order create` and `order help` as `--help`, and `version` as `--version`: many programs have them as words.
+fn with_options(arguments: &[OsString]) -> Vec<OsString> {
+    let mut arguments = arguments.to_vec();
+    let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());
+    let is_group = |name: &str| {
+        Args::command().find_subcommand(name).is_some_and(clap::Command::has_subcommands)
+    };
+    match (word(1), word(2)) {
+        (Some("version"), None) => arguments.splice(1.., ["--version".into()]).for_each(drop),
+        (Some("help"), _) => {
+            arguments.remove(1);
+            arguments.push("--help".into());
+        }
+        (Some(group), Some("help")) if is_group(group) => {
+            arguments.splice(2..3, ["--help".into()]).for_each(drop);
+        }
+        _ => {}
+    }
+    arguments
 }

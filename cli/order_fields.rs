@@ -58,16 +58,25 @@ impl OrderInput {
             Some(source) => source.read()?,
             None => b"{}".to_vec(),
         };
-        let order = serde_json::from_slice(input::without_byte_order_mark(&content));
-        match order {
+        let order = match &input::orders(&content)[..] {
+            [order] => *order,
+            [] => content.as_slice(),
+            several => return Err(several_orders(several.len())),
+        };
+        match serde_json::from_slice(order) {
             Ok(mut order) if !self.fields.is_empty() => {
                 self.fields.iter().for_each(|field| field.put(&mut order));
                 Ok(order.to_string().into_bytes())
             }
             // Content that is not JSON is reported by the rules.
-            Ok(_) | Err(_) => Ok(content),
+            Ok(_) | Err(_) => Ok(order.to_vec()),
         }
     }
+}
+
+fn several_orders(count: usize) -> Failure {
+    let message = texts::SEVERAL_ORDERS.with(&[("n", &count.to_string())]);
+    Failure::usage(message, texts::IMPORT_THEM)
 }
 
 impl FieldAssignment {

@@ -2,7 +2,7 @@
 //! the service's own rules before anything is sent.
 
 use parcelo::{
-    IdempotencyKey, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
+    IdempotencyKey, Language, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
     model::{FaultCode, FieldFault, ManifestId},
     rules::{Rejected, check_manifest, check_reprint, check_void},
 };
@@ -21,12 +21,26 @@ pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure>
     let mut typed = Vec::new();
     for argument in arguments {
         if argument == "-" {
-            typed.extend(input::lines(&Source::Stdin.read()?));
+            typed.extend(bare(input::lines(&Source::Stdin.read()?)));
         } else {
             typed.push(argument);
         }
     }
     Ok(typed)
+}
+
+/// Strips lines, as spreadsheets and CSV files have them, of the heading and the quotation marks.
+fn bare(lines: Vec<String>) -> impl Iterator<Item = String> {
+    let unquoted = lines.into_iter().map(|line| line.trim_matches('"').to_owned());
+    unquoted.enumerate().filter(|(at, line)| *at > 0 || !is_heading(line)).map(|(_, line)| line)
+}
+
+/// Returns true for the heading of a column of tracking numbers.
+fn is_heading(line: &str) -> bool {
+    let shown = [Language::En, Language::Es].map(|language| texts::TRACKING_NUMBER.pick(language));
+    let names = ["trackingNumber", "tracking_number"].into_iter().chain(shown);
+    let folded = line.to_lowercase();
+    names.map(str::to_lowercase).any(|name| name == folded)
 }
 
 /// Parses all numbers, or fails with all that are invalid.

@@ -142,7 +142,7 @@ impl Resolver {
         let view = match self.settings.output.format {
             _ if open => LabelView::Open,
             Format::Table => LabelView::Text,
-            Format::Json | Format::Ndjson | Format::Csv => LabelView::Details,
+            Format::Json | Format::Ndjson | Format::Csv | Format::Numbers => LabelView::Details,
         };
         Ok(Job::ShowLabel(self.client()?, number, view))
     }

@@ -216,6 +216,8 @@ texts! {
     NO_NUMBERS = "At least one tracking number is required.", "Se necesita al menos un número de rastreo.";
     INVALID_MANIFEST_ID = "Invalid manifest ID; nothing was sent.", "Identificador de manifiesto no válido; no se envió nada.";
     MANIFEST_FORM = "{value}: a manifest ID starts with man_.", "{value}: el identificador de un manifiesto empieza por man_.";
+    SEVERAL_ORDERS = "The file has {n} orders, and order create takes one.", "El archivo tiene {n} pedidos y order create acepta uno.";
+    IMPORT_THEM = "Use parcelo order import, which takes a file with an order on each line.", "Use parcelo order import, que acepta un archivo con un pedido en cada línea.";
     NO_ORDERS = "The file contains no orders.", "El archivo no contiene pedidos.";
 
     // Failed calls, and what to do about them.

@@ -37,11 +37,9 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
         ErrorKind::InvalidSubcommand => {
             let command = context(ContextKind::InvalidSubcommand);
             let nearest = context(ContextKind::SuggestedSubcommand);
-            // The nearest by spelling is `health`, which is not what is meant.
-            let nearest = if command == "help" { "" } else { &*nearest };
-            let hint = match (nearest, subcommands(&error.render().to_string())) {
+            let hint = match (&*nearest, subcommands(&error.render().to_string())) {
                 ("", Some(names)) => texts::THERE_ARE.with(&[("values", &names)]),
-                _ => suggest(nearest),
+                _ => suggest(&nearest),
             };
             Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &command)]), hint)
         }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use csv::Writer;
 use parcelo::rules::spreadsheet::to_cell;
 
-use crate::results::table::Table;
+use crate::{results::table::Table, sanitize::plain};
 
 /// Writes a table under its column names.
 pub(super) fn write(out: &mut impl Write, table: &Table) -> io::Result<()> {
@@ -15,6 +15,14 @@ pub(super) fn write(out: &mut impl Write, table: &Table) -> io::Result<()> {
         writer.write_record(row.iter().map(|cell| to_cell(&cell.value).into_owned()))?;
     }
     writer.flush()
+}
+
+/// Writes the tracking numbers of a table, one per line, as other commands take them.
+pub(super) fn write_numbers(out: &mut impl Write, table: &Table) -> io::Result<()> {
+    let column = table.columns.iter().position(|column| column.name == "trackingNumber");
+    let numbers = table.rows.iter().filter_map(|row| row.get(column?));
+    let mut numbers = numbers.filter(|cell| !cell.value.is_empty());
+    numbers.try_for_each(|cell| writeln!(out, "{}", plain(&cell.value)))
 }
 
 /// The I/O error that a CSV error wraps.

@@ -75,6 +75,8 @@ impl EventPrinter {
                 number,
                 status.map(|status| status.to_string()).unwrap_or_default(),
             ]),
+            Format::Numbers if number.is_empty() => Ok(()),
+            Format::Numbers => writeln!(anstream::stdout(), "{}", plain(&number)),
             Format::Table => self.write_line(event, &number, status),
         }?;
         match forwarded {

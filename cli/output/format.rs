@@ -16,6 +16,8 @@ pub(crate) enum Format {
     Ndjson,
     /// Comma-separated values with a heading.
     Csv,
+    /// Tracking numbers, one per line.
+    Numbers,
 }
 
 impl Format {
@@ -23,7 +25,7 @@ impl Format {
     pub(crate) fn is_json(self) -> bool {
         match self {
             Self::Json | Self::Ndjson => true,
-            Self::Table | Self::Csv => false,
+            Self::Table | Self::Csv | Self::Numbers => false,
         }
     }
 
@@ -34,6 +36,7 @@ impl Format {
             Self::Json => "json",
             Self::Ndjson => "ndjson",
             Self::Csv => "csv",
+            Self::Numbers => "numbers",
         }
     }
 }

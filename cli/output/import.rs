@@ -43,7 +43,18 @@ pub(super) fn write(
         Format::Ndjson => io::copy(&mut results.lines()?, out).map(drop),
         // The same as the file of results.
         Format::Csv => io::copy(&mut results.rows()?, out).map(drop),
+        Format::Numbers => write_numbers(out, results),
     }
+}
+
+fn write_numbers(out: &mut impl Write, results: &ImportResults) -> io::Result<()> {
+    for line in BufReader::new(results.lines()?).lines() {
+        let report: RowReport = serde_json::from_str(&line?)?;
+        if let Some(number) = report.tracking_number {
+            writeln!(out, "{number}")?;
+        }
+    }
+    Ok(())
 }
 
 fn write_text(out: &mut impl Write, results: &ImportResults, language: Language) -> io::Result<()> {

@@ -91,6 +91,7 @@ fn write_report(
             csv::write(&mut rows, &report.table(options.language))?;
             write_rows(out, &rows)
         }
+        Format::Numbers => csv::write_numbers(out, &report.table(options.language)),
     }
 }
 

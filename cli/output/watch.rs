@@ -93,6 +93,7 @@ impl Screen {
             Format::Json | Format::Ndjson => {
                 records.iter().try_for_each(|record| json::write_one(out, record, Layout::Lines))
             }
+            Format::Numbers => csv::write_numbers(out, &tracked(records).table(language)),
             Format::Csv => {
                 let mut rows = Vec::new();
                 csv::write(&mut rows, &tracked(records).table(language))?;

@@ -28,7 +28,7 @@ texts! {
     CONFIG_UNREADABLE = "Cannot read {file}: {what}.", "No se puede leer {file}: {what}.";
     INVALID_TOML = "{file} is not valid TOML: error on line {what}.", "{file} no es TOML válido: error en la línea {what}.";
     INVALID_SETTING = "{file}: unknown setting or invalid value: {what}.", "{file}: ajuste desconocido o valor no válido: {what}.";
-    FIX_CONFIG = "Correct the file, or rename it and run parcelo config init. A profile has base_url, api_key, language (en, es), output (table, json, ndjson, csv) and sender.", "Corrija el archivo, o cámbiele el nombre y ejecute parcelo config init. Un perfil tiene base_url, api_key, language (en, es), output (table, json, ndjson, csv) y sender.";
+    FIX_CONFIG = "Correct the file, or rename it and run parcelo config init. A profile has base_url, api_key, language (en, es), output (table, json, ndjson, csv, numbers) and sender.", "Corrija el archivo, o cámbiele el nombre y ejecute parcelo config init. Un perfil tiene base_url, api_key, language (en, es), output (table, json, ndjson, csv, numbers) y sender.";
     NO_PROFILE = "Profile {name} does not exist.", "El perfil {name} no existe.";
     SEE_PROFILES = "parcelo config list lists the profiles, parcelo config init creates one.", "parcelo config list muestra los perfiles y parcelo config init crea uno.";
     NO_PROFILES = "There are no profiles yet; parcelo config init creates one.", "Todavía no hay perfiles; parcelo config init crea uno.";

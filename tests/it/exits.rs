@@ -385,10 +385,3 @@ async fn a_watch_that_cannot_be_written_is_1() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stderr.contains("standard output"), "{ran:?}");
 }
-
-#[test]
-fn who_asks_for_help_in_a_word_is_told_the_option() {
-    let ran = Workdir::new("", "").run("help");
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("--help") && !ran.stderr.contains("health"), "{ran:?}");
-}

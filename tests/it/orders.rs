@@ -161,6 +161,25 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_with_several_orders_is_said_to_be_one_for_an_import() {
+    let shop = Shop::open().await;
+    let orders = ["SB-MANY-00001", "SB-MANY-00002"].map(order);
+    fs::write(shop.dir.path("lines.ndjson"), format!("{}\n{}\n", orders[0], orders[1])).unwrap();
+    fs::write(shop.dir.path("array.json"), json!(orders).to_string()).unwrap();
+    fs::write(shop.dir.path("one.json"), format!("[{}]", orders[0])).unwrap();
+    for file in ["lines.ndjson", "array.json"] {
+        assert_eq!(shop.run(&format!("order validate {file}")).code, 0, "{file}");
+        let ran = shop.run(&format!("order create {file}"));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("2 orders") && ran.stderr.contains("order import"), "{ran:?}");
+        let ran = shop.run(&format!("order create {file} --lang es"));
+        assert!(ran.stderr.contains("2 pedidos"), "{ran:?}");
+    }
+    assert_eq!(shop.run("order create one.json").code, 0, "what validate takes, create takes");
+    assert_eq!(shop.server.requests().of(parcelo::Operation::CreateOrder).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
     let shop = Shop::open().await;
     let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");

@@ -215,3 +215,27 @@ async fn a_reset_deletes_everything_and_only_when_it_was_told_yes() {
         0,0,0,0,0,0,2026-01-05T08:00:05.000Z\n";
     assert_eq!(csv.text(), expected);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_go_from_one_command_to_the_next() {
+    let shop = Shop::open().await;
+    let numbers = ["SB-PIPE-00001", "SB-PIPE-00002"];
+    for number in &numbers {
+        shop.create(number);
+    }
+    let listed = shop.run("parcel list -o numbers");
+    assert_eq!((listed.code, listed.text()), (0, "SB-PIPE-00002\nSB-PIPE-00001\n"), "{listed:?}");
+    let created = shop.run("track SB-PIPE-00001 -o numbers");
+    assert_eq!(created.text(), "SB-PIPE-00001\n");
+    // A result that is about no parcel has none.
+    assert_eq!(shop.run("health -o numbers").text(), "");
+    let spreadsheet = "trackingNumber\n\"SB-PIPE-00001\"\n\nSB-PIPE-00002\n";
+    let by_people = "\u{feff}Número de rastreo\r\nSB-PIPE-00001\r\n\"SB-PIPE-00002\"\r\n";
+    for input in [listed.text(), spreadsheet, by_people] {
+        let tracked = shop.dir.run_with("track - -o ndjson", &[], input);
+        assert_eq!((tracked.code, tracked.lines().len()), (0, 2), "{input}: {tracked:?}");
+    }
+    let manifest = "manifest submit --awb 176-12345675 -";
+    let submitted = shop.dir.run_with(manifest, &[], listed.text());
+    assert_eq!(submitted.code, 0, "{submitted:?}");
+}

@@ -284,3 +284,20 @@ async fn places_on_a_parcel_s_way_cannot_turn_the_terminal_s_lines_around() {
         }
     }
 }
+
+#[test]
+fn help_and_version_are_words_too() {
+    let dir = Workdir::new("", "");
+    for (words, option) in [
+        ("help", "--help"),
+        ("help order", "order --help"),
+        ("order help", "order --help"),
+        ("help order create", "order create --help"),
+        ("help --lang es track", "--lang es track --help"),
+        ("version", "--version"),
+    ] {
+        let (by_word, by_option) = (dir.run(words), dir.run(option));
+        assert_eq!((by_word.code, by_word.text()), (0, by_option.text()), "{words}: {by_word:?}");
+    }
+    assert_eq!(dir.run("help nonsense").code, 2);
+}
