@@ -3,7 +3,11 @@
 
 use std::env;
 
-use parcelo::{ApiKey, Client, Environment, url::Url, webhook::Webhook};
+use parcelo::{
+    ApiKey, Client, Environment,
+    url::{Host, Url},
+    webhook::Webhook,
+};
 
 use super::Resolver;
 use crate::{
@@ -120,8 +124,17 @@ impl Resolver {
         if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
         }
-        output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
-        Ok(input::line()?.trim().to_owned())
+        // Before the key, which is hidden and would have to be pasted again.
+        loop {
+            output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
+            let typed = input::line()?;
+            match usable(with_scheme(typed.trim()), placeholder()) {
+                Err(why) if !typed.trim().is_empty() => {
+                    output::warn(&why.message, self.settings.output);
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// The key, typed without echo or from standard input; it is never an argument.
@@ -147,8 +160,6 @@ impl Resolver {
     pub(super) fn doctor(self) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
         let key = self.key();
-        // Without a key the address is checked with a placeholder, because a client needs one.
-        let placeholder = || ApiKey::from_random(Environment::Sandbox, &[0; 32]);
         let client_key = key.as_ref().map_or_else(|_| placeholder(), ApiKey::clone);
         let address = self.address().and_then(|address| usable(address, client_key));
         let client = match (&address, &key) {
@@ -226,6 +237,27 @@ fn as_is(text: &str) -> texts::Message {
     texts::AS_IS.with(&[("value", text)])
 }
 
+/// Returns a key to check an address with, because a client needs one.
+fn placeholder() -> ApiKey {
+    ApiKey::from_random(Environment::Sandbox, &[0; 32])
+}
+
+/// Completes an address as people type it: http for this machine, https for all others.
+fn with_scheme(typed: &str) -> String {
+    if typed.is_empty() || typed.contains("://") {
+        return typed.to_owned();
+    }
+    let plain = format!("http://{typed}");
+    let url = Url::parse(&plain).ok();
+    let is_here = match url.as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    };
+    if is_here { plain } else { format!("https://{typed}") }
+}
+
 /// The address, if a client accepts it.
 fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
@@ -253,6 +285,20 @@ fn target(address: &str) -> Result<Url, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_without_a_scheme_is_http_on_this_machine_and_https_elsewhere() {
+        for (typed, address) in [
+            ("127.0.0.1:8081", "http://127.0.0.1:8081"),
+            ("localhost", "http://localhost"),
+            ("[::1]:8081", "http://[::1]:8081"),
+            ("api.example.com/v1", "https://api.example.com/v1"),
+            ("http://api.example.com", "http://api.example.com"),
+            ("", ""),
+        ] {
+            assert_eq!(with_scheme(typed), address);
+        }
+    }
 
     #[test]
     fn a_profile_s_name_is_plain_and_no_key() {

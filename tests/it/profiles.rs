@@ -212,6 +212,22 @@ async fn init_refuses_what_could_not_be_used_and_never_takes_the_key_as_argument
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_corrected_before_the_key_is_asked_for_and_needs_no_scheme() {
+    let (shop, dir) = (Shop::open().await, bare());
+    let address = shop.server.url().strip_prefix("http://").unwrap();
+    let typed = format!("ftp://{address}\n{address}\n{}\n", shop.key.secret());
+    let ran = dir.on_terminal("config init", &typed);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let (before, _) = ran.text().split_once("API key (hidden)").unwrap();
+    assert_eq!(before.matches("Service address").count(), 2, "{ran:?}");
+    assert!(before.contains("not an http or https address"), "{ran:?}");
+    assert_eq!(dir.run("health").code, 0);
+    // The end of the input is no address.
+    assert_eq!(bare().on_terminal("config init", "\n").code, 2);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_address_and_key_are_asked_for_and_the_key_is_not_shown() {
     let (shop, dir) = (Shop::open().await, bare());
     let typed = format!("{}\n{}\n", shop.server.url(), shop.key.secret());
