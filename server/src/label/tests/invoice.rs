@@ -234,7 +234,7 @@ fn assert_tidy(page: &[Element]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_of_an_invoice_overlaps_overflows_or_vanishes(
