@@ -5,8 +5,14 @@ mod shared;
 
 pub(super) use shared::{Cluster, as_owner};
 
+use tokio::time::timeout;
+use tokio_postgres::{Client, NoTls};
+
 use super::{pooler, upgrades};
-use crate::store::postgres::{Address, Store};
+use crate::{
+    store::postgres::{Address, Store},
+    waiting::{LONG, pause},
+};
 
 /// A database of its own; none where PostgreSQL is not installed. It lasts as long as the cluster: stores that
 /// are still connected when a test ends would keep it from being dropped. With `PARCELO_POSTGRES_POOLER` it is
@@ -32,6 +38,38 @@ pub(in crate::store) fn empty_database() -> Option<Address> {
 pub(super) fn direct() -> Option<Address> {
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
+}
+
+/// Returns a connection beside those of the stores, on which a test does what another server or an operator does.
+pub(super) async fn client(address: &Address) -> Client {
+    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Returns a server on a database of its own, and a connection beside it.
+pub(super) async fn beside() -> Option<(crate::store::Store, Client, Address)> {
+    let address = database()?;
+    let store = crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap();
+    Some((store, client(&address).await, address))
+}
+
+/// Waits until so many other connections wait for a lock, or `or` says that none will. A transaction may be open on
+/// this one, in which PostgreSQL would go on to show the connections that it had when it was asked first.
+pub(super) async fn until_blocked(client: &Client, connections: i64, or: impl Fn() -> bool) {
+    let blocked = "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity AS a USING (pid) \
+         WHERE NOT granted AND datname = current_database()";
+    // Not `waiting::until`, whose future cannot be sent to another thread.
+    let is_blocked = async || {
+        client.batch_execute("SELECT pg_stat_clear_snapshot()").await.unwrap();
+        client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) >= connections
+    };
+    let blocked = async {
+        while !or() && !is_blocked().await {
+            pause().await;
+        }
+    };
+    timeout(LONG, blocked).await.expect("they wait for a lock");
 }
 
 /// What an operator does in a database, by `psql`; an error of it is the test's.

@@ -4,38 +4,22 @@
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::join_all};
-use tokio::{
-    sync::{Barrier, Semaphore},
-    time::timeout,
-};
-use tokio_postgres::{Client, NoTls};
+use tokio::sync::{Barrier, Semaphore};
+use tokio_postgres::Client;
 
-use super::cluster::{database, run_sql};
+use super::cluster::{beside, client, run_sql, until_blocked};
 use crate::{
     domain::{Changes, audit::BY, webhooks::RetryDecision},
     store::{
         CommitOutcome, Engine, Store, StoreError,
-        postgres::{self, Address, READERS, resets},
+        postgres::{self, READERS, resets},
         tests::conformance::{
             NOW, SECRET, create, record, sandbox,
             webhooks::{endpoint, enqueue, lease, outcome},
         },
     },
-    waiting::{LONG, pause, until},
+    waiting::until,
 };
-
-/// A server on a database of its own, and a connection beside it.
-async fn beside() -> Option<(Store, Client, Address)> {
-    let address = database()?;
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    Some((store, client(&address).await, address))
-}
-
-async fn client(address: &Address) -> Client {
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
 
 fn order(account: i64, key: u32) -> Changes {
     create(sandbox(account), &format!("SB-HELD-{account}-{key:04}"), key)
@@ -44,18 +28,6 @@ fn order(account: i64, key: u32) -> Changes {
 fn engine(store: &Store) -> &postgres::Store {
     let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
     engine
-}
-
-/// Returns when a backend waits for a lock, or `or` says that none will.
-async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
-    let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) \
-         WHERE NOT l.granted AND a.datname = current_database())";
-    let one_waits = async {
-        while !or() && !client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {
-            pause().await;
-        }
-    };
-    timeout(LONG, one_waits).await.expect("one waits");
 }
 
 /// How many deadlocks there were, once all connections but this have said what they did. A group waits for a lock longer
@@ -132,7 +104,7 @@ async fn an_endpoint_is_turned_off_without_a_deadlock_beside_another_server_s_or
     let watcher = self::client(&address).await;
     drop(pause);
     let both = tokio::spawn(async move {
-        until_one_waits(&watcher, || false).await;
+        until_blocked(&watcher, 1, || false).await;
         client.batch_execute("SELECT FROM webhook_endpoints FOR UPDATE; COMMIT").await.unwrap();
     });
     assert_eq!(order.await, CommitOutcome::Committed);
@@ -159,7 +131,7 @@ async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
     let second = second.await.unwrap();
     let reset = tokio::spawn(async move { other.reset(tenant).await.unwrap() });
     // The reset waits for the group, or else all that it finds is erased before the event is there.
-    until_one_waits(&client, || reset.is_finished()).await;
+    until_blocked(&client, 1, || reset.is_finished()).await;
     if reset.is_finished() {
         until_erased(&client).await;
     }
@@ -187,7 +159,7 @@ async fn no_order_waits_while_a_reset_counts_what_it_hides() {
         let store = store.clone();
         async move { store.reset(sandbox(1)).await.unwrap() }
     });
-    until_one_waits(&client, || false).await;
+    until_blocked(&client, 1, || false).await;
     assert_eq!(store.commit(order(2, 2)).await, CommitOutcome::Committed);
     assert!(!reset.is_finished());
     client.batch_execute("COMMIT").await.unwrap();

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use tokio_postgres::NoTls;
-
-use super::cluster::{database, query, run_sql};
+use super::cluster::{client, database, query, run_sql};
 use crate::{
     domain::{
         login_throttle::LoginAttempt,
@@ -67,8 +65,7 @@ async fn pages_of_windows(calls: usize) -> Option<i64> {
         "INSERT INTO rate_limit_windows SELECT 1767600000 + n / 100, 0, n, 1, 1, 1, 1, 1 \
          FROM generate_series(1, 50000) AS n",
     );
-    let (holder, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let holder = client(&address).await;
     holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
     for _ in 0..calls {
         store.meet_servers().await.unwrap();

@@ -2,10 +2,9 @@
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::Awb;
-use tokio_postgres::{Client, NoTls};
 
 use super::{
-    cluster::{database, empty_database, run_sql, two_servers},
+    cluster::{client, database, empty_database, run_sql, two_servers, until_blocked},
     held::deadlocks,
 };
 use crate::{
@@ -27,7 +26,7 @@ use crate::{
             webhooks::{endpoint, lease, outcome},
         },
     },
-    waiting::{LONG, found, pause, until},
+    waiting::{LONG, found, pause},
 };
 
 /// Servers whose leases begin and end by the database's clock, as in production.
@@ -45,21 +44,6 @@ async fn enqueue(store: &Store, event: u64, at: Millis) {
     let event = ulid::Ulid::from_parts(1, event.into());
     let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at };
     store.enqueue(sandbox(1), test).await.unwrap();
-}
-
-/// A connection on which a test does what another server does in the middle of something.
-async fn client(address: &Address) -> Client {
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
-
-/// Waits until statements of so many other connections wait for a lock.
-async fn until_blocked(client: &Client, connections: i64) {
-    let blocked = "SELECT count(DISTINCT l.pid) FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid \
-         WHERE NOT l.granted AND a.datname = current_database()";
-    let blocked = async || client.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0);
-    until("they wait", async || blocked().await >= connections).await;
 }
 
 /// What passes by the database's clock: its leases are so much older.
@@ -171,7 +155,7 @@ async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
     let watcher = client(&address).await;
     drop(pauses);
     tokio::join!(settles, async {
-        until_blocked(&watcher, 2).await;
+        until_blocked(&watcher, 2, || false).await;
         other.batch_execute("COMMIT").await.unwrap();
     })
     .0
@@ -216,7 +200,7 @@ async fn an_event_that_is_delivered_while_its_endpoint_is_turned_off_stays_deliv
         let store = store.clone();
         async move { store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await }
     });
-    until_blocked(&watcher, 1).await;
+    until_blocked(&watcher, 1, || false).await;
     other.batch_execute("COMMIT").await.unwrap();
     disabling.await.unwrap().unwrap();
     let log = store.deliveries(tenant, 9).await.unwrap();
@@ -241,7 +225,7 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
         let store = store.clone();
         async move { store.settle(first, outcome(NOW, 200), RetryDecision::Delivered).await }
     });
-    until_blocked(&watcher, 1).await;
+    until_blocked(&watcher, 1, || false).await;
     other.batch_execute("COMMIT").await.unwrap();
     settling.await.unwrap().unwrap();
     let log = store.deliveries(tenant, 9).await.unwrap();
@@ -324,7 +308,7 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     other.batch_execute(locks).await.unwrap();
     store.reset(tenant).await.unwrap();
     let watcher = client(&address).await;
-    until_blocked(&watcher, 1).await;
+    until_blocked(&watcher, 1, || false).await;
     let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
     other.batch_execute(adds).await.unwrap();
     let left = "SELECT (SELECT count(*) FROM resets WHERE is_erasing), count(*) FROM events";
@@ -401,7 +385,7 @@ async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
     // As `pg_dump` holds it for as long as it takes.
     dump.batch_execute("BEGIN; SELECT FROM outbox LIMIT 1").await.unwrap();
     let upgrade = tokio::spawn(async move { Store::connect(address, SECRET).await.unwrap() });
-    until_blocked(&dump, 1).await;
+    until_blocked(&dump, 1, || false).await;
     serving.batch_execute("SET lock_timeout = '10s'; SELECT count(*) FROM outbox").await.unwrap();
     assert!(!upgrade.is_finished());
     dump.batch_execute("COMMIT").await.unwrap();

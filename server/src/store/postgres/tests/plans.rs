@@ -8,9 +8,12 @@ use std::{
     process::Command,
 };
 
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
-use super::{cluster::database, statements::STATEMENTS_FILE};
+use super::{
+    cluster::{client, database},
+    statements::STATEMENTS_FILE,
+};
 use crate::store::{Store, tests::conformance::SECRET};
 
 /// Tests that are left out of the run whose statements are explained: this one, and those of connections, which take long
@@ -213,8 +216,7 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let unsent: Vec<_> = written.iter().filter(|begin| !is_sent(begin)).collect();
     assert!(unsent.is_empty(), "no test sends {unsent:#?}");
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = client(&address).await;
     client.batch_execute(FILL).await.unwrap();
     client.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     let mut faults = Vec::new();

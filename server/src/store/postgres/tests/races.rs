@@ -2,35 +2,16 @@
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::rules::ListQuery;
-use tokio_postgres::{Client, NoTls};
 
-use super::cluster::database;
+use super::cluster::{beside, until_blocked};
 use crate::{
     domain::{IdempotencyRecord, Op, ParcelRowId, idempotency::LIFETIME},
     store::{
         CommitOutcome, Engine, Store,
-        postgres::Address,
-        tests::conformance::{NOW, SECRET, create, made, on, row, sandbox},
+        tests::conformance::{NOW, create, made, on, row, sandbox},
     },
     waiting::{found, until},
 };
-
-/// A server on a database of its own, and a connection beside it.
-async fn beside() -> Option<(Store, Client, Address)> {
-    let address = database()?;
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
-    Some((store, client, address))
-}
-
-/// Returns when a backend waits for a lock, or `or` says that none will.
-async fn until_one_waits(client: &Client, or: impl Fn() -> bool) {
-    let waiting = "SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) \
-         WHERE NOT l.granted AND a.datname = current_database())";
-    let waits = async || client.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0);
-    until("one waits", async || or() || waits().await).await;
-}
 
 fn record_of(number: &str, key: u32) -> IdempotencyRecord {
     create(sandbox(1), number, key).idempotency_record.unwrap()
@@ -47,7 +28,7 @@ async fn a_purge_spares_a_record_that_is_taking_the_place_of_a_dead_one() {
     let renewed = client.execute("UPDATE idempotency SET first_seen = $1", &[&later.0]).await;
     assert_eq!(renewed.unwrap(), 1);
     let purge = tokio::spawn(async move { (store.purge_records(later).await.unwrap(), store) });
-    until_one_waits(&client, || purge.is_finished()).await;
+    until_blocked(&client, 1, || purge.is_finished()).await;
     client.batch_execute("COMMIT").await.unwrap();
     let (purged, store) = purge.await.unwrap();
     assert_eq!(purged, 0, "it is alive when it is looked at again");
@@ -69,7 +50,7 @@ async fn a_reset_beside_an_open_group_hides_all_of_it_or_nothing() {
     drop(first);
     let second = second.await.unwrap();
     let reset = tokio::spawn(async move { other.reset(sandbox(1)).await.unwrap() });
-    until_one_waits(&client, || reset.is_finished()).await;
+    until_blocked(&client, 1, || reset.is_finished()).await;
     drop(second);
     assert_eq!(order.await, CommitOutcome::Committed);
     assert_eq!(reset.await.unwrap().parcels, 1, "what was acknowledged before it, it has counted");

@@ -2,9 +2,9 @@
 //! due is found all the same, and not behind all that was delivered meanwhile.
 
 use futures_util::future::join_all;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 
-use super::cluster::{database, run_sql};
+use super::cluster::{client, database, run_sql};
 use crate::{
     domain::{audit::BY, webhooks::RetryDecision},
     store::{
@@ -25,12 +25,6 @@ struct Cost {
     pages: i64,
     /// Rows of it that an index led to, a delivery.
     rows: i64,
-}
-
-async fn client(address: &Address) -> Client {
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 /// A transaction that sees the database as it is now, until it is dropped.

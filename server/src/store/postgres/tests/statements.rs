@@ -8,9 +8,8 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::join_all};
-use tokio_postgres::NoTls;
 
-use super::cluster::database;
+use super::cluster::{client, database};
 use crate::{
     domain::{Changes, State, audit::BY},
     store::{
@@ -51,8 +50,7 @@ pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
 async fn store() -> Option<(Store, i32)> {
     let address = database()?;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
-    tokio::spawn(connection);
+    let client = client(&address).await;
     let writer = client.query_one("SELECT pid FROM writers", &[]).await.unwrap().get(0);
     Some((store, writer))
 }
