@@ -94,8 +94,12 @@ run_stages() {
     failed=() current=
     # The caller went to the root of the repository.
     script=.ci/$(basename "$0")
+    if [ -w "${memory:-}" ] && [ "$(df -m --output=avail "$memory" | tail -n 1)" -ge 4000 ]; then
+        export TMPDIR=$memory
+    fi
     tools=$(mktemp -d)
-    export tools
+    export tools TMPDIR="$tools/files"
+    mkdir -m 1777 "$TMPDIR"
     # PostgreSQL runs as another user, and has its data and programs in there.
     chmod 755 "$tools"
     # shellcheck disable=SC2016
@@ -105,7 +109,9 @@ run_stages() {
     echo "seed: $PARCELO_SEED"
     for row in "${stages[@]}"; do
         read -r name usual limit <<<"$row"
-        if [ "${#wanted[@]}" = 0 ] || [[ " ${wanted[*]} " = *" $name "* ]]; then run_stage "$name" "$limit"; fi
+        if [[ "${#wanted[@]}" = 0 && $name != "${only_by_name:-}" || " ${wanted[*]} " = *" $name "* ]]; then
+            run_stage "$name" "$limit"
+        fi
     done
     summary
 }

@@ -258,6 +258,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_is_packed_and_merged_is_all_there_in_order(
             mut runs in prop::collection::vec(

@@ -24,7 +24,7 @@ const EXEMPT: &[(&str, &str)] = &[
 ];
 
 /// Histories of the usual run; more with `PARCELO_HISTORIES`.
-const HISTORIES: u64 = 12;
+const HISTORIES: u64 = 6;
 const STEPS: usize = 150;
 
 #[test]
