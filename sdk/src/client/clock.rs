@@ -108,11 +108,11 @@ impl Clocks {
     pub(super) fn moment(&self) -> Moment {
         let local = match &self.source {
             ClockSource::Wall(clock) => {
-                Moment { wall: clock.now(), monotonic: monotonic(), service: None }
+                Moment { wall: clock.now(), monotonic: Some(monotonic()), service: None }
             }
             // No monotonic time: the service's clock may stand still while this program runs.
             ClockSource::Service(clock) => {
-                return Moment { wall: clock.now(), monotonic: TimeDelta::zero(), service: None };
+                return Moment { wall: clock.now(), monotonic: None, service: None };
             }
         };
         let now_at_service = |last: &LastDate| last.date + elapsed(&last.received, &local);
@@ -168,5 +168,6 @@ fn monotonic() -> TimeDelta {
 
 /// The time between two moments of this process, by the clock that says more.
 fn elapsed(then: &Moment, now: &Moment) -> TimeDelta {
-    (now.wall - then.wall).max(now.monotonic - then.monotonic)
+    let monotonic = now.monotonic.zip(then.monotonic).map(|(now, then)| now - then);
+    monotonic.into_iter().fold(now.wall - then.wall, TimeDelta::max)
 }

@@ -29,7 +29,7 @@ pub enum ErrorKind {
     /// The request conflicts with what the service already has.
     Conflict,
     /// The idempotency key was first sent 24 hours ago: find out whether the write was executed, and if it was
-    /// not, make a new key.
+    /// not, make a new key, ten minutes later at the earliest ([`Error::next_step`]).
     KeyExpired,
     /// The service executed another request with this idempotency key: find out which before you make a new key. It
     /// may have been an earlier version of this one.
@@ -201,7 +201,8 @@ impl Error {
         self.0.request_id.as_ref()
     }
 
-    /// How long the service, or the client's own rate limiter, asks to wait before the next try.
+    /// How long the service, or the client's own rate limiter, asks to wait before the next try. Of a key that has
+    /// expired (`KeyExpired`), how long its last attempt may still be under way.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }

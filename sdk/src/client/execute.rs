@@ -150,7 +150,7 @@ impl CallExecution {
         self.attempt_started = clock::now();
         // From here on, whatever interrupts the attempt leaves its key in doubt.
         if let Some(key) = &self.state.idempotency_key {
-            key.begin_attempt(|| self.client.clocks().moment());
+            key.begin_attempt(&self.client.clocks().moment());
             self.is_outcome_open = true;
         }
     }
@@ -362,7 +362,12 @@ impl CallExecution {
         if !self.is_key_expired() {
             return Ok(());
         }
+        let now = self.client.clocks().moment();
+        let key = self.state.idempotency_key.as_ref();
         let error = self.state.error(ErrorKind::KeyExpired, EXPIRED);
-        Err(error.with(|inner| inner.stop_reason = Some(StopReason::KeyExpired)))
+        Err(error.with(|inner| {
+            inner.stop_reason = Some(StopReason::KeyExpired);
+            inner.retry_after = key.and_then(|key| key.time_under_way(&now));
+        }))
     }
 }

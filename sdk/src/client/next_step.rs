@@ -49,6 +49,12 @@ pub enum NextStep {
 pub enum IfAbsent {
     /// It was not executed: make a new idempotency key, save it with the request, and send it.
     NewKey,
+    /// It may still be executed: look again, or send it with the key that it has, not before this time has
+    /// passed. If nothing can be under way then, the client refuses the key with [`NewKey`](Self::NewKey) as the step.
+    Resend {
+        /// At most ten minutes: no request is executed for longer.
+        after: Duration,
+    },
     /// It may still be executed, or was under another id: keep the request with its key, and leave it to a person.
     GiveUp,
 }
@@ -76,8 +82,7 @@ impl Error {
     pub fn next_step(&self) -> NextStep {
         match self.kind() {
             ErrorKind::Executed => NextStep::Settled,
-            // Nothing can be under way any more, 24 hours after it was sent.
-            ErrorKind::KeyExpired => NextStep::LookUp { if_absent: IfAbsent::NewKey },
+            ErrorKind::KeyExpired => NextStep::LookUp { if_absent: self.if_expired_and_absent() },
             // What has the key may be an earlier version of the request, with another id.
             ErrorKind::KeyReused => LOOK_UP,
             ErrorKind::Validation | ErrorKind::NotFound => NextStep::Correct,
@@ -100,6 +105,11 @@ impl Error {
             | ErrorKind::Config
             | ErrorKind::File => NextStep::Configure,
         }
+    }
+
+    /// The last attempt may have begun just before the key expired.
+    fn if_expired_and_absent(&self) -> IfAbsent {
+        self.retry_after().map_or(IfAbsent::NewKey, |after| IfAbsent::Resend { after })
     }
 
     fn after_conflict(&self) -> NextStep {

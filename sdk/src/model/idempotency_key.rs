@@ -187,9 +187,9 @@ impl IdempotencyKey {
 
     /// An attempt to send it begins.
     #[cfg(feature = "client")]
-    pub(crate) fn begin_attempt(&self, now: impl Fn() -> Moment) {
+    pub(crate) fn begin_attempt(&self, now: &Moment) {
         for mut memory in self.memories() {
-            memory.begin_attempt(&now);
+            memory.begin_attempt(now);
         }
     }
 
@@ -223,6 +223,13 @@ impl IdempotencyKey {
         let age = memory.first_sent().and_then(|_| memory.age(&now()));
         let age = age.unwrap_or_default().max(TimeDelta::zero());
         (Self::LIFETIME - age).to_std().unwrap_or_default()
+    }
+
+    /// Returns how long the service may still execute an attempt, after the key has expired; `None` if it will not.
+    #[cfg(feature = "client")]
+    pub(crate) fn time_under_way(&self, now: &Moment) -> Option<std::time::Duration> {
+        let left = self.memory().time_under_way(now, Self::LIFETIME).to_std().ok()?;
+        Some(left).filter(|left| !left.is_zero())
     }
 }
 

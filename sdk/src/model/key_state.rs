@@ -107,6 +107,9 @@ pub(super) struct Memory {
     /// The moment of the first attempt, by a monotonic clock; `None` in a process that resumes.
     #[cfg(feature = "client")]
     monotonic: Option<TimeDelta>,
+    /// The moment of this process's last attempt, by the same clock.
+    #[cfg(feature = "client")]
+    last_attempt: Option<TimeDelta>,
     /// Attempts that have not ended.
     #[cfg(feature = "client")]
     in_flight: u32,
@@ -123,6 +126,8 @@ impl Memory {
             #[cfg(feature = "client")]
             monotonic: None,
             #[cfg(feature = "client")]
+            last_attempt: None,
+            #[cfg(feature = "client")]
             in_flight: 0,
             state,
         }
@@ -136,6 +141,8 @@ impl Memory {
         Self {
             #[cfg(feature = "client")]
             monotonic,
+            #[cfg(feature = "client")]
+            last_attempt: self.last_attempt,
             ..Self::from_state(merged)
         }
     }
@@ -158,6 +165,12 @@ impl Memory {
     }
 }
 
+/// Maximum time from an attempt's beginning until the service has executed it or never will. It waits 10 s for a
+/// request's head, 30 s for its body and 30 s for the answer of its own; the rest is for proxies, and for
+/// processes whose clocks differ.
+#[cfg(feature = "client")]
+const MAX_EXECUTION: TimeDelta = TimeDelta::minutes(10);
+
 /// A moment, by all clocks there are.
 #[cfg(feature = "client")]
 #[derive(Debug, Clone, Copy)]
@@ -165,8 +178,8 @@ pub(crate) struct Moment {
     /// By the machine's wall clock, which may be set.
     pub(crate) wall: DateTime<Utc>,
     /// By the monotonic clock, which stops while the machine is suspended: counted from an arbitrary moment of this
-    /// process.
-    pub(crate) monotonic: TimeDelta,
+    /// process. `None` where a test moves the service's clock.
+    pub(crate) monotonic: Option<TimeDelta>,
     /// By the service's clock, as far as its answers tell.
     pub(crate) service: Option<DateTime<Utc>>,
 }
@@ -191,14 +204,13 @@ pub(crate) enum AttemptOutcome {
 
 #[cfg(feature = "client")]
 impl Memory {
-    pub(super) fn begin_attempt(&mut self, now: impl FnOnce() -> Moment) {
-        // Only the first attempt's moment is kept, so for the others no clock needs to be read.
+    pub(super) fn begin_attempt(&mut self, now: &Moment) {
         if self.state.first_sent.is_none() {
-            let now = now();
             self.state.first_sent = Some(now.wall);
             self.state.service_time = now.service;
-            self.monotonic = Some(now.monotonic);
+            self.monotonic = now.monotonic;
         }
+        self.last_attempt = now.monotonic;
         self.in_flight = self.in_flight.saturating_add(1);
     }
 
@@ -242,9 +254,18 @@ impl Memory {
     /// How long ago it was first sent, by the clock that says most.
     pub(super) fn age(&self, now: &Moment) -> Option<TimeDelta> {
         let wall = now.wall - self.state.first_sent?;
-        let monotonic = self.monotonic.map(|first| now.monotonic - first);
+        let monotonic = now.monotonic.zip(self.monotonic).map(|(now, first)| now - first);
         let service = now.service.zip(self.state.service_time).map(|(now, first)| now - first);
         [Some(wall), monotonic, service].into_iter().flatten().max()
+    }
+
+    /// Returns how long an attempt may still be under way once the key's lifetime is over. No process begins one
+    /// after that; and if the lifetime is over only because a clock was set, this process remembers its own.
+    pub(super) fn time_under_way(&self, now: &Moment, lifetime: TimeDelta) -> TimeDelta {
+        let age = self.age(now).map(|age| age - lifetime);
+        let own = now.monotonic.zip(self.last_attempt).map(|(now, last)| now - last);
+        let passed = age.into_iter().chain(own).min();
+        passed.map_or(TimeDelta::zero(), |passed| MAX_EXECUTION - passed)
     }
 
     /// While nothing has been sent, the key's life has not begun.
@@ -278,7 +299,7 @@ mod tests {
     }
 
     fn moment(hours: i64) -> Moment {
-        Moment { wall: at(hours), monotonic: TimeDelta::zero(), service: None }
+        Moment { wall: at(hours), monotonic: Some(TimeDelta::zero()), service: None }
     }
 
     fn in_doubt(request: &str) -> AttemptOutcome {
@@ -338,7 +359,7 @@ mod tests {
     fn after(outcomes: &[AttemptOutcome]) -> bool {
         let mut memory = Memory::default();
         for outcome in outcomes {
-            memory.begin_attempt(|| moment(0));
+            memory.begin_attempt(&moment(0));
             assert!(memory.state().may_have_executed(), "what is in flight may be executed");
             memory.end_attempt(outcome.clone());
             memory = Memory::from_state(memory.state()); // in another process it is the same
@@ -376,8 +397,8 @@ mod tests {
     #[test]
     fn an_answer_wins_over_a_later_doubt_of_a_clone() {
         let mut memory = Memory::default();
-        memory.begin_attempt(|| moment(0));
-        memory.begin_attempt(|| moment(0));
+        memory.begin_attempt(&moment(0));
+        memory.begin_attempt(&moment(0));
         memory.end_attempt(AttemptOutcome::Executed);
         memory.end_attempt(in_doubt("a"));
         assert_eq!(memory.state().execution, Execution::Executed);
@@ -386,15 +407,15 @@ mod tests {
     #[test]
     fn a_key_that_was_not_sent_has_no_age() {
         let mut memory = Memory::default();
-        memory.begin_attempt(|| moment(1));
+        memory.begin_attempt(&moment(1));
         memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!((memory.first_sent(), memory.age(&moment(9))), (None, None));
-        memory.begin_attempt(|| moment(2));
-        memory.begin_attempt(|| moment(3));
+        memory.begin_attempt(&moment(2));
+        memory.begin_attempt(&moment(3));
         memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is in flight");
         memory.end_attempt(AttemptOutcome::Rejected);
-        memory.begin_attempt(|| moment(4));
+        memory.begin_attempt(&moment(4));
         memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)));
     }
@@ -411,10 +432,10 @@ mod tests {
         ];
         for (wall, hours, service, expected) in table {
             let mut memory = Memory::default();
-            memory.begin_attempt(|| Moment { service: Some(at(100)), ..moment(100) });
+            memory.begin_attempt(&Moment { service: Some(at(100)), ..moment(100) });
             let now = Moment {
                 wall: at(wall),
-                monotonic: TimeDelta::hours(hours),
+                monotonic: Some(TimeDelta::hours(hours)),
                 service: service.map(at),
             };
             let age = memory.age(&now).unwrap();
@@ -426,9 +447,38 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_may_be_under_way_for_ten_minutes_after_the_last_that_any_process_can_have_begun()
+    {
+        // Minutes since the first attempt, by the wall clock and by the monotonic one; minutes left.
+        let day = 24 * 60;
+        let table = [
+            (day, day, 10),
+            (day + 4, day + 4, 6),
+            (day + 10, day + 10, 0),
+            // In suspend, or after the wall clock was set forward.
+            (day + 60, 3, 7),
+            (day + 60, 12, 0),
+        ];
+        for (wall, monotonic, left) in table {
+            let mut memory = Memory::default();
+            memory.begin_attempt(&moment(0));
+            let now = Moment {
+                wall: at(0) + TimeDelta::minutes(wall),
+                monotonic: Some(TimeDelta::minutes(monotonic)),
+                service: None,
+            };
+            let under_way =
+                |memory: &Memory| memory.time_under_way(&now, TimeDelta::hours(24)).num_minutes();
+            assert_eq!(under_way(&memory).max(0), left, "{wall} {monotonic}");
+            let resumed = Memory::from_state(memory.state());
+            assert_eq!(under_way(&resumed).max(0), (day + 10 - wall).max(0), "{wall}");
+        }
+    }
+
+    #[test]
     fn a_state_is_read_as_it_was_written() {
         let mut memory = Memory::default();
-        memory.begin_attempt(|| Moment { service: Some(at(2)), ..moment(1) });
+        memory.begin_attempt(&Moment { service: Some(at(2)), ..moment(1) });
         memory.end_attempt(in_doubt("ab"));
         let written = serde_json::to_value(memory.state()).unwrap();
         let expected = serde_json::json!({"firstSent": "1970-01-01T01:00:00.000Z",

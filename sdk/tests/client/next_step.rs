@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use parcelo::{
-    Client, OrderRequest, Retry,
+    Client, IfAbsent, NextStep, OrderRequest, Retry,
     transport::{BodyStream, Phase, Transport, TransportError},
 };
 use serde_json::{Value, json};
@@ -222,6 +222,39 @@ async fn an_end_that_lasts_ends_the_program_too_and_ships_once_at_most() {
         tokio::time::advance(Duration::from_secs(25 * 3600)).await;
         assert!(follow(&client, &mut order).await[0].is_ok(), "{case}");
         assert_eq!(service.counts().0, 1, "{case}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_still_under_way_when_its_key_expires_is_not_joined_by_a_second_parcel()
+{
+    for finishes in [true, false] {
+        let lost = || (Step::Fail(Phase::MaybeSent), Execution::UnderWay);
+        let (client, service) = Service::client([], Some(lost()));
+        let mut order = identified();
+        // A first attempt that the service loses, and a last one in the key's last second.
+        client.orders().create(&order).await.unwrap_err();
+        service.0.lock().unwrap().under_way.clear();
+        tokio::time::advance(Duration::from_secs(24 * 3600 - 1)).await;
+        let mut results = follow(&client, &mut order).await;
+        assert_eq!(service.counts(), (0, 2), "the last one is under way: {results:?}");
+        // It is executed minutes later, or never.
+        service.0.lock().unwrap().for_ever = None;
+        tokio::time::advance(Duration::from_secs(5 * 60)).await;
+        let error = client.orders().create(&order).await.unwrap_err();
+        let after = Duration::from_secs(5 * 60 - 4);
+        let look_again = IfAbsent::Resend { after };
+        assert_eq!(error.next_step(), NextStep::LookUp { if_absent: look_again });
+        results.extend(follow(&client, &mut order).await);
+        assert_eq!(service.counts(), (0, 2), "no new key yet: {results:?}");
+        if finishes {
+            service.0.lock().unwrap().finish();
+        }
+        service.0.lock().unwrap().under_way.clear();
+        tokio::time::advance(after).await;
+        results.extend(follow(&client, &mut order).await);
+        assert_eq!(service.counts().0, 1, "{results:?}");
+        assert!(results[8].is_ok(), "{results:?}");
     }
 }
 
