@@ -22,9 +22,10 @@ pub enum NextStep {
         /// The time that the service, or the client's own rate limiter, asks for; otherwise 5 s.
         after: Duration,
     },
-    /// Do not send it: find out whether it was executed. For an order, [`Orders::find`](crate::calls::Orders::find) by
-    /// its external order id does: a parcel that is not voided is the order's. For other writes, read the parcels'
-    /// status, the manifest or the label.
+    /// Do not send it: find out whether it was executed, after correcting what the error's kind names, such as the API
+    /// key (`Authentication`). For an order, [`Orders::find`](crate::calls::Orders::find) by its external order id
+    /// does: a parcel that is not voided is the order's. For other writes, read the parcels' status, the manifest or
+    /// the label.
     LookUp {
         /// The step if it was not executed.
         if_absent: IfAbsent,
@@ -35,8 +36,8 @@ pub enum NextStep {
     /// key.
     Correct,
     /// Correct what surrounds the request: the API key or its rights, the address, certificates, the disk. Then send
-    /// it unchanged. Sent with another API key it counts as a new one: look it up first, as for
-    /// [`LookUp`](Self::LookUp).
+    /// it unchanged. It was not executed: if it may have been, the step is [`LookUp`](Self::LookUp), since with
+    /// another API key it would count as a new one.
     Configure,
     /// Nothing that a program can do: the service's answer is final, or this version does not know it. Quote
     /// [`Error::request_id`] to support.
@@ -89,7 +90,18 @@ impl Error {
             ErrorKind::RateLimited => self.resend(),
             ErrorKind::Conflict => self.after_conflict(),
             ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout => self.after_failure(),
-            ErrorKind::Decode | ErrorKind::Unexpected if self.may_have_executed() => LOOK_UP,
+            // With another API key, or corrected, it could be executed a second time.
+            ErrorKind::Decode
+            | ErrorKind::Unexpected
+            | ErrorKind::Authentication
+            | ErrorKind::CountryNotAllowed
+            | ErrorKind::Forbidden
+            | ErrorKind::Config
+            | ErrorKind::File
+                if self.may_have_executed() =>
+            {
+                LOOK_UP
+            }
             // It is the service's, and this version does not know it.
             ErrorKind::Decode | ErrorKind::Unexpected
                 if self.body().is_some() || self.unreadable().is_some() =>
@@ -115,8 +127,8 @@ impl Error {
     fn after_conflict(&self) -> NextStep {
         match self.known_code() {
             Some(ErrorCode::IdempotencyInProgress) => self.resend(),
-            Some(ErrorCode::ParcelDuplicateTracking) => NextStep::Correct,
             _ if self.may_have_executed() => LOOK_UP,
+            Some(ErrorCode::ParcelDuplicateTracking) => NextStep::Correct,
             // The client's own: the label was reprinted while it was downloaded.
             _ if self.body().is_none() => self.resend(),
             _ => NextStep::GiveUp,
@@ -125,14 +137,14 @@ impl Error {
 
     fn after_failure(&self) -> NextStep {
         match self.stop_reason() {
-            // An untrusted certificate, or a runtime that has ended.
-            Some(StopReason::Permanent) | None if self.kind() == ErrorKind::Network => {
-                NextStep::Configure
-            }
             Some(StopReason::Permanent | StopReason::NotRepeatable) | None
                 if self.may_have_executed() =>
             {
                 LOOK_UP
+            }
+            // An untrusted certificate, or a runtime that has ended.
+            Some(StopReason::Permanent) | None if self.kind() == ErrorKind::Network => {
+                NextStep::Configure
             }
             Some(StopReason::Permanent) | None => NextStep::GiveUp,
             Some(
@@ -225,11 +237,14 @@ mod tests {
             (&[KeyExpired], same(NEW_KEY)),
             (&[KeyReused], same(LOOK_UP)),
             (&[Validation, NotFound], same(Correct)),
-            (&[Authentication, CountryNotAllowed, Forbidden, Config, File], same(Configure)),
+            (
+                &[Authentication, CountryNotAllowed, Forbidden, Config, File],
+                [Configure, LOOK_UP, Configure, LOOK_UP],
+            ),
             (&[RateLimited], same(RESEND)),
             (&[Conflict], [RESEND, LOOK_UP, RESEND, LOOK_UP]),
             (&[Server, Timeout], [GiveUp, LOOK_UP, RESEND, RESEND]),
-            (&[Network], [Configure, Configure, RESEND, RESEND]),
+            (&[Network], [Configure, LOOK_UP, RESEND, RESEND]),
             (&[Decode, Unexpected], [Configure, LOOK_UP, Configure, LOOK_UP]),
         ];
         for kind in KINDS {
@@ -261,7 +276,7 @@ mod tests {
             };
             let expected = match code {
                 ErrorCode::IdempotencyInProgress => [RESEND, RESEND],
-                ErrorCode::ParcelDuplicateTracking => [Correct, Correct],
+                ErrorCode::ParcelDuplicateTracking => [Correct, LOOK_UP],
                 _ => [GiveUp, LOOK_UP],
             };
             assert_eq!([refused(false), refused(true)], expected, "{code}");
