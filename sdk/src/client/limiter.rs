@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tokio::time::Instant;
 
-use super::response::RateLimitStatus;
+use super::{response::RateLimitStatus, retry_after::MAX_WAIT};
 
 /// The share of the limit that is used. Network and timers shift requests by some milliseconds; with the full
 /// limit, one that arrives early would fall into a window that is already full, and be refused. 1 % of a window
@@ -37,9 +37,6 @@ const MAX_REQUESTS_PER_SECOND: u32 = 100_000;
 const SECOND: Duration = Duration::from_secs(1);
 /// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
-/// Maximum time that a `Retry-After` stops the queue. After that a request asks again: it costs little, and a
-/// `Retry-After` that is a mistake stops no client for good.
-const MAX_BAN: Duration = Duration::from_secs(60 * 60);
 
 /// Whether a request may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -323,7 +320,7 @@ impl Limiter {
             self.observe_window(rate_limit, feedback);
         }
         if let Some(retry_after) = feedback.throttled {
-            let until = feedback.received + retry_after.min(MAX_BAN);
+            let until = feedback.received + retry_after.min(MAX_WAIT);
             self.slow_down(feedback.received);
             self.burst = None;
             self.pause_until(until);
@@ -824,7 +821,7 @@ mod tests {
                 limiter.admit(now);
             }
             let limit = RateLimitStatus { limit: 100, remaining: 100, reset: 1 };
-            now += MAX_BAN + SECOND;
+            now += MAX_WAIT + SECOND;
             limiter.observe(&RateLimitFeedback { rate_limit: Some(limit), ..answer(now, 0, 0, 0) });
             let next = turns(&mut limiter, now, 1)[0];
             prop_assert!(next <= now + MAX_WINDOW + SECOND, "{:?}", next - now);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Error, ErrorKind, StopReason};
+use super::{Error, ErrorKind, StopReason, retry_after::MAX_WAIT};
 use crate::model::ErrorCode;
 
 /// A pause before a request is sent again, where the service asks for none: the client has already tried for as
@@ -19,7 +19,7 @@ pub enum NextStep {
     /// Send the same request with the same idempotency key and the same API key again, not before this time has
     /// passed. Let the program go on to other work after a few times, and keep the request.
     Resend {
-        /// The time that the service, or the client's own rate limiter, asks for; otherwise 5 s.
+        /// The time that the service, or the client's own rate limiter, asks for, an hour at most; otherwise 5 s.
         after: Duration,
     },
     /// Do not send it: find out whether it was executed, after correcting what the error's kind names, such as the API
@@ -164,7 +164,8 @@ impl Error {
         if self.may_have_executed() && self.idempotency_key().is_none() {
             return LOOK_UP;
         }
-        NextStep::Resend { after: self.retry_after().unwrap_or(RESEND_AFTER) }
+        let asked = self.retry_after().map(|asked| asked.min(MAX_WAIT));
+        NextStep::Resend { after: asked.unwrap_or(RESEND_AFTER) }
     }
 }
 
@@ -293,12 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_sent_again_when_the_service_says_and_without_a_key_only_if_it_cannot_have_been_executed()
+    fn it_is_sent_again_when_the_service_says_within_an_hour_and_without_a_key_only_if_it_cannot_have_been_executed()
      {
-        let hour = Duration::from_secs(3600);
-        let asked = error(Server, Some(StopReason::RetryAfterTooLong), true);
-        let asked = asked.with(|inner| inner.retry_after = Some(hour));
-        assert_eq!(asked.next_step(), NextStep::Resend { after: hour });
+        for (asked, after) in [(45, 45), (3600, 3600), (99_999_999, 3600)] {
+            let error = error(Server, Some(StopReason::RetryAfterTooLong), true);
+            let error = error.with(|inner| inner.retry_after = Some(Duration::from_secs(asked)));
+            assert_eq!(error.next_step(), NextStep::Resend { after: Duration::from_secs(after) });
+        }
         for kind in [RateLimited, Server, Network, Timeout] {
             let keyless = |in_doubt| {
                 let error = error(kind, Some(StopReason::Attempts), in_doubt);

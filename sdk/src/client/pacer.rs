@@ -67,7 +67,8 @@ impl RateLimit {
         Self { pacing, when_full, burst: u32::MAX, share: 1.0 }
     }
 
-    /// Sends every request at once and leaves it to the service to refuse what is too much.
+    /// Sends every request at once and leaves it to the service to refuse what is too much. While the service asks
+    /// for a longer wait than [`Retry::max_retry_after`](crate::client::Retry::max_retry_after), nothing is sent.
     pub fn off() -> Self {
         Self { pacing: Pacing::Off, ..Self::adaptive() }
     }
@@ -180,7 +181,10 @@ impl Pacer {
         patience: Patience,
     ) -> Result<bool, NotAdmitted> {
         let queued = match mode.pacing {
-            Pacing::Off => None,
+            Pacing::Off => {
+                self.with_limiter(|limiter| patience.check_ban(limiter, clock::now()))?;
+                None
+            }
             Pacing::Adaptive => self.enter(mode.when_full, patience)?,
         };
         match queued {

@@ -8,6 +8,10 @@ use http::{HeaderMap, HeaderName, StatusCode, header as standard};
 use super::response::is_from_service;
 use crate::model::{ErrorBody, header};
 
+/// Maximum time for which an answer's `Retry-After` stops a client or is handed on as the time to the next try. After
+/// that a request asks again: it costs little, and a `Retry-After` that is a mistake stops no one for good.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
+
 /// A year: later than every deadline, and sums with it do not overflow.
 const MAX_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
 

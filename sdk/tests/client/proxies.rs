@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use parcelo::{ErrorKind, Retry, calls::StopReason};
+use parcelo::{Client, ErrorKind, RateLimit, Retry, calls::StopReason};
 
 use crate::{
     retries::now,
-    script::{RECORD, Script, Step, answer, number, refusal},
+    script::{RECORD, Script, Step, answer, key, number, refusal},
 };
 
 /// Proxies give ids to requests too.
@@ -110,4 +110,19 @@ async fn during_a_long_ban_nothing_is_sent_and_errors_say_when_it_ends() {
         began.elapsed() >= Duration::from_secs(45) && began.elapsed() < Duration::from_secs(47)
     );
     client.tracking().get(&number).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_pacing_sends_nothing_during_a_long_ban_either() {
+    let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
+    let script = Script::client([by(banned, OF_THE_SERVICE), answer(200, RECORD)]).1;
+    let client = Client::builder(key()).rate_limit(RateLimit::off()).transport(script.clone());
+    let client = client.build().unwrap();
+    for _ in 0..2 {
+        let error = client.tracking().get(&number()).await.unwrap_err();
+        assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));
+    }
+    assert_eq!(script.sent().len(), 1);
+    tokio::time::advance(Duration::from_secs(16)).await;
+    client.tracking().get(&number()).await.unwrap();
 }
