@@ -29,6 +29,9 @@ const RECOVERY_PER_SECOND: f64 = 0.05;
 const ON_TIME: Duration = Duration::from_millis(5);
 /// Maximum time between the first and the last of those that go at once: a program starts its calls one after the other.
 const BURST_LIFETIME: Duration = Duration::from_millis(20);
+/// Maximum number of requests that go at once before an answer has said what is left of a window. Other processes with the
+/// same key may start at that moment: five of them fit into the 50 requests of a production key.
+const COLD_BURST: u32 = 10;
 /// How long a turn stays valid after it came. It is the length of a window, so turns that are taken late and all
 /// at once are no more than fit into one window.
 const TURN_LIFETIME: Duration = SECOND;
@@ -195,9 +198,13 @@ impl Limiter {
         let gap = repayment.map_or(even_gap, |repayment| repayment.gap(even_gap));
         let since = self.last_turn.map(|last| last + gap).max(self.paused_until);
         let idle = since.map_or(SECOND, |since| now.saturating_duration_since(since));
-        let open = self.window.filter(|window| now < window.ends);
-        let most = open.map_or(self.max_burst, |open| open.remaining.min(self.max_burst));
-        Burst { began: now, idle, gap, most, gone: 1 }
+        let admitted = match self.window {
+            None => COLD_BURST,
+            Some(window) if now < window.ends => window.remaining,
+            // The next one is as large as the limit, which bounds every burst.
+            Some(_) => u32::MAX,
+        };
+        Burst { began: now, idle, gap, most: admitted.min(self.max_burst), gone: 1 }
     }
 
     fn extend_burst(&mut self) {
@@ -650,15 +657,33 @@ mod tests {
         (0..10_000).take_while(|_| limiter.admit(now) == Admission::Go).count().try_into().unwrap()
     }
 
+    /// A limiter that has had an answer, whose window is over.
+    fn informed(limit: u32, share: f64, max_burst: u32) -> (Instant, Limiter) {
+        let (before, mut limiter) = (start(), Limiter::new(limit, share, max_burst));
+        limiter.observe(&answer(before, limit, limit - 1, 1000));
+        (before + 2 * SECOND, limiter)
+    }
+
+    #[test]
+    fn before_the_first_answer_only_a_few_go_at_once() {
+        for (limit, most, expected) in
+            [(2, u32::MAX, 1), (50, u32::MAX, 10), (100, u32::MAX, 10), (100, 4, 4), (5000, 99, 10)]
+        {
+            let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, most));
+            assert_eq!(at_once(&mut limiter, start), expected, "{limit}");
+            assert_eq!(at_once(&mut limiter, start + 3 * SECOND), expected, "no answer yet");
+        }
+    }
+
     #[test]
     fn after_a_pause_go_at_once_as_many_as_could_have_gone_in_it() {
         for (limit, whole) in [(1, 1), (2, 1), (50, 49), (100, 99), (5000, 4950)] {
-            let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, u32::MAX));
-            assert_eq!(at_once(&mut limiter, start), whole, "as the client starts: {limit}");
+            let (start, mut limiter) = informed(limit, 1.0, u32::MAX);
+            assert_eq!(at_once(&mut limiter, start), whole, "the first ones: {limit}");
             assert_eq!(at_once(&mut limiter, start + 3 * SECOND), whole, "{limit}");
         }
         for (pause, expected) in [(20, 1), (100, 9), (500, 49), (5000, 99)] {
-            let (start, mut limiter) = (start(), Limiter::new(100, 1.0, u32::MAX));
+            let (start, mut limiter) = informed(100, 1.0, u32::MAX);
             let last = *turns(&mut limiter, start, 200).last().unwrap();
             assert_eq!(at_once(&mut limiter, last + pause * MS), expected, "{pause}");
         }
@@ -666,11 +691,11 @@ mod tests {
         let (begun, mut limiter) = (start(), Limiter::new(50, 1.0, 8));
         let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
         assert_eq!(bursts, [8; 4]);
-        let mut limiter = Limiter::new(50, 1.0, 30);
+        let (begun, mut limiter) = informed(50, 1.0, 30);
         let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
         assert!(bursts[0] == 30 && bursts.iter().sum::<u32>() <= 49, "{bursts:?}");
         for (share, most, expected) in [(1.0, 8, 8), (1.0, 0, 1), (0.25, u32::MAX, 24)] {
-            let (start, mut limiter) = (start(), Limiter::new(100, share, most));
+            let (start, mut limiter) = informed(100, share, most);
             assert_eq!(at_once(&mut limiter, start), expected, "{share} {most}");
         }
     }
@@ -699,7 +724,7 @@ mod tests {
     #[test]
     fn a_second_that_began_with_many_at_once_has_the_fewer_after_them() {
         for calls in [2_u32, 8, 30, 49, 60] {
-            let (start, mut limiter) = (start(), Limiter::new(50, 1.0, u32::MAX));
+            let (start, mut limiter) = informed(50, 1.0, u32::MAX);
             let mut turns: Vec<_> =
                 (0..calls).map(|_| turn_after(&mut limiter, start, || Duration::ZERO)).collect();
             let last = *turns.last().unwrap();
