@@ -28,6 +28,10 @@ const MAX_RETRY_AFTER_JITTER: Duration = Duration::from_millis(250);
 /// What a retry takes from the budget. With its 500 tokens and 10 more a second that is 35 retries at once and
 /// then 43 a minute, for all calls of a client: during an outage at 50 calls a second, less than 3 % more load.
 const RETRY_COST_TOKENS: u32 = 14;
+/// Maximum number of connections that are kept open while they are idle. A service that restarts closes all of them at the
+/// same moment, and each takes a call with it. So a call's first retry after that needs no tokens if there are none left, as
+/// often as connections can have been idle: in an outage that is at most 5 % more load, with the budget.
+pub(super) const MAX_IDLE_CONNECTIONS: usize = 64;
 /// After a 429 the service is up, and it said how long to wait, so such a retry is less likely to be in vain.
 const THROTTLED_RETRY_COST_TOKENS: u32 = 5;
 /// What a call that succeeds without a retry gives back.
@@ -234,7 +238,7 @@ pub(super) struct FailedAttempt {
 
 impl FailedAttempt {
     /// True for the one retry without a wait. A dead connection in the pool says nothing about the service. It costs
-    /// tokens all the same, which a success gives back: a service that closes every connection looks the same.
+    /// tokens all the same, which a success gives back: a service that closes every new connection looks the same.
     fn is_immediate(&self) -> bool {
         self.class == FailureClass::Stale && !self.was_stale
     }
@@ -266,6 +270,8 @@ pub(super) enum Decision {
 pub(super) struct RetryPolicy {
     rng: Rng,
     budget: RetryBudget,
+    /// Those that there may be: a call that succeeds leaves one.
+    idle_connections: usize,
 }
 
 impl RetryPolicy {
@@ -278,17 +284,31 @@ impl RetryPolicy {
             Decision::GiveUp(StopReason::Deadline)
         } else if failed.key_time_left.is_some_and(|left| wait >= left) {
             Decision::GiveUp(StopReason::KeyExpired)
-        } else if retry.budgeted && !self.budget.spend(failed.cost(), failed.now) {
+        } else if retry.budgeted
+            && !self.budget.spend(failed.cost(), failed.now)
+            && !self.replaces_idle_connection(failed)
+        {
             Decision::GiveUp(StopReason::Budget)
         } else {
             Decision::Wait(wait)
         }
     }
 
+    /// Returns whether the connection that failed can have been an idle one.
+    fn replaces_idle_connection(&mut self, failed: &FailedAttempt) -> bool {
+        let can = failed.is_immediate() && self.idle_connections > 0;
+        self.idle_connections -= usize::from(can);
+        can
+    }
+
     /// A success gives back what its last retry cost. Given back in full, a service that answers every third
     /// attempt would never use up the budget.
     pub(super) fn succeeded(&mut self, last_retry_cost: Option<u32>) {
         self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
+        // One after a retry does not count: a service that closes every other connection must use up the budget.
+        if last_retry_cost.is_none() {
+            self.idle_connections = MAX_IDLE_CONNECTIONS.min(self.idle_connections + 1);
+        }
     }
 
     pub(super) fn random(&mut self) -> u64 {
@@ -363,7 +383,7 @@ mod tests {
     }
 
     fn policy() -> RetryPolicy {
-        RetryPolicy { rng: Rng::with_seed(7), budget: RetryBudget::default() }
+        RetryPolicy { rng: Rng::with_seed(7), ..RetryPolicy::default() }
     }
 
     fn decided(failed: &FailedAttempt) -> Decision {
@@ -535,6 +555,25 @@ mod tests {
             let free = policy.decide(&Retry::standard().unbudgeted(), &failed);
             assert!(matches!(free, Decision::Wait(_)), "{class:?}");
         }
+    }
+
+    #[test]
+    fn an_idle_connection_is_replaced_without_tokens_once_and_nothing_else_is() {
+        let (mut policy, stale) = (policy(), failed(FailureClass::Stale));
+        for _ in 0..1000 {
+            policy.succeeded(None);
+        }
+        policy.succeeded(Some(stale.cost()));
+        let granted = |policy: &mut RetryPolicy, failed: &FailedAttempt| {
+            let decisions = (0..1000).map(|_| policy.decide(&Retry::standard(), failed));
+            decisions.take_while(|decision| *decision != spent()).count()
+        };
+        let by_tokens = 500 / 14;
+        assert_eq!(granted(&mut policy, &failed(FailureClass::MaybeSent)), by_tokens);
+        let again = FailedAttempt { was_stale: true, number: 2, ..stale };
+        assert_eq!(granted(&mut policy, &again), 0, "the second one of a call is none");
+        assert_eq!(granted(&mut policy, &stale), MAX_IDLE_CONNECTIONS);
+        assert_eq!(granted(&mut policy, &stale), 0);
     }
 
     fn spent() -> Decision {

@@ -8,17 +8,18 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use parcelo::{
     Client, ErrorKind, Outcome, RateLimit, Retry,
     calls::{Attempt, FailureClass, StopReason},
-    transport::Phase,
+    transport::{BodyStream, Phase, Transport, TransportError},
 };
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Next};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::task::JoinSet;
 
-use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, refusal};
+use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, perform, refusal};
 
 const CALLS: usize = 60 * 50;
 
@@ -37,14 +38,20 @@ async fn an_outage_costs_hardly_more_requests_than_calls() {
     let down = answer(503, refusal("SERVICE_UNAVAILABLE"));
     // A process that crashes behind a load balancer: connections are accepted, and closed without an answer.
     for outage in [down, Step::Fail(Phase::Stale), Step::Fail(Phase::NotSent)] {
-        let (client, script) = Script::client([outage.clone()]);
-        a_minute(|| {
-            let client = client.clone();
-            async move { drop(client.tracking().get(&number()).await.unwrap_err()) }
-        })
-        .await;
-        let ours = per_call(script.sent().len());
-        assert!((1.0..=1.05).contains(&ours), "{ours} attempts per call, {outage:?}");
+        // After a minute in which it was well, and as the client starts.
+        for well in [CALLS, 0] {
+            let up = std::iter::repeat_n(answer(200, RECORD), well);
+            let (client, script) = Script::client(up.chain([outage.clone()]));
+            for _ in 0..=well / CALLS {
+                a_minute(|| {
+                    let client = client.clone();
+                    async move { drop(client.tracking().get(&number()).await) }
+                })
+                .await;
+            }
+            let ours = per_call(script.sent().len() - well);
+            assert!((1.0..=1.05).contains(&ours), "{ours} a call after {well}, {outage:?}");
+        }
     }
 
     let requests = Arc::new(AtomicUsize::new(0));
@@ -84,6 +91,49 @@ fn usual(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
             async { Ok(answer.into()) }.boxed()
         }))
         .build()
+}
+
+/// A service that is well, and has closed this many connections while they were idle.
+#[derive(Debug)]
+struct Pool(Arc<AtomicUsize>);
+
+impl Transport for Pool {
+    fn send(
+        &self,
+        _: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        let was_closed = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |closed| closed.checked_sub(1));
+        let step = if was_closed.is_ok() { Step::Fail(Phase::Stale) } else { answer(200, RECORD) };
+        // The other calls are on their way too, before the first one fails.
+        tokio::task::yield_now().then(|()| perform(step)).boxed()
+    }
+}
+
+/// Makes as many calls at once, and returns how many did not succeed.
+async fn failures_at_once(client: &Client, calls: usize) -> usize {
+    let mut all = JoinSet::new();
+    for _ in 0..calls {
+        let client = client.clone();
+        all.spawn(async move { client.tracking().get(&number()).await });
+    }
+    all.join_all().await.into_iter().filter(Result::is_err).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_pool_of_connections_that_were_closed_while_they_were_idle_is_replaced() {
+    const POOL: usize = 64;
+    let closed = Arc::new(AtomicUsize::new(0));
+    let builder = Client::builder(key()).transport(Pool(Arc::clone(&closed)));
+    let client = builder.rate_limit(RateLimit::off()).build().unwrap();
+    assert_eq!(failures_at_once(&client, POOL).await, 0);
+    // Twice in succession, as in a rolling restart of two servers.
+    for _ in 0..2 {
+        closed.store(POOL, Ordering::Relaxed);
+        assert_eq!(failures_at_once(&client, POOL).await, 0);
+        assert_eq!(closed.load(Ordering::Relaxed), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]

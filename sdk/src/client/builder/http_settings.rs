@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{ClientBuilder, Error, Texts, proxy::ProxyRule};
+use crate::client::retry::MAX_IDLE_CONNECTIONS;
 
 type Adjust = dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync;
 
@@ -52,6 +53,7 @@ impl HttpSettings {
     /// Each is turned off here unless this client's builder turned it on.
     fn protocols(&self, builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
         let builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
+        let builder = builder.pool_max_idle_per_host(MAX_IDLE_CONNECTIONS);
         #[cfg(feature = "gzip")]
         let builder = builder.gzip(self.gzip);
         if !self.http2 {
