@@ -91,7 +91,7 @@ impl ListParcels {
     /// Each parcel appears once, whatever becomes of it and of others meanwhile: the loop may void the parcels of a
     /// list by status. Those that are created meanwhile are left out. A row that this version cannot
     /// read is an error with [`Error::unreadable`], after which the stream continues; after any other error it
-    /// ends. The stream has its own clone of the client, so it can be sent to another task.
+    /// ends, such as `Conflict` for a list that changes faster than it can be read. The stream has its own clone of the client, so it can be sent to another task.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -2,11 +2,13 @@
 
 use std::{collections::BTreeSet, fmt::Display, hash::Hash, str::FromStr};
 
+use futures_util::StreamExt;
 use parcelo::{
-    Awb, Client, CountryCode, CurrencyCode, Decimal, Error, ErrorKind, IdempotencyKey,
+    Awb, Client, CountryCode, CurrencyCode, Decimal, Error, ErrorKind, IdempotencyKey, NextStep,
     TrackingNumber, transport::Phase,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 use crate::script::{Script, Step, answer, key, refusal};
 
@@ -75,6 +77,25 @@ async fn a_list_outlives_its_client_in_another_task() {
     let read = tokio::spawn(async move { parcels.next().await.is_none() });
     assert!(read.await.unwrap());
     assert_eq!(tokio::spawn(list.into_future()).await.unwrap().unwrap().meta.total, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_changes_between_every_two_requests_ends_with_an_error_that_says_so() {
+    // More rows of one millisecond than fit on a page, and a filter that some enter or leave all the time.
+    let page = |total: u64| {
+        let row = json!({"id": "par_1", "trackingNumber": "SB-SUCCESS-0001", "status": "VOIDED",
+            "statusName": "Voided", "destinationCountry": "EC",
+            "createdAt": "2026-01-10T15:05:00.000Z", "updatedAt": "2026-01-10T15:05:00.000Z"});
+        let meta = json!({"page": 1, "limit": 1, "total": total, "totalPages": 2});
+        answer(200, json!({"success": true, "data": [row], "meta": meta}).to_string())
+    };
+    let (client, script) = Script::client((2..1000).map(page));
+    let mut parcels: Vec<_> = client.parcels().list().stream().collect().await;
+    let error = parcels.pop().unwrap().unwrap_err();
+    assert_eq!((error.kind(), parcels.len()), (ErrorKind::Conflict, 1));
+    assert!(error.to_string().contains("changes"), "{error}");
+    assert!(matches!(error.next_step(), NextStep::Resend { .. }));
+    assert!(script.sent().len() < 50, "{}", script.sent().len());
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,9 +8,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{ListParcels, Page};
 use crate::{
-    client::Error,
+    client::{Error, ErrorKind, error::Texts},
     model::{ParcelSummary, Row},
 };
+
+/// Maximum number of times that a walk begins again with the same millisecond. It takes a change between every two requests to
+/// need more.
+const MAX_RESTARTS: u32 = 10;
+const CHANGING: Texts = (
+    "The list changes faster than it can be read.",
+    "La lista cambia más rápido de lo que se puede leer.",
+);
 
 /// The next request of a walk.
 pub(super) struct Walk {
@@ -23,11 +31,13 @@ pub(super) struct Walk {
     seen: HashSet<String>,
     /// The length of the list when it was last requested.
     total: u64,
+    /// How often it began again with that millisecond.
+    restarts: u32,
 }
 
 impl Walk {
     pub(super) fn new(list: ListParcels, page: u32) -> Self {
-        Self { list, page, oldest: None, seen: HashSet::new(), total: 0 }
+        Self { list, page, oldest: None, seen: HashSet::new(), total: 0, restarts: 0 }
     }
 
     /// Returns the rows of the next request, and the walk after it. It ends with the list or with an error.
@@ -40,9 +50,14 @@ impl Walk {
         // Rows that left since the page before have moved others to it.
         let has_moved = self.page > 1 && self.oldest.is_some() && meta.total != self.total;
         let new = parcels.iter().filter(|row| !self.seen.contains(&id(row)));
-        let rows = new.cloned().map(|row| row.map_err(|row| head.unreadable_row(row))).collect();
+        let rows = new.cloned().map(|row| row.map_err(|row| head.unreadable_row(row)));
+        let mut rows: Vec<_> = rows.collect();
         let walk = Self { total: meta.total, ..self };
         let next = match (has_moved, is_last) {
+            (true, _) if walk.restarts == MAX_RESTARTS => {
+                rows.push(Err(Error::new(ErrorKind::Conflict, CHANGING)));
+                None
+            }
             (true, _) => Some(walk.again(&parcels)),
             (false, true) => None,
             (false, false) => Some(walk.after(&parcels)),
@@ -58,7 +73,7 @@ impl Walk {
         let from = oldest.and_then(|oldest| oldest.checked_add_signed(TimeDelta::milliseconds(1)));
         if let Some(from) = from.filter(|_| oldest != self.oldest) {
             let list = self.list.created_to(from);
-            return Self { list, page: 1, oldest, seen: seen.collect(), ..self };
+            return Self { list, page: 1, oldest, seen: seen.collect(), restarts: 0, ..self };
         }
         let (page, seen) = (self.page.saturating_add(1), self.seen.into_iter().chain(seen));
         Self { page, seen: seen.collect(), ..self }
@@ -67,7 +82,7 @@ impl Walk {
     /// Begins again with the first page of the millisecond.
     fn again(mut self, parcels: &[Row<ParcelSummary>]) -> Self {
         self.seen.extend(parcels.iter().map(id));
-        Self { page: 1, ..self }
+        Self { page: 1, restarts: self.restarts + 1, ..self }
     }
 }
 
