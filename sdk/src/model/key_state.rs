@@ -39,7 +39,7 @@ pub struct KeyState {
     /// What the service's clock showed then, as far as its answers tell.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
     service_time: Option<DateTime<Utc>>,
-    #[serde(default)]
+    /// Always there, so that a damaged state is not read as that of a key without a history.
     execution: Execution,
     /// The digest of the one request that is in doubt; `None` if there are several, or if it is not known.
     #[serde(rename = "request", default, skip_serializing_if = "Option::is_none")]
@@ -492,7 +492,6 @@ mod tests {
                 serde_json::json!({"execution": word})
             );
         }
-        let empty: KeyState = serde_json::from_str("{}").unwrap();
-        assert_eq!(empty, KeyState::default());
+        assert!(serde_json::from_str::<KeyState>("{}").is_err());
     }
 }

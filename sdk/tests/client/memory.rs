@@ -7,6 +7,7 @@ use parcelo::{
     model::{KeyState, Saved},
     transport::Phase,
 };
+use serde_json::json;
 
 use crate::script::{Script, Step, key as api_key, number, order};
 
@@ -143,6 +144,17 @@ where
 {
     let line = serde_json::to_string(&Saved::new(request, at)).unwrap();
     serde_json::from_str::<Saved<R>>(&line).unwrap().restore()
+}
+
+#[test]
+fn a_damaged_history_is_not_read_as_none() {
+    let at: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
+    let whole = serde_json::to_value(Saved::new(&order(), at)).unwrap();
+    for damaged in [json!({}), json!({"firstSent": at}), json!(null)] {
+        let saved = json!([damaged, whole[1]]);
+        assert!(serde_json::from_value::<Saved<OrderRequest>>(saved).is_err(), "{damaged}");
+    }
+    assert!(serde_json::from_value::<Saved<OrderRequest>>(whole).is_ok());
 }
 
 #[test]
