@@ -2,10 +2,10 @@
 
 use std::{fs, path::PathBuf};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use parcelo::{
     Client, Error, ErrorCode, ErrorKind, IdempotencyKey, OrderRequest, TrackingNumber,
-    model::{ParcelSummary, Warning},
+    model::{KeyState, ParcelSummary, Warning},
 };
 
 use super::{MAX_PAGE_SIZE, label};
@@ -125,7 +125,7 @@ impl<'a> RowImporter<'a> {
 
     /// The row's order: from the journal, else created.
     async fn order_of(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
-        let first_sent_at = match self.recorded.get(row.key.as_str()) {
+        let before = match self.recorded.get(row.key.as_str()) {
             Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
                 let number = tracking_number.clone();
                 return Ok(ImportedOrder {
@@ -140,10 +140,10 @@ impl<'a> RowImporter<'a> {
                     RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", message);
                 return Err(Box::new((report, AfterRow::RowFailed)));
             }
-            Some(Recorded::Sent { first, .. }) => Some(*first),
+            Some(Recorded::Sent { key, .. }) => Some(key.state()),
             Some(Recorded::NotCreated) | None => None,
         };
-        match self.create(row, first_sent_at).await? {
+        match self.create(row, before.as_ref()).await? {
             Some(imported) => Ok(imported),
             // The key has expired and the service has no order with this reference: send it as new.
             None => match self.create(row, None).await? {
@@ -153,18 +153,19 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// Sends the order; `first_sent_at` is when an earlier run sent it without getting an answer.
+    /// Sends the order; `before` is what is known of its key if an earlier run sent it without getting an answer.
     ///
     /// Returns `None` if the key has expired since and the order does not exist.
     async fn create(
         &self,
         row: &Row,
-        first_sent_at: Option<DateTime<Utc>>,
+        before: Option<&KeyState>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
         let Ok(order) = &row.order else { return Err(Box::new(outcome_unknown(row))) };
-        let key = key(row, first_sent_at);
+        let key = key(row, before);
+        let about_to_be_sent = key.clone().first_sent_at(clock::now()).state();
+        self.record(row, &sent_entry(row, about_to_be_sent)).await?;
         let order = OrderRequest::clone(order).with_idempotency_key(key);
-        self.record(row, &sent_entry(row)).await?;
         match self.client.orders().create(&order).await {
             Ok(reply) => {
                 let outcome = match reply.outcome() {
@@ -177,12 +178,17 @@ impl<'a> RowImporter<'a> {
                 Ok(Some(ImportedOrder { number, outcome, warnings }))
             }
             Err(error) if error.kind() == ErrorKind::KeyExpired => {
-                self.find_by_reference(row, first_sent_at).await
+                self.find_by_reference(row, before).await
             }
             Err(error) if error.known_code() == Some(ErrorCode::IdempotencyConflict) => {
-                Err(self.order_exists(row, error, first_sent_at).await)
+                Err(self.order_exists(row, error, before).await)
             }
-            Err(error) => Err(self.failed(row, error, first_sent_at).await),
+            Err(error) => {
+                if error.may_have_executed() {
+                    self.record(row, &sent_entry(row, order.idempotency_key.state())).await?;
+                }
+                Err(self.failed(row, error, before).await)
+            }
         }
     }
 
@@ -191,9 +197,9 @@ impl<'a> RowImporter<'a> {
         &self,
         row: &Row,
         conflict: Error,
-        first_sent_at: Option<DateTime<Utc>>,
+        before: Option<&KeyState>,
     ) -> Box<RowResult> {
-        if first_sent_at.is_none()
+        if before.is_none()
             && let Err(ended) = self.record_not_created(row).await
         {
             return ended;
@@ -228,14 +234,9 @@ impl<'a> RowImporter<'a> {
     }
 
     /// The result of a call that failed.
-    async fn failed(
-        &self,
-        row: &Row,
-        error: Error,
-        first_sent_at: Option<DateTime<Utc>>,
-    ) -> Box<RowResult> {
+    async fn failed(&self, row: &Row, error: Error, before: Option<&KeyState>) -> Box<RowResult> {
         // That this call did not create the order does not mean that an earlier one did not.
-        let is_unknown = error.may_have_executed() || first_sent_at.is_some();
+        let is_unknown = error.may_have_executed() || before.is_some();
         if !is_unknown && let Err(ended) = self.record_not_created(row).await {
             return ended;
         }
@@ -250,15 +251,16 @@ impl<'a> RowImporter<'a> {
     async fn find_by_reference(
         &self,
         row: &Row,
-        first_sent_at: Option<DateTime<Utc>>,
+        before: Option<&KeyState>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
         let has_reference = row.order.as_ref().is_ok_and(|order| order.external_order_id.is_some());
-        let Some(first_sent_at) = first_sent_at.filter(|_| has_reference) else {
+        let first_sent_at = before.and_then(KeyState::first_sent).filter(|_| has_reference);
+        let Some(first_sent_at) = first_sent_at else {
             return Err(Box::new(outcome_unknown(row)));
         };
         let parcels = match self.parcels_of(row).await {
             Ok(parcels) => parcels,
-            Err(error) => return Err(self.failed(row, error, Some(first_sent_at)).await),
+            Err(error) => return Err(self.failed(row, error, before).await),
         };
         if parcels.is_empty() {
             self.record_not_created(row).await?;
@@ -309,11 +311,11 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// The key with the time of its first use, after which the client refuses to use an expired key. It is parsed
-/// again because clones of a key share that time: a row that is sent as new must not have the old one.
-fn key(row: &Row, first_sent_at: Option<DateTime<Utc>>) -> IdempotencyKey {
+/// The key with its history, by which the client refuses to use an expired key. It is parsed
+/// again because clones of a key share that: a row that is sent as new must not have the old one.
+fn key(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
-    first_sent_at.map_or(fresh.clone(), |first| fresh.first_sent_at(first))
+    fresh.with_state(before.unwrap_or(&KeyState::default()))
 }
 
 fn outcome_unknown(row: &Row) -> RowResult {
@@ -323,13 +325,14 @@ fn outcome_unknown(row: &Row) -> RowResult {
     (report, AfterRow::RowFailed)
 }
 
-fn sent_entry(row: &Row) -> JournalEntry {
+fn sent_entry(row: &Row, state: KeyState) -> JournalEntry {
     JournalEntry::Sent {
         row: row.number,
         reference: row.reference.clone(),
-        key: row.key.to_string(),
+        key: row.key.clone(),
         digest: row.digest.clone(),
         at: clock::now(),
+        state: Some(state),
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use parcelo::{ApiKey, Client, Environment, TrackingNumber};
+use parcelo::{ApiKey, Client, Environment, IdempotencyKey, TrackingNumber, model::KeyState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -33,8 +33,17 @@ pub(crate) enum JournalEntry {
         #[serde(flatten)]
         origin: Origin,
     },
-    /// The row is about to be sent.
-    Sent { row: u64, reference: String, key: String, digest: String, at: DateTime<Utc> },
+    /// The row is about to be sent, or was sent and its outcome is unknown.
+    Sent {
+        row: u64,
+        reference: String,
+        key: IdempotencyKey,
+        digest: String,
+        at: DateTime<Utc>,
+        /// All that the key remembers. Older journals do not have it: then `at` is what is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<KeyState>,
+    },
     /// Its order exists.
     Created { key: String, tracking_number: TrackingNumber },
     /// Its order does not exist, and no request is under way that could create it.
@@ -66,9 +75,9 @@ impl Origin {
 /// What the journal knows of an order.
 #[derive(Debug, Clone)]
 pub(crate) enum Recorded {
-    /// It was sent, first at this time, and may exist.
+    /// It was sent and may exist; the key remembers since when.
     Sent {
-        first: DateTime<Utc>,
+        key: IdempotencyKey,
         digest: String,
     },
     Created {
@@ -284,12 +293,14 @@ fn read(file: &mut File) -> Result<JournalContents, JournalError> {
 fn apply(orders: &mut RecordedOrders, entry: JournalEntry) {
     match entry {
         JournalEntry::Begun { .. } => {}
-        JournalEntry::Sent { key, digest, at, .. } => {
-            let first = match orders.get(&key) {
-                Some(Recorded::Sent { first, .. }) => *first,
-                _ => at,
+        JournalEntry::Sent { key, digest, at, state, .. } => {
+            let text = key.to_string();
+            let key = match (state, orders.remove(&text)) {
+                (Some(state), _) => key.with_state(&state),
+                (None, Some(Recorded::Sent { key, .. })) => key.first_sent_at(at),
+                (None, _) => key.first_sent_at(at),
             };
-            orders.insert(key, Recorded::Sent { first, digest });
+            orders.insert(text, Recorded::Sent { key, digest });
         }
         JournalEntry::Created { key, tracking_number } => {
             let digest = match orders.remove(&key) {
@@ -316,13 +327,9 @@ mod tests {
 
     fn sent(key: &str, at: &str) -> JournalEntry {
         let (reference, digest) = (key.to_owned(), "d".to_owned());
-        JournalEntry::Sent {
-            row: 2,
-            reference,
-            key: key.to_owned(),
-            digest,
-            at: at.parse().unwrap(),
-        }
+        let key = IdempotencyKey::parse(key).unwrap();
+        let at = at.parse().unwrap();
+        JournalEntry::Sent { row: 2, reference, key, digest, at, state: None }
     }
 
     const EARLY: &str = "2026-01-05T08:00:00Z";
@@ -336,27 +343,61 @@ mod tests {
         let (journal, known) = Journal::open(&path, ResumeMode::Fresh, here.clone()).unwrap();
         assert!(known.orders.is_empty() && known.ends.is_none());
         let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
-        let created = JournalEntry::Created { key: "one".into(), tracking_number: number.clone() };
-        for entry in [sent("one", EARLY), created, sent("two", EARLY), sent("two", LATE)] {
+        let created =
+            JournalEntry::Created { key: "order-one".into(), tracking_number: number.clone() };
+        for entry in
+            [sent("order-one", EARLY), created, sent("order-two", EARLY), sent("order-two", LATE)]
+        {
             journal.write(&entry).await.unwrap();
         }
-        for entry in [sent("three", EARLY), JournalEntry::NotCreated { key: "three".into() }] {
+        for entry in
+            [sent("order-three", EARLY), JournalEntry::NotCreated { key: "order-three".into() }]
+        {
             journal.write(&entry).await.unwrap();
         }
         drop(journal);
         let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, [&whole, &b"{\"event\":\"created\",\"key\":\"two\""[..]].concat())
-            .unwrap();
+        std::fs::write(
+            &path,
+            [&whole, &b"{\"event\":\"created\",\"key\":\"order-two\""[..]].concat(),
+        )
+        .unwrap();
 
         let (_journal, known) = reopened(&path, &here);
         assert_eq!(known.ends, Some([number.clone(), number.clone()]));
         let orders = known.orders;
-        assert!(matches!(&orders["one"], Recorded::Created { tracking_number, digest }
+        assert!(matches!(&orders["order-one"], Recorded::Created { tracking_number, digest }
             if *tracking_number == number && digest == "d"));
-        assert!(matches!(&orders["two"], Recorded::Sent { first, .. }
-            if *first == EARLY.parse::<DateTime<Utc>>().unwrap()));
-        assert!(matches!(&orders["three"], Recorded::NotCreated));
+        let early = EARLY.parse::<DateTime<Utc>>().unwrap();
+        assert!(matches!(&orders["order-two"], Recorded::Sent { key, .. }
+            if key.state() == KeyState::sent_at(early)));
+        assert!(matches!(&orders["order-three"], Recorded::NotCreated));
         assert_eq!(std::fs::read(&path).unwrap(), whole, "the torn line is gone");
+    }
+
+    #[test]
+    fn a_key_is_restored_with_all_that_it_remembered_and_from_older_journals_with_its_time() {
+        let begun = r#"{"event":"begun","version":1,"service":"http://127.0.0.1:1/","environment":"sandbox"}"#;
+        let sent = r#"{"event":"sent","row":2,"reference":"A-1","key":"key-0001","digest":"d","at":"2026-01-05T09:00:00Z""#;
+        let state = r#"{"firstSent":"2026-01-05T08:00:00.000Z","serviceTime":"2026-01-05T07:59:00.000Z","execution":"unknown","request":"ab"}"#;
+        let with_state = format!("{sent},\"state\":{state}}}");
+        let known: KeyState = serde_json::from_str(state).unwrap();
+        let (early, late) = (EARLY.parse().unwrap(), LATE.parse().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.journal");
+        let older = sent.replace("09:00", "08:00");
+        for (lines, expected) in [
+            (vec![format!("{sent}}}")], KeyState::sent_at(late)),
+            (vec![format!("{older}}}"), format!("{sent}}}")], KeyState::sent_at(early)),
+            (vec![with_state], known),
+        ] {
+            std::fs::write(&path, format!("{begun}\n{}\n", lines.join("\n"))).unwrap();
+            let (_journal, contents) = reopened(&path, &origin("http://127.0.0.1:1", 7));
+            let Recorded::Sent { key, .. } = &contents.orders["key-0001"] else {
+                panic!("{lines:?}")
+            };
+            assert_eq!(key.state(), expected, "{lines:?}");
+        }
     }
 
     /// The lock is released when the writer thread ends, shortly after its journal is dropped.

@@ -9,6 +9,7 @@ use std::{
 use chrono::{TimeDelta, Utc};
 use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::Clock;
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{outcomes, row, rows, sheet};
@@ -65,6 +66,13 @@ async fn an_unknown_outcome_is_9_and_found_out_later() {
     assert_eq!(ran.code, 9, "{ran:?}");
     assert_eq!(outcomes(&ran), ["unknown", "created", "created"]);
     assert_eq!(ran.error()["mayHaveExecuted"], true);
+    let journal = String::from_utf8(shop.dir.read(JOURNAL)).unwrap();
+    let states = journal.lines().filter(|line| line.contains("\"A-1\""));
+    let states = states.map(|line| serde_json::from_str::<Value>(line).unwrap()["state"].clone());
+    let states: Vec<_> = states.collect();
+    assert_eq!(states.len(), 2, "before it is sent, and after: {journal}");
+    assert!(states.iter().all(|state| state["execution"] == "unknown"), "{states:?}");
+    assert!(states[1]["request"].is_string(), "all that the key remembers: {states:?}");
     shop.server.faults().clear();
     let ran = shop.import("--resume -o ndjson");
     assert_eq!((ran.code, &*outcomes(&ran)[0]), (0, "replayed"), "{ran:?}");
