@@ -1,5 +1,5 @@
-//! Creates one order, saves its label, and handles each kind of error. If you run it twice there is still one
-//! parcel, because the key is derived from the order's id.
+//! Creates one order, saves its label, and handles each kind of error. If you run it twice within 24 hours there is
+//! still one parcel, because the key is derived from the order's id.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example create_order -- 1001`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]

@@ -1,5 +1,4 @@
-//! Imports a CSV file of orders, several at a time. The keys are derived from the ids in the file, so importing it
-//! again within 24 hours, after a crash or by mistake, creates no duplicates.
+//! Imports a CSV file of orders. The keys are derived from the ids in it, so importing it twice in 24 hours is safe.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example import_orders -- examples/orders.csv`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -7,12 +6,9 @@
 use std::{env, error::Error, process::ExitCode};
 
 use parcelo::{
-    Client, CountryCode, IdType, IdempotencyKey, OrderRequest, Product, Receiver, ReceiverAddress,
-    Sender, SenderAddress,
+    Client, CountryCode, IdType, IdempotencyKey, NextStep, OrderRequest, Product, Receiver,
+    ReceiverAddress, Sender, SenderAddress,
 };
-
-/// One line: id, name, phone, cédula, street, city, province, weight in kg, item, value in USD.
-type Row = [String; 10];
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -25,26 +21,30 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
     let file = env::args().nth(1).ok_or("usage: import_orders FILE.csv")?;
     let mut orders = Vec::new();
-    for (row, line) in (1..).zip(csv::Reader::from_path(file)?.deserialize::<Row>()) {
+    for (row, line) in (1..).zip(csv::Reader::from_path(file)?.deserialize()) {
         let order = line.map_err(Into::into).and_then(order);
         orders.push(order.map_err(|fault| format!("nothing was sent: row {row}: {fault}"))?);
     }
     let (mut results, mut failed) = (client.orders().create_many(orders).concurrency(8), 0);
-    while let Some((index, result)) = results.next().await {
-        let row = index + 1;
+    while let Some((row, result)) = results.next().await.map(|(i, it)| (i + 1, it)) {
         match result {
-            // The outcome is `Replayed` if an earlier run created it.
             Ok(it) => println!("row {row}: {} {:?}", it.parcel.tracking_number, it.outcome()),
             Err(error) => {
-                eprintln!("row {row}: {error} {:?}", error.next_step());
                 failed += 1;
+                let advice = match error.next_step() {
+                    NextStep::Resend { .. } => "import the file again",
+                    NextStep::Settled | NextStep::LookUp { .. } => "see orders().find()",
+                    _ => "correct the row or the key",
+                };
+                eprintln!("row {row}: {error} {advice}");
             }
         }
     }
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} failed: import the file again").into()) }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} failed").into()) }
 }
 
-fn order(row: Row) -> Result<OrderRequest, Box<dyn Error>> {
+/// One line: id, name, phone, cédula, street, city, province, weight in kg, item, value in USD.
+fn order(row: [String; 10]) -> Result<OrderRequest, Box<dyn Error>> {
     let [id, name, phone, cedula, street, city, province, weight, item, value] = row;
     let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).with_state("FL");
     let to = ReceiverAddress::new(street, city, CountryCode::EC).with_province(province);

@@ -1,11 +1,10 @@
-//! Ships each order once, even if the program dies at any moment: the orders are saved with their keys before the
-//! first one is sent. Interrupt it and start it again: it continues.
+//! Ships each order once, even if it is killed and started again: all are saved with their keys before one is sent.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example resume_after_crash -- journal.jsonl`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 use parcelo::{
-    Client, CountryCode, IdType, IdempotencyKey, OrderRequest, Receiver, ReceiverAddress, Sender,
-    SenderAddress, chrono::Utc, model::Saved,
+    Client, CountryCode, IdType, IdempotencyKey, NextStep, OrderRequest, Receiver, ReceiverAddress,
+    Sender, SenderAddress, chrono::Utc, model::Saved,
 };
 use std::{env, error::Error, fs, io::Write, process::ExitCode};
 
@@ -23,9 +22,12 @@ async fn run() -> Result<(), Box<dyn Error>> {
         save(&journal, &[order("1001")?, order("1002")?, order("1003")?])?;
     }
     for line in fs::read_to_string(&journal)?.lines() {
-        // After 24 hours the service has forgotten the key, and the client refuses it.
         let order = serde_json::from_str::<Saved<OrderRequest>>(line)?.restore();
-        let created = client.orders().create(&order).await?;
+        let created = client.orders().create(&order).await;
+        let created = created.inspect_err(|error| match error.next_step() {
+            NextStep::Settled | NextStep::LookUp { .. } => eprintln!("see orders().find()"),
+            _ => eprintln!("start this again, if that can help"),
+        })?;
         println!("{} {:?}", created.parcel.tracking_number, created.outcome());
     }
     Ok(fs::remove_file(journal)?) // all are created: the next run is for new orders
@@ -37,7 +39,6 @@ fn save(journal: &str, orders: &[OrderRequest]) -> Result<(), Box<dyn Error>> {
     let draft = format!("{journal}.draft");
     let mut file = fs::File::create(&draft)?;
     for order in orders {
-        // Before the first call: each key may have been sent from now on.
         writeln!(file, "{}", serde_json::to_string(&Saved::new(order, Utc::now()))?)?;
     }
     file.sync_all()?;
