@@ -186,6 +186,7 @@ fn settings() -> Settings {
         secrets: Secrets::derive(&[1; 32]),
         webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
         trusted_proxies: Vec::new(),
+        database_options: None,
         legacy: Era::default(),
     }
 }

@@ -38,6 +38,7 @@ pub mod mock;
 #[cfg(feature = "server")]
 pub mod process;
 mod service;
+mod shell;
 mod store;
 #[cfg(test)]
 #[path = "../tests/waiting/mod.rs"]

@@ -324,6 +324,7 @@ fn settings() -> Settings {
         secrets: Secrets::derive(&SECRET),
         webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
         trusted_proxies: Vec::new(),
+        database_options: None,
         legacy: Era::default(),
     }
 }

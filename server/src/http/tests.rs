@@ -81,6 +81,7 @@ impl House {
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
             webhooks: Allowance::default(),
+            database_options: None,
             legacy,
         };
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));

@@ -168,6 +168,7 @@ impl Builder {
             secrets: Secrets::derive(&store.secret()),
             webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
             trusted_proxies: Vec::new(),
+            database_options: None,
             legacy: Era::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();

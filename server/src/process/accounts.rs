@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    database::{DatabaseArg, Opened, open_existing},
+    database::{DatabaseArg, Opened, open},
     password, print,
     shared_args::{ListKeys, name},
 };
@@ -77,7 +77,7 @@ async fn create(CreateAccount { database, name, json }: CreateAccount) -> Result
 }
 
 async fn list(options: ListKeys) -> Result<(), Failure> {
-    let accounts = open_existing(&options.database).await?.accounts().await?;
+    let accounts = open(&options.database).await?.accounts().await?;
     let none = "No accounts yet; create one with `parcelo-server accounts create NAME`.";
     Ok(print::all(&options, none, accounts.iter().map(row))?)
 }
@@ -85,7 +85,7 @@ async fn list(options: ListKeys) -> Result<(), Failure> {
 /// What is not given stays as it is.
 async fn shop(options: SetShop) -> Result<(), Failure> {
     let SetShop { database, name, shop_name, contact, json } = options;
-    let store = open_existing(&database).await?;
+    let store = open(&database).await?;
     let account = store.account_named(&name).await?;
     let account = account.ok_or_else(|| Failure::NoAccount(name.clone()))?;
     let (name_before, contact_before) = store.shop(account).await?.to_stored();

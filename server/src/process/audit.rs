@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    database::{DatabaseArg, open_existing},
+    database::{DatabaseArg, open},
     print,
     shared_args::{ListKeys, name},
 };
@@ -36,7 +36,7 @@ pub(super) struct Audit {
 
 pub(super) async fn list(options: Audit) -> Result<(), Failure> {
     let Audit { database, account, since, limit, json } = options;
-    let store = open_existing(&database).await?;
+    let store = open(&database).await?;
     let account = match account {
         None => None,
         Some(name) => {

@@ -10,7 +10,7 @@ use parcelo::{
 use super::{
     Failure,
     credential_args::{Carriers, CountryOrAll, CreateKey, Keys, Tokens},
-    database::{Opened, open_existing},
+    database::{Opened, open},
     print,
     shared_args::ListKeys,
 };
@@ -158,7 +158,7 @@ fn show_new<K: Kind>(
 
 /// Lists a kind without its secrets.
 async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
-    let records = open_existing(&options.database).await?.credentials::<K>().await?;
+    let records = open(&options.database).await?.credentials::<K>().await?;
     let now = SystemClock.now();
     let row = |record: &Credential<K>| {
         let state = if record.revoked_at.is_some() { "revoked" } else { "active" };
@@ -169,7 +169,7 @@ async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
 }
 
 async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failure> {
-    let (opened, now) = (Opened::existing(&options.database).await?, SystemClock.now());
+    let (opened, now) = (Opened::new(&options.database).await?, SystemClock.now());
     let (key, record) = match opened.issuer().rotate(&id, overlap, now).await? {
         Rotation::Done(key, record) => (key, record),
         Rotation::Revoked => return Err(Failure::RevokedKey(id)),
@@ -185,7 +185,7 @@ async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failu
 
 /// Revokes the one with an id.
 async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
-    let (store, now) = (open_existing(&options.database).await?, SystemClock.now());
+    let (store, now) = (open(&options.database).await?, SystemClock.now());
     let revoked = store.revoke_credential::<K>(&id, now, &Actor::Command.at(now)).await?;
     let record = revoked.ok_or_else(|| unknown::<K>(id))?;
     let line = format!("{} \"{}\" is revoked.", record.id, record.name);

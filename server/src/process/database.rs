@@ -16,6 +16,7 @@ use crate::{
     domain::{Secrets, audit::Actor},
     ids::Ids,
     service::CredentialIssuer,
+    shell,
     store::Store,
 };
 
@@ -47,20 +48,21 @@ impl DatabaseArg {
         Ok(&self.database)
     }
 
-    /// The options by which another command finds the same database, as a shell takes them; none for one that no
-    /// other process can see. A password is to be given again.
+    /// The options by which another command finds the same database in any folder, as a shell takes them; none for
+    /// one that no other process can see. A password must be supplied again.
     pub(super) fn to_options(&self) -> Option<String> {
         match &self.database {
             Database::Memory => None,
             Database::File(file) => {
-                Some(format!("--database {}", quoted(&format!("sqlite:{}", file.display()))))
+                let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+                Some(format!("--database {}", shell::quoted(&format!("sqlite:{}", file.display()))))
             }
             #[cfg(feature = "postgres")]
             Database::Postgres(address) => {
                 let direct = self.database_direct.iter();
-                let direct =
-                    direct.map(|direct| format!(" --database-direct {}", quoted(direct.typed())));
-                let options = format!("--database {}", quoted(address.typed()));
+                let direct = direct
+                    .map(|direct| format!(" --database-direct {}", shell::quoted(direct.typed())));
+                let options = format!("--database {}", shell::quoted(address.typed()));
                 Some(direct.fold(options, |options, direct| options + &direct))
             }
         }
@@ -74,15 +76,6 @@ impl DatabaseArg {
             None => address.clone(),
         }
     }
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/:._-@,".contains(letter);
-    if word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A parser whose error does not quote the value, in which a password may stand.
@@ -150,27 +143,21 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     }
 }
 
-/// Opens the database, and makes it where it is not there yet.
-pub(super) async fn open(database: &DatabaseArg, ids: &Ids) -> Result<Store, Failure> {
+/// Opens a database that exists. Only a server makes one: a command with another `--database` than the server's would
+/// succeed, and change nothing for it.
+pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
+    let random = Ids::random().array();
     match database.chosen()? {
         Database::Memory => Err(Failure::MemoryOnly),
-        Database::File(path) => Ok(Store::open_for_admin(path, ids.array())?),
+        Database::File(path) if !path.exists() => Err(no_file(path)),
+        Database::File(path) => Ok(Store::open_for_admin(path, random)?),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
-            Ok(Store::connect_for_admin(database.address(address), ids.array()).await?)
+            if !Store::exists(database.address(address)).await? {
+                return Err(Failure::NoDatabase(address.to_string()));
+            }
+            Ok(Store::connect_for_admin(database.address(address), random).await?)
         }
-    }
-}
-
-/// A database that is there: looking into one must not make it.
-pub(super) async fn open_existing(database: &DatabaseArg) -> Result<Store, Failure> {
-    match database.chosen()? {
-        Database::File(path) if !path.exists() => Err(no_file(path)),
-        #[cfg(feature = "postgres")]
-        Database::Postgres(address) if !Store::exists(database.address(address)).await? => {
-            Err(Failure::NoDatabase(address.to_string()))
-        }
-        _ => open(database, &Ids::random()).await,
     }
 }
 
@@ -199,16 +186,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The database, made where it is not there yet.
     pub(super) async fn new(database: &DatabaseArg) -> Result<Self, Failure> {
-        let ids = Ids::random();
-        let store = open(database, &ids).await?;
-        Ok(Self { secrets: secrets(&store)?, store, ids })
-    }
-
-    /// A database that is there.
-    pub(super) async fn existing(database: &DatabaseArg) -> Result<Self, Failure> {
-        let store = open_existing(database).await?;
+        let store = open(database).await?;
         Ok(Self { secrets: secrets(&store)?, store, ids: Ids::random() })
     }
 
@@ -243,9 +222,12 @@ mod tests {
             };
             argument.to_options()
         };
+        let folder = std::env::current_dir().unwrap();
+        let here =
+            format!("--database {}", shell::quoted(&format!("sqlite:{}/p.db", folder.display())));
         let table = [
-            ("sqlite:parcelo.db", Some("--database sqlite:parcelo.db")),
-            ("sqlite:my data/p's.db", Some(r"--database 'sqlite:my data/p'\''s.db'")),
+            ("sqlite:p.db", Some(here.as_str())),
+            ("sqlite:///my data/p's.db", Some(r"--database 'sqlite:/my data/p'\''s.db'")),
             ("sqlite::memory:", None),
             #[cfg(feature = "postgres")]
             (

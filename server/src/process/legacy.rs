@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{Failure, database::open_existing, print, shared_args::ListKeys};
+use super::{Failure, database::open, print, shared_args::ListKeys};
 use crate::domain::legacy::Uses;
 
 pub(super) async fn list(options: ListKeys) -> Result<(), Failure> {
-    let uses = open_existing(&options.database).await?.legacy_uses().await?;
+    let uses = open(&options.database).await?.legacy_uses().await?;
     let row = |Uses { key_id, name, day, requests }: &Uses| {
         let day = day.to_string();
         let view = json!({ "keyId": key_id, "name": name, "day": day, "requests": requests });

@@ -92,7 +92,7 @@ pub enum Failure {
     Secret,
     /// The database to look into does not exist, or has no schema yet.
     #[error(
-        "the database {0} does not exist or is empty; set --database, or create it with `parcelo-server keys create`"
+        "the database {0} does not exist or is empty; set --database to the server's. `parcelo-server serve` makes it at its first start"
     )]
     NoDatabase(String),
     /// A database in memory has nothing that another process could see.

@@ -31,12 +31,13 @@ pub(super) struct SetPassword {
 }
 
 pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
+    // Before the password is asked for: none is typed in vain.
+    let store = open(&options.database).await?;
     let password = read()?;
     if !is_password(&password) {
         return Err(Failure::WeakPassword);
     }
     let (ids, now) = (Ids::random(), SystemClock.now());
-    let store = open(&options.database, &ids).await?;
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
     let account = store.account(&options.name, named("acc", ids.ulid(now)), now).await?;
     store.set_password(account, hash, now, &Actor::Command.at(now)).await?;

@@ -26,6 +26,7 @@ use crate::{
     clock::Millis,
     domain::{ApiKeyRecord, sample, to_body, webhooks::LoggedDelivery},
     ids::named,
+    shell,
     store::Vacuumed,
 };
 
@@ -137,7 +138,7 @@ pub(super) fn first_password(
         )?;
         writeln!(out, "  {password}\n")?;
         if let Some(options) = database {
-            let command = format!("parcelo-server accounts password {account} {options}");
+            let command = shell::set_password(account, options);
             writeln!(out, "To set another one, run `{command}`.")?;
         }
         Ok(())

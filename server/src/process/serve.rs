@@ -220,6 +220,7 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
         limits: options.limits.into(),
         webhooks: options.webhooks(),
         trusted_proxies: options.trusted_proxies.clone(),
+        database_options: options.database.to_options(),
         legacy: options.legacy(),
         secrets,
     })

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    database::{open, open_existing},
+    database::open,
     print,
     webhook_args::{ListDeliveries, ReplayEvents, SetWebhook, WebhookArgs, Webhooks},
 };
@@ -43,7 +43,7 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
 
 async fn set(options: SetWebhook) -> Result<(), Failure> {
     let (which, ids, now) = (options.which, Ids::random(), SystemClock.now());
-    let store = open(&which.database, &ids).await?;
+    let store = open(&which.database).await?;
     let environment = Environment::from(which.environment);
     let allowed = Allowance {
         private: options.webhooks_allow_private,
@@ -129,7 +129,7 @@ fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
 
 /// The database, and the tenant whose webhook is meant.
 async fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
-    let store = open_existing(&which.database).await?;
+    let store = open(&which.database).await?;
     let account = store.account_named(&which.account).await?.ok_or(EndpointError::None)?;
     Ok((store, Tenant { account, environment: which.environment.into() }))
 }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub webhooks: Allowance,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// The options by which a command on this machine finds the database, unless no command can.
+    pub database_options: Option<String>,
     /// Since when, and how long, the legacy API is served.
     pub legacy: Era,
 }

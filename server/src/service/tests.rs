@@ -26,6 +26,7 @@ use crate::{
 pub(crate) fn settings() -> Settings {
     let site = |environment| Site { environment, base_url: None, labels_base_url: String::new() };
     Settings {
+        database_options: None,
         legacy: crate::domain::legacy::Era::default(),
         production: site(Environment::Production),
         sandbox: site(Environment::Sandbox),

@@ -568,7 +568,8 @@ fn the_command_says_what_is_wrong() {
         let output = command.args(["--database", &house.database()]).output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let table: [(&[&str], &str); 4] = [
+    let table: [(&[&str], &str); 5] = [
+        (&create("sandbox", "Andes Cargo"), "does not exist or is empty"),
         (&["list"], "does not exist or is empty"),
         (&["revoke", "car_x"], "does not exist or is empty"),
         (&create("test", "x"), "sandbox"),
@@ -578,6 +579,7 @@ fn the_command_says_what_is_wrong() {
         let (success, words) = run(arguments);
         assert!(!success && words.contains(hint), "{arguments:?}: {words}");
     }
+    house.make_database();
     assert!(run(&create("sandbox", "Andes Cargo")).1.contains("only once"));
     assert!(run(&["list"]).0);
     let (success, words) = run(&["revoke", "car_x"]);

@@ -178,6 +178,7 @@ async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
 #[test]
 fn a_command_says_what_is_wrong() {
     let house = House::new();
+    house.make_database();
     let run = |arguments: &[&str]| {
         let mut process = Command::new(BINARY);
         process.env_clear().arg("webhooks").args(arguments);

@@ -65,6 +65,7 @@ fn what_cannot_be_written_is_an_error() {
 #[test]
 fn a_new_key_that_nobody_saw_is_an_error() {
     let house = House::new();
+    house.make_database();
     let database = house.database();
     let make = ["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"];
     let output = run(&[&make[..], &["--database", &database]].concat(), closed());

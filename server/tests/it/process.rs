@@ -1,6 +1,9 @@
 //! The server as operators run it: first start, ready file, admin commands, signals.
 
-use std::process::Command;
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
 
 use serde_json::json;
 
@@ -395,6 +398,41 @@ async fn a_secret_of_the_operators_own_replaces_the_databases() {
     let output = house.command().env("PARCELO_SECRET", "short").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && words.contains("64 hexadecimal"), "{words}");
+}
+
+#[test]
+fn no_command_but_serve_makes_a_database() {
+    let house = House::on_file("whether there is a file");
+    let name = ["--name", "x"];
+    let table: [(&[&str], &[&str]); 7] = [
+        (&["accounts", "password", "default"], &[]),
+        (&["accounts", "create", "Acme"], &[]),
+        (&["accounts", "shop"], &["--shop-name", "Acme"]),
+        (&["keys", "create", "--environment", "sandbox", "--countries", "*"], &name),
+        (&["tokens", "create"], &name),
+        (&["carriers", "create", "--environment", "sandbox"], &name),
+        (&["webhooks", "set", "--environment", "sandbox", "--url", "https://shop.example/h"], &[]),
+    ];
+    let run = |command: &[&str], more: &[&str]| {
+        let mut process = Command::new(BINARY);
+        process.env_clear().args(command).args(more).args(["--database", &house.database()]);
+        process.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut child = process.spawn().unwrap();
+        // A command that has ended reads no password.
+        let _ = child.stdin.take().unwrap().write_all(b"a password of some length\n");
+        let output = child.wait_with_output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (command, more) in table {
+        let (success, words) = run(command, more);
+        assert!(!success && words.contains("set --database"), "{command:?}: {words}");
+        assert!(!house.path("parcelo.db").exists(), "{command:?}");
+    }
+    house.start(&[]).stop();
+    for (command, more) in table {
+        let (success, words) = run(command, more);
+        assert!(success, "{command:?}: {words}");
+    }
 }
 
 const NEW_KEY: [&str; 7] =

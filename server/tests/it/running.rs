@@ -194,7 +194,18 @@ impl House {
         self.admin(&[], "audit", arguments)
     }
 
+    /// Makes the database as a server does: a test may need keys before it starts one.
+    pub(crate) fn make_database(&self) {
+        std::thread::scope(|scope| {
+            let make = || tokio::runtime::Runtime::new().unwrap().block_on(self.store());
+            drop(scope.spawn(make).join().unwrap());
+        });
+    }
+
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
+        if !matches!(&self.database, Kept::File(file) if file.exists()) {
+            self.make_database();
+        }
         let mut process = Command::new(BINARY);
         process.env_clear().env(LOOPBACK, "true").envs(variables.iter().copied());
         process.arg(command).args(arguments);

@@ -234,6 +234,7 @@ fn settings(secrets: Secrets) -> Settings {
         secrets,
         webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
         trusted_proxies: Vec::new(),
+        database_options: None,
         legacy: Era::default(),
     }
 }

@@ -135,6 +135,7 @@ impl Dashboard {
             secrets: Secrets::derive(&store.secret()),
             webhooks: Allowance::default(),
             trusted_proxies: Vec::new(),
+            database_options: None,
             legacy: Era::default(),
         };
         let (clock, ids) = (Arc::new(ManualClock::at(now)), Arc::new(Ids::seeded(7)));

@@ -57,7 +57,6 @@ impl Office {
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let http = http.build().unwrap();
         let mut office = Self { folder, child: None, ready: Value::Null, http };
-        office.admin(&["accounts", "password"], PASSWORD);
         let (smtp, ready) = (relay.url(), office.path("ready.json"));
         let ready_file = ready.to_str().unwrap();
         let flags =
@@ -73,6 +72,7 @@ impl Office {
         });
         office.ready = serde_json::from_slice(&fs::read(ready).unwrap()).unwrap();
         office.child = Some(child);
+        office.admin(&["accounts", "password"], PASSWORD);
         office
     }
 

@@ -8,7 +8,10 @@ use super::{
     frame::{Frame, page},
     interrupted::Interrupted,
 };
-use crate::http::{Api, Refused};
+use crate::{
+    http::{Api, Refused},
+    shell,
+};
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
@@ -18,6 +21,8 @@ struct SignIn {
     account: String,
     wrong: bool,
     interrupted: Interrupted,
+    /// Sets another password, on the machine of the server.
+    command: Option<String>,
 }
 
 /// What the form shows of the attempt before.
@@ -42,6 +47,8 @@ pub(super) fn ask(
     };
     let form = api.service.form_token(&guest);
     let frame = context.frame();
-    let shown = SignIn { frame, form, account: account.to_owned(), wrong, interrupted };
+    let options = api.service.settings().database_options.as_ref();
+    let command = options.map(|options| shell::set_password(account, options));
+    let shown = SignIn { frame, form, account: account.to_owned(), wrong, interrupted, command };
     Ok(as_guest(page(&shown)?, &guest))
 }

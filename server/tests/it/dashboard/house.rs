@@ -51,6 +51,7 @@ impl House {
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
             webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+            database_options: None,
             legacy: Era::default(),
         };
         change(&mut settings);

@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -280,12 +281,40 @@ async fn whoever_is_signed_in_needs_no_form_for_it() {
 fn set_password(ground: &Ground, account: &str, password: &str) -> (bool, String) {
     let mut command = Command::new(BINARY);
     command.env_clear().args(["accounts", "password", account, "--database", &ground.database()]);
+    output_of(&mut command, password)
+}
+
+fn output_of(command: &mut Command, input: &str) -> (bool, String) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(password.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+fn run_in_shell(command: &str, input: &str) -> (bool, String) {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).env_clear().env("PATH", Path::new(BINARY).parent().unwrap());
+    output_of(&mut shell, input)
+}
+
+#[tokio::test]
+async fn the_command_for_another_password_works_as_it_is_shown() {
+    let ground = Ground::new();
+    let running = ground.start(&[]);
+    let visitor = Visitor::at(running.url("admin"), "en");
+    let page = visitor.page("/dashboard/sign-in").await;
+    let page = page.replace("&#39;", "'").replace("&amp;", "&");
+    let shown = page.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
+    let printed = ground.output();
+    let printed = printed.rsplit("run `").next().unwrap().split('`').next().unwrap();
+    for (command, password) in [(shown, "twelve or more, one"), (printed, "twelve or more, two")] {
+        let (done, said) = run_in_shell(command, password);
+        assert!(done, "{command}: {said}");
+        let mut member = Visitor::at(running.url("admin"), "en");
+        assert_eq!(member.sign_in("default", password).await.status, 303, "{command}");
+    }
 }
 
 #[tokio::test]
