@@ -14,7 +14,8 @@ use parcelo::{LabelFormat, Language};
 
 use crate::{
     help,
-    import::{Encoding, Preset},
+    encoding::Encoding,
+    import::Preset,
     output::{ColorMode, format::Format},
 };
 

@@ -105,15 +105,21 @@ impl Failure {
 
     /// A file that cannot be read.
     pub(crate) fn unreadable(file: &str, why: &io::Error) -> Self {
-        let why = match why.kind() {
+        let kind = why.kind();
+        let why = match kind {
             io::ErrorKind::NotFound => texts::FILE_NOT_FOUND.into(),
             io::ErrorKind::PermissionDenied => texts::PERMISSION_DENIED.into(),
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
+            io::ErrorKind::InvalidData => texts::NOT_UTF8_FILE.into(),
             _ => Message { en: why.to_string(), es: why.to_string() },
         };
         let with = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
         let message = Message { en: with(&why.en).en, es: with(&why.es).es };
-        Self::new(Exit::Usage, "FILE", message).hint(texts::SPECIFY_FILE)
+        let hint = match kind {
+            io::ErrorKind::InvalidData => texts::SAVE_AS_UTF8,
+            _ => texts::SPECIFY_FILE,
+        };
+        Self::new(Exit::Usage, "FILE", message).hint(hint)
     }
 
     /// A part of the service's response that this version cannot read, shown as it came.
@@ -123,10 +129,13 @@ impl Failure {
     }
 
     /// A file that cannot be written.
-    pub(crate) fn unwritable(file: &str, why: &impl Display) -> Self {
+    pub(crate) fn unwritable(file: &str, why: &io::Error) -> Self {
         let values = [("file", file), ("why", &why.to_string())];
-        Self::new(Exit::Usage, "FILE", texts::UNWRITABLE.with(&values))
-            .hint(texts::SPECIFY_WRITABLE)
+        let hint = match why.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => texts::FREE_SPACE,
+            _ => texts::SPECIFY_WRITABLE,
+        };
+        Self::new(Exit::Usage, "FILE", texts::UNWRITABLE.with(&values)).hint(hint)
     }
 
     /// The API key is missing or malformed.

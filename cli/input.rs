@@ -2,13 +2,16 @@
 
 use std::{
     fs,
-    io::{self, Read},
+    io::{self, BufRead, Read},
     path::{Path, PathBuf},
 };
 
 use serde_json::value::RawValue;
 
-use crate::failure::Failure;
+use crate::{
+    encoding::{self, LITTLE_ENDIAN_MARK},
+    failure::Failure,
+};
 
 /// Where input is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,23 +38,33 @@ impl Source {
         }
     }
 
-    /// The whole content.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+    /// Returns the whole text, without the byte order mark that editors on Windows start a file with. PowerShell writes
+    /// UTF-16 with `>`.
+    pub(crate) fn read(&self) -> Result<String, Failure> {
         let mut bytes = Vec::new();
         let read = match self {
             Self::File(path) => fs::read(path).map(|content| bytes = content),
             Self::Stdin => io::stdin().lock().read_to_end(&mut bytes).map(drop),
         };
-        read.map_err(|why| Failure::unreadable(&self.name(), &why))?;
-        Ok(bytes)
+        let text = read.and_then(|()| encoding::decode(&bytes));
+        text.map_err(|why| Failure::unreadable(&self.name(), &why))
     }
 }
 
 /// The first line of standard input.
 pub(crate) fn line() -> Result<String, Failure> {
-    let mut line = String::new();
-    io::stdin().read_line(&mut line).map_err(|why| Failure::unreadable("-", &why))?;
-    Ok(line)
+    let line = first_line(io::stdin().lock());
+    line.map_err(|why| Failure::unreadable("-", &why))
+}
+
+fn first_line(mut input: impl BufRead) -> io::Result<String> {
+    let mut line = Vec::new();
+    input.read_until(b'\n', &mut line)?;
+    if line.starts_with(&LITTLE_ENDIAN_MARK) && line.len() % 2 == 1 {
+        // The other half of the line break.
+        line.push(0);
+    }
+    encoding::decode(&line)
 }
 
 /// A line from the terminal, without echo.
@@ -59,31 +72,25 @@ pub(crate) fn hidden_line() -> Result<String, Failure> {
     rpassword::read_password().map_err(|why| Failure::unreadable("-", &why))
 }
 
-/// The content without a byte order mark, with which editors on Windows start a file.
-pub(crate) fn without_byte_order_mark(content: &[u8]) -> &[u8] {
-    content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)
-}
-
 /// Each line that is not blank, trimmed.
-pub(crate) fn lines(content: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(without_byte_order_mark(content));
+pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// The text of each order: one order, an array of them, or one on each line.
-pub(crate) fn orders(content: &[u8]) -> Vec<&[u8]> {
-    let content = without_byte_order_mark(content).trim_ascii();
-    if content.starts_with(b"[")
-        && let Ok(array) = serde_json::from_slice::<Vec<&RawValue>>(content)
+pub(crate) fn orders(content: &str) -> Vec<&str> {
+    if content.trim_start().starts_with('[')
+        && let Ok(array) = serde_json::from_str::<Vec<&RawValue>>(content)
     {
-        return array.into_iter().map(|order| order.get().as_bytes()).collect();
+        return array.into_iter().map(RawValue::get).collect();
     }
-    let lines = || content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = || content.trim().lines().map(str::trim);
     let first = lines().next().unwrap_or_default();
-    match serde_json::from_slice::<&RawValue>(first) {
+    match serde_json::from_str::<&RawValue>(first) {
         Ok(_) => lines().filter(|line| !line.is_empty()).collect(),
-        Err(_) if content.is_empty() => Vec::new(),
-        Err(_) => vec![content],
+        Err(_) if content.trim().is_empty() => Vec::new(),
+        // With the blanks before it, so that a fault's line is the file's.
+        Err(_) => vec![content.trim_end()],
     }
 }
 
@@ -92,16 +99,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_without_blanks_and_marks() {
-        let table: [(&[u8], &[&str]); 4] = [
-            (b"", &[]),
-            (b" \r\n\n", &[]),
-            (b"\xef\xbb\xbfA-1\r\n\n  B-2 \nC-3", &["A-1", "B-2", "C-3"]),
-            (b"A\xff\n", &["A\u{fffd}"]),
-        ];
+    fn lines_are_read_without_blanks() {
+        let table: [(&str, &[&str]); 3] =
+            [("", &[]), (" \r\n\n", &[]), ("A-1\r\n\n  B-2 \nC-3", &["A-1", "B-2", "C-3"])];
         for (content, expected) in table {
             assert_eq!(lines(content), expected, "{content:?}");
         }
+    }
+
+    #[test]
+    fn a_line_may_be_in_any_encoding_of_windows() {
+        let table: [(&[u8], &str); 4] = [
+            (b"pk_test_1\r\nmore", "pk_test_1\r\n"),
+            (b"\xef\xbb\xbfpk\n", "pk\n"),
+            (b"\xff\xfep\0k\0\r\0\n\0x\0", "pk\r\n"),
+            (b"\xfe\xff\0p\0k\0\n\0x", "pk\n"),
+        ];
+        for (bytes, line) in table {
+            assert_eq!(first_line(bytes).unwrap(), line, "{bytes:?}");
+        }
+        assert!(first_line(&b"caf\xe9\n"[..]).is_err());
     }
 
     #[test]
@@ -112,18 +129,16 @@ mod tests {
             ("[]", &[]),
             ("{\"a\":1}", &["{\"a\":1}"]),
             ("{\n \"a\":1\n}\n", &["{\n \"a\":1\n}"]),
-            ("\u{feff}{}", &["{}"]),
             ("[{}, {\"a\":\n2}]", &["{}", "{\"a\":\n2}"]),
             ("{}\r\n\r\n{\"a\":1}\n", &["{}", "{\"a\":1}"]),
             ("{}\n{\"a\":\n", &["{}", "{\"a\":"]),
             ("{\"a\":", &["{\"a\":"]),
+            ("\n\n{\"a\":\n", &["\n\n{\"a\":"]),
             ("[{},", &["[{},"]),
             ("no json\nat all", &["no json\nat all"]),
         ];
         for (content, expected) in table {
-            let found: Vec<_> = orders(content.as_bytes());
-            let expected: Vec<_> = expected.iter().map(|text| text.as_bytes()).collect();
-            assert_eq!(found, expected, "{content:?}");
+            assert_eq!(orders(content), expected, "{content:?}");
         }
     }
 }

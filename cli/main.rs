@@ -10,6 +10,7 @@ mod args;
 mod clock;
 mod commands;
 mod dry_run;
+mod encoding;
 mod failure;
 mod help;
 mod import;

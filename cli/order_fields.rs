@@ -53,23 +53,23 @@ const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
     /// The order's JSON.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn read(&self) -> Result<String, Failure> {
         let content = match &self.source {
             Some(source) => source.read()?,
-            None => b"{}".to_vec(),
+            None => "{}".to_owned(),
         };
         let order = match &input::orders(&content)[..] {
             [order] => *order,
-            [] => content.as_slice(),
+            [] => &content,
             several => return Err(several_orders(several.len())),
         };
-        match serde_json::from_slice(order) {
+        match serde_json::from_str(order) {
             Ok(mut order) if !self.fields.is_empty() => {
                 self.fields.iter().for_each(|field| field.put(&mut order));
-                Ok(order.to_string().into_bytes())
+                Ok(order.to_string())
             }
             // Content that is not JSON is reported by the rules.
-            Ok(_) | Err(_) => Ok(order.to_vec()),
+            Ok(_) | Err(_) => Ok(order.to_owned()),
         }
     }
 }

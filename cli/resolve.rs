@@ -154,10 +154,11 @@ impl Resolver {
                     Some(id) => WantedLabels::OfManifest(requests::manifest_id(&id)?),
                     None => WantedLabels::Of(requests::numbers(&self.numbers(get.numbers)?)?),
                 };
-                let format = get.format.map_or_else(
-                    || get.merge.as_deref().map_or(LabelFormat::Pdf, format_of),
-                    LabelFormat::from,
-                );
+                let format = match (get.format, get.merge.as_deref()) {
+                    (Some(format), _) => format.into(),
+                    (None, Some(file)) => format_of(file)?,
+                    (None, None) => LabelFormat::Pdf,
+                };
                 if let Some(file) = get.merge {
                     let file = if self.dry_run.is_some() { PathBuf::from("-") } else { file };
                     let merge = merged_file(file, format)?;
@@ -242,7 +243,7 @@ impl Resolver {
 }
 
 fn country(code: &str) -> Result<CountryCode, Failure> {
-    CountryCode::parse(code).map_err(|_| {
+    CountryCode::parse(&code.to_ascii_uppercase()).map_err(|_| {
         let values = [("value", &*without_keys(code))];
         Failure::usage(texts::INVALID_COUNTRY.with(&values), texts::SEE_HELP)
     })
@@ -289,7 +290,7 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     }
     let format = match create.format {
         Some(format) => format.into(),
-        None => format_of(&path),
+        None => format_of(&path)?,
     };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
@@ -303,10 +304,14 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     }
 }
 
-/// The format that the file's ending names, else the default.
-pub(super) fn format_of(path: &Path) -> LabelFormat {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    LabelFormat::parse(ending).unwrap_or_default()
+/// Returns the format that the file's ending names; the default for a name without one.
+pub(super) fn format_of(path: &Path) -> Result<LabelFormat, Failure> {
+    let Some(ending) = path.extension() else { return Ok(LabelFormat::default()) };
+    ending.to_str().and_then(|ending| LabelFormat::parse(ending).ok()).ok_or_else(|| {
+        let file = without_keys(&path.to_string_lossy());
+        let message = texts::UNKNOWN_LABEL_ENDING.with(&[("file", &file)]);
+        Failure::usage(message, texts::NAME_FORMAT)
+    })
 }
 
 /// The file of many labels.

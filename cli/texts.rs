@@ -57,6 +57,11 @@ impl From<Text> for Message {
 }
 
 impl Message {
+    /// Returns this text with another behind it.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self { en: format!("{} {}", self.en, other.en), es: format!("{} {}", self.es, other.es) }
+    }
+
     /// The text in a language.
     pub(crate) fn pick(&self, language: Language) -> &str {
         language.pick(&self.en, &self.es)
@@ -182,15 +187,20 @@ texts! {
     NO_CONFIRMATION = "This deletes all data of your sandbox, and there is no terminal to ask for confirmation.", "Esto borra todos los datos de su entorno de pruebas y no hay terminal para pedir confirmación.";
     ADD_YES = "Add --yes to confirm.", "Añada --yes para confirmar.";
     DECLINED = "Nothing was deleted.", "No se borró nada.";
-    INVALID_COUNTRY = "invalid country code '{value}': expected two upper-case letters (ISO 3166-1), for example EC", "código de país no válido '{value}': se esperan dos letras mayúsculas (ISO 3166-1), por ejemplo EC";
+    INVALID_COUNTRY = "'{value}' is not an assigned country code (ISO 3166-1), such as EC", "'{value}' no es un código de país asignado (ISO 3166-1), como EC";
     UNREADABLE = "Cannot read {file}: {why}.", "No se puede leer {file}: {why}.";
     UNREADABLE_ROW = "This version cannot read part of the service's response: {json}", "Esta versión no puede leer una parte de la respuesta del servicio: {json}";
     FILE_NOT_FOUND = "file not found", "el archivo no existe";
     PERMISSION_DENIED = "permission denied", "permiso denegado";
     IS_DIRECTORY = "it is a directory", "es un directorio";
+    NOT_UTF8_FILE = "it is not UTF-8 text", "no es texto UTF-8";
+    SAVE_AS_UTF8 = "Save it as UTF-8 and try again.", "Guárdelo como UTF-8 e inténtelo de nuevo.";
     SPECIFY_FILE = "Specify a file that you can read, or - for standard input.", "Indique un archivo que pueda leer o - para la entrada estándar.";
     UNWRITABLE = "Cannot write {file}: {why}.", "No se puede escribir {file}: {why}.";
     SPECIFY_WRITABLE = "Specify a file or directory that you can write to; with --label the directory must exist.", "Indique un archivo o directorio en el que pueda escribir; con --label el directorio debe existir.";
+    FREE_SPACE = "Free some space on the disk.", "Libere espacio en el disco.";
+    UNKNOWN_LABEL_ENDING = "{file}: the ending of a label file is .pdf, .zpl or .png.", "{file}: un archivo de etiqueta termina en .pdf, .zpl o .png.";
+    NAME_FORMAT = "Use one of these endings, or add --format.", "Use una de estas terminaciones o añada --format.";
     LABEL_TO_STDOUT = "--label needs a file: standard output is used for the result.", "--label necesita un archivo: la salida estándar se usa para el resultado.";
     GET_TO_STDOUT = "Run: parcelo label get NUMBER --dir -", "Ejecute: parcelo label get NÚMERO --dir -";
     MERGED_PNG = "A PNG file has one label: it cannot be merged.", "Un archivo PNG tiene una sola etiqueta: no se puede combinar.";

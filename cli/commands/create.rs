@@ -11,7 +11,6 @@ use parcelo::{
 use super::{call, label};
 use crate::{
     failure::Failure,
-    input,
     order_fields::OrderInput,
     results::{CommandOutcome, Created},
     resume::ResumeHint,
@@ -74,10 +73,9 @@ async fn existing(client: &Client, order: &OrderRequest) -> Message {
 }
 
 /// The order, if it is valid.
-fn checked(client: &Client, file: &[u8]) -> Result<Accepted<OrderRequest>, Failure> {
+fn checked(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, Failure> {
     let broken = |faults| Failure::invalid(texts::INVALID_ORDER, faults);
-    let body =
-        parse_body(input::without_byte_order_mark(file)).map_err(|fault| broken(vec![fault]))?;
+    let body = parse_body(order.as_bytes()).map_err(|fault| broken(vec![fault]))?;
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     check_order(&body, &context)
         .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))

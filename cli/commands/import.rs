@@ -12,11 +12,11 @@ use super::{
     row_importer::{AfterRow, RowImporter},
 };
 use crate::{
+    encoding::Encoding,
     failure::{Exit, Failure},
     import::{
-        self, Duplicate, Encoding, ImportFile, ImportMode, ImportPlan, ImportResults, Journal,
-        Origin, Prescan, Preset, ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader,
-        RowReport,
+        self, Duplicate, ImportFile, ImportMode, ImportPlan, ImportResults, Journal, Origin,
+        Prescan, Preset, ReportSpool, Row, RowCounts, RowFault, RowOutcome, RowReader, RowReport,
     },
     input::Source,
     output::{Progress, format::OutputOptions},
@@ -89,13 +89,17 @@ pub(super) async fn import(
     let in_flight = BTreeMap::new();
     let run = ImportRun { importer: &importer, prescan: &prescan, reports, in_flight, progress };
     let (reports, stop) = run.all(rows, plan.concurrency).await;
-    let results = save(reports, plan)?;
+    let counts = reports.counts();
+    let done = done_rows(&counts, prescan.rows);
+    // What exists is said, although its results cannot be.
+    let results = save(reports, plan).map_err(|why| stopped(&counts, &why, &done))?;
     // What was interrupted is resumed, and that run merges the labels of both.
     let merged = match (&plan.merge, &stop) {
         (Some((file, format)), None) => merge(client, &results, (file, *format)).await?,
         _ => Merged::default(),
     };
-    let failure = failure_for(&results.counts, stop, plan).or(merged.failure);
+    let file = texts::RESULTS_IN.with(&[("file", &*plan.results().to_string_lossy())]);
+    let failure = failure_for(&counts, stop, &done.and(&file)).or(merged.failure);
     notes.extend(merged.notes);
     Ok(CommandOutcome { notes, failure, ..outcome(results) })
 }
@@ -143,7 +147,7 @@ async fn merge(
         texts::MERGED_LABELS.with(&[("labels", &*labels), ("file", &*file)])
     };
     let mut notes: Vec<_> = saved.into_iter().map(note).collect();
-    notes.extend(failure.as_ref().map(|why| both(&texts::NOT_MERGED.into(), &why.message)));
+    notes.extend(failure.as_ref().map(|why| Message::from(texts::NOT_MERGED).and(&why.message)));
     Ok(Merged { notes, failure })
 }
 
@@ -351,49 +355,46 @@ fn invalid_rows(prescan: &Prescan) -> Failure {
     Failure::invalid(texts::INVALID_ROW_COUNT.with(&values), Vec::new()).hint(texts::FIX_ROWS)
 }
 
-fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, plan: &ImportPlan) -> Option<Failure> {
-    let (good, all) = (counts.good(), counts.all());
+fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> Option<Failure> {
     let unknown = counts.get(RowOutcome::Unknown);
-    let results = plan.results();
-    let values = [
-        ("done", &*good.to_string()),
-        ("all", &*all.to_string()),
-        ("file", &*results.to_string_lossy()),
-    ];
-    let message = texts::PARTLY_IMPORTED.with(&values);
     let resume =
-        |exit, code: &str| Failure::new(exit, code, message.clone()).hint(texts::RESUME_IMPORT);
-    let again = Message::from(texts::RESUME_IMPORT);
+        |exit, code: &str| Failure::new(exit, code, done.clone()).hint(texts::RESUME_IMPORT);
     let failure = match stop {
         Some(ImportStop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
-        Some(ImportStop::Failing(why)) => {
-            let exit = match (unknown, good) {
-                (1.., _) => Exit::OutcomeUnknown,
-                (0, 1..) => Exit::Partly,
-                (0, 0) => why.exit,
-            };
-            let message = both(&message, &why.message);
-            let hint = match &why.hint {
-                // The failure's own hint is about one request, and a run without --resume.
-                _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
-                _ if why.exit == Exit::NotExecuted => both(&texts::CHECK_NETWORK.into(), &again),
-                Some(hint) => both(hint, &again),
-                None => again,
-            };
-            Failure::new(exit, &why.code, message).hint(hint).with(|details| {
-                (details.status, details.retry_after) = (why.status, why.retry_after);
-                details.request_id.clone_from(&why.request_id);
-            })
-        }
+        Some(ImportStop::Failing(why)) => stopped(counts, &why, done),
         None if unknown > 0 => resume(Exit::OutcomeUnknown, "OUTCOME_UNKNOWN"),
-        None if good < all => {
-            Failure::new(Exit::Partly, "PARTLY_FAILED", message.clone()).hint(texts::FIX_AND_RESUME)
+        None if counts.good() < counts.all() => {
+            Failure::new(Exit::Partly, "PARTLY_FAILED", done.clone()).hint(texts::FIX_AND_RESUME)
         }
         None => return None,
     };
     Some(failure.with(|details| details.may_have_executed = unknown > 0))
 }
 
-fn both(one: &Message, other: &Message) -> Message {
-    Message { en: format!("{} {}", one.en, other.en), es: format!("{} {}", one.es, other.es) }
+/// Counts the rows of the file, of which an interrupted run has reports of some only.
+fn done_rows(counts: &RowCounts, rows: u64) -> Message {
+    let values = [("done", &*counts.good().to_string()), ("all", &*rows.to_string())];
+    texts::DONE_ROWS.with(&values)
+}
+
+/// Returns the failure of a run that cannot go on: what exists, why it ended, and how to continue it.
+fn stopped(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
+    let exit = match (counts.get(RowOutcome::Unknown), counts.good()) {
+        (1.., _) => Exit::OutcomeUnknown,
+        (0, 1..) => Exit::Partly,
+        (0, 0) => why.exit,
+    };
+    let again = Message::from(texts::RESUME_IMPORT);
+    let hint = match &why.hint {
+        // The failure's own hint is about one request, and a run without --resume.
+        _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
+        _ if why.exit == Exit::NotExecuted => Message::from(texts::CHECK_NETWORK).and(&again),
+        Some(hint) => hint.and(&again),
+        None => again,
+    };
+    Failure::new(exit, &why.code, done.and(&why.message)).hint(hint).with(|details| {
+        (details.status, details.retry_after) = (why.status, why.retry_after);
+        details.request_id.clone_from(&why.request_id);
+        details.may_have_executed = exit == Exit::OutcomeUnknown;
+    })
 }

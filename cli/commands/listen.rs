@@ -71,7 +71,7 @@ pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Fa
         serve(listener, &state).await;
     }
     let failure = state.lost.get().map(Failure::output_lost);
-    Ok(CommandOutcome { failure, ..CommandOutcome::default() })
+    Ok(CommandOutcome { failure, ..CommandOutcome::default() }.note(texts::NO_LONGER_LISTENING))
 }
 
 fn client() -> Result<reqwest::Client, Failure> {

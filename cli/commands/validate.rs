@@ -23,12 +23,12 @@ pub(super) fn validate(sources: &[Source]) -> Result<CommandOutcome, Failure> {
     Ok(CommandOutcome::report(Verdicts(verdicts)).failing(failure))
 }
 
-fn verdicts_of(file: &str, content: &[u8]) -> Vec<Verdict> {
+fn verdicts_of(file: &str, content: &str) -> Vec<Verdict> {
     let orders = input::orders(content);
     if orders.is_empty() {
         return vec![verdict(file, 0, Err(no_orders()))];
     }
-    let check = |(index, order)| verdict(file, index, parse_body(order));
+    let check = |(index, order): (usize, &str)| verdict(file, index, parse_body(order.as_bytes()));
     orders.into_iter().enumerate().map(check).collect()
 }
 

@@ -27,6 +27,7 @@ use crate::{
 pub(super) struct CsvRows {
     reader: Reader,
     header: Header,
+    separator: u8,
     record: ByteRecord,
     /// Line breaks inside cells so far. They are subtracted from the parser's line number, because a
     /// spreadsheet counts rows, not lines.
@@ -55,7 +56,7 @@ impl CsvRows {
             Failure::invalid(texts::INVALID_HEADINGS, faults).hint(texts::OTHER_HEADINGS)
         })?;
         let breaks = breaks(&record);
-        Ok(Self { reader, header, record, breaks, length })
+        Ok(Self { reader, header, separator, record, breaks, length })
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -89,9 +90,16 @@ impl CsvRows {
             let reference =
                 if is_open { String::new() } else { self.header.reference(&self.record) };
             let products = products.collect();
-            let extra_lines = if is_open { 0 } else { inside };
-            return Ok(Some(RawRow { number, reference, body, products, extra_lines }));
+            let has_swallowed = !is_open && self.record.iter().any(|cell| self.holds_rows(cell));
+            return Ok(Some(RawRow { number, reference, body, products, has_swallowed }));
         }
+    }
+
+    /// Returns true for a cell with line breaks and about as many separators as a row has: a quote that is never
+    /// closed goes on to one of a later row. An address of several lines has few.
+    fn holds_rows(&self, cell: &[u8]) -> bool {
+        let parts = cell.split(|byte| *byte == self.separator).count();
+        cell.contains(&b'\n') && parts * 2 > self.header.len()
     }
 
     fn body(&self, products: &mut Vec<usize>) -> Result<Value, Box<RowFault>> {

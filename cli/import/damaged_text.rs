@@ -4,8 +4,8 @@
 use parcelo::model::{Warning, WarningCode};
 use serde_json::Value;
 
-use super::{encoding, row::RowFault};
-use crate::texts::import as texts;
+use super::row::RowFault;
+use crate::{encoding, texts::import as texts};
 
 /// Returns a fault for each cell in which a character was lost: it cannot be had back from the file.
 pub(super) fn lost_characters(order: &Value) -> Vec<RowFault> {

@@ -6,8 +6,7 @@ use std::{
     io::{self, BufWriter, Read, Seek, SeekFrom},
 };
 
-use super::encoding::Encoding;
-use crate::{failure::Failure, input::Source, texts::import as texts};
+use crate::{encoding::Encoding, failure::Failure, input::Source, texts::import as texts};
 
 /// A file of rows that can be opened more than once.
 #[derive(Debug)]

@@ -6,7 +6,6 @@ mod column_map;
 mod columns;
 mod csv_rows;
 mod damaged_text;
-mod encoding;
 mod file;
 mod header;
 mod journal;
@@ -24,7 +23,6 @@ mod tests;
 
 pub(crate) use column_map::{ColumnMap, Preset};
 pub(crate) use columns::{nearest_field, sample};
-pub(crate) use encoding::Encoding;
 pub(crate) use file::ImportFile;
 pub(crate) use journal::{Journal, JournalEntry, Origin, Recorded, RecordedOrders, ResumeMode};
 pub(crate) use map_template::map_template;
@@ -40,7 +38,7 @@ use std::path::PathBuf;
 use parcelo::{LabelFormat, model::fingerprint};
 use serde_json::Value;
 
-use crate::input::Source;
+use crate::{encoding::Encoding, input::Source};
 
 /// What an import was asked to do.
 #[derive(Debug)]

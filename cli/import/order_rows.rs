@@ -49,7 +49,7 @@ impl OrderRows {
     /// Adds a further row of an order. What is wrong with it is wrong with the order: without that row it
     /// would be sent with a product too few.
     fn add(&self, order: &mut RawRow, row: RawRow) {
-        order.extra_lines += row.extra_lines;
+        order.has_swallowed |= row.has_swallowed;
         let Ok(body) = &mut order.body else { return };
         let mut more = match row.body {
             Ok(more) => more,

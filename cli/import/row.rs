@@ -111,8 +111,8 @@ pub(super) struct RawRow {
     pub(super) reference: String,
     pub(super) body: Result<Value, Box<RowFault>>,
     pub(super) products: Vec<ProductOrigin>,
-    /// How many lines it takes up after its first.
-    pub(super) extra_lines: u64,
+    /// A cell holds what look like further rows.
+    pub(super) has_swallowed: bool,
 }
 
 /// Where a product of an order is.

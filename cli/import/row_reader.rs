@@ -77,8 +77,8 @@ impl<'a> RowReader<'a> {
     }
 
     fn validate(&self, raw: RawRow) -> Row {
-        let RawRow { number, reference, body, products, extra_lines } = raw;
-        let hint = open_quote_hint(extra_lines);
+        let RawRow { number, reference, body, products, has_swallowed } = raw;
+        let hint = open_quote_hint(has_swallowed);
         let mut body = match body {
             Ok(body) => body,
             Err(fault) => {
@@ -229,10 +229,9 @@ fn without_reference(
     [fault].into_iter().chain(order.err().into_iter().flatten()).collect()
 }
 
-/// Added to invalid rows only: a valid row may well have a cell of several lines.
-fn open_quote_hint(extra_lines: u64) -> Option<RowFault> {
-    let message = || texts::MULTILINE_CELL.with(&[("n", &extra_lines.to_string())]);
-    (extra_lines > 0).then(|| RowFault::new("CELL_OF_SEVERAL_LINES", message()))
+/// Returns what is added to an invalid row in which others seem to be.
+fn open_quote_hint(has_swallowed: bool) -> Option<RowFault> {
+    has_swallowed.then(|| RowFault::new("CELL_OF_SEVERAL_LINES", texts::MULTILINE_CELL))
 }
 
 impl Row {
@@ -272,6 +271,6 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
             Err(Box::new(RowFault::new("TOO_LONG", texts::LONG_LINE)))
         };
         let (reference, products) = (String::new(), Vec::new());
-        return Ok(Some(RawRow { number: *number, reference, body, products, extra_lines: 0 }));
+        return Ok(Some(RawRow { number: *number, reference, body, products, has_swallowed: false }));
     }
 }

@@ -9,15 +9,14 @@ use toml_edit::{Item, TableLike};
 
 use crate::{
     failure::Failure,
-    input::{self, Source},
+    input::Source,
     texts::import as texts,
     toml_file,
 };
 
 /// Reads a sender and checks it by the rules, so that its faults are not those of every row.
 pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
-    let content = source.read()?;
-    let text = String::from_utf8_lossy(input::without_byte_order_mark(&content));
+    let text = source.read()?;
     let sender = if text.trim_start().starts_with('{') {
         serde_json::from_str(&text).map_err(|why| why.line())
     } else {

@@ -12,7 +12,7 @@ use crate::{
     import::{
         ColumnMap, ImportMode, ImportPlan, Origin, Preset, ResumeMode, RowSettings, read_sender,
     },
-    input::{self, Source},
+    input::Source,
     texts::{self as general, import as texts},
 };
 
@@ -77,9 +77,7 @@ fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap
     let own = match file {
         None => ColumnMap::default(),
         Some(source) => {
-            let text = source.read()?;
-            let text = String::from_utf8_lossy(input::without_byte_order_mark(&text));
-            ColumnMap::parse(&text).map_err(|faults| {
+            ColumnMap::parse(&source.read()?).map_err(|faults| {
                 let message = texts::INVALID_MAP.with(&[("file", &source.name())]);
                 Failure::usage(message, texts::FIX_MAP).with(|details| details.fields = faults)
             })?
@@ -92,7 +90,7 @@ fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap
 
 /// The file of all labels; standard output has the results.
 fn merge(path: PathBuf) -> Result<(PathBuf, LabelFormat), Failure> {
-    let format = format_of(&path);
+    let format = format_of(&path)?;
     let file = merged_file(path, format)?;
     let to_stdout = || Failure::usage(general::MERGE_TO_STDOUT, general::MERGE_TO_FILE);
     Ok((file.path.ok_or_else(to_stdout)?, format))

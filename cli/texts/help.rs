@@ -100,7 +100,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("set", Text { en: "Set a field of the order, for example receiver.address.city=Quito; makes the file optional", es: "Dar un valor a un campo del pedido, por ejemplo receiver.address.city=Quito; el archivo es entonces opcional" }),
     ("open", Text { en: "Open the label in the program that this system uses for PDF files", es: "Abrir la etiqueta en el programa que este sistema usa para archivos PDF" }),
     ("profile", Text { en: "Profile to use [env: PARCELO_PROFILE; default: the one selected with config use]", es: "Perfil que se usa [entorno: PARCELO_PROFILE; por defecto: el seleccionado con config use]" }),
-    ("dry_run", Text { en: "Print requests as curl, with the key masked, instead of sending them; omits those that depend on a response. With order import: check the rows only", es: "Mostrar las solicitudes como curl, con la clave oculta, en lugar de enviarlas; omite las que dependen de una respuesta. Con order import: solo revisar las filas" }),
+    ("dry_run", Text { en: "Send nothing: print the requests as curl, with the key masked, except those that depend on a response; order import checks the rows instead", es: "No enviar nada: mostrar las solicitudes como curl, con la clave oculta, salvo las que dependen de una respuesta; order import revisa las filas en su lugar" }),
     ("method", Text { en: "HTTP method, for example GET", es: "Método HTTP, por ejemplo GET" }),
     ("path", Text { en: "Path, with any query string, for example /api/v1/parcels?limit=1", es: "Ruta con sus parámetros, por ejemplo /api/v1/parcels?limit=1" }),
     ("data", Text { en: "JSON to send; - reads standard input", es: "JSON que se envía; - lee la entrada estándar" }),

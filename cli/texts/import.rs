@@ -52,7 +52,7 @@ texts! {
     NOT_UTF8 = "The cell is not UTF-8 text. Save the file as CSV UTF-8.", "La celda no es texto UTF-8. Guarde el archivo como CSV UTF-8.";
     TOO_MANY_CELLS = "The row has more cells than there are headings. A cell that contains the separator must be in quotes.", "La fila tiene más celdas que encabezados. Una celda que contiene el separador debe ir entre comillas.";
     OPEN_QUOTE = "A quote in this row is never closed: the rest of the file would be in its cell.", "Una comilla de esta fila nunca se cierra: el resto del archivo quedaría en su celda.";
-    MULTILINE_CELL = "A cell of this row spans {n} more line(s). If that is not intended, a quote is missing, and the rows on these lines were not read.", "Una celda de esta fila ocupa {n} línea(s) más. Si no es intencionado, falta una comilla y no se leyeron las filas de esas líneas.";
+    MULTILINE_CELL = "A cell of this row holds what look like further rows: a quotation mark is probably missing, and those rows were not read.", "Una celda de esta fila contiene lo que parecen más filas: probablemente falta una comilla y esas filas no se leyeron.";
     NOT_A_NUMBER = "Not a number: use digits and a decimal point, for example 1250 or 1.25.", "No es un número: use cifras y un punto decimal, por ejemplo 1250 o 1.25.";
     LONG_LINE = "The line is longer than 1 MiB.", "La línea supera 1 MiB.";
     NO_REFERENCE = "A reference is required: it prevents the order from being created twice.", "Se necesita una referencia: evita que el pedido se cree dos veces.";
@@ -84,7 +84,8 @@ texts! {
     FINISHING = "Finishing the rows in progress. Press Ctrl-C again to stop immediately.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para detenerse de inmediato.";
     INVALID_ROW_COUNT = "{bad} of {all} row(s) are invalid; nothing was sent.", "{bad} de {all} fila(s) no son válidas; no se envió nada.";
     FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";
-    PARTLY_IMPORTED = "{done} of {all} rows are done; {file} has the outcome of each row.", "{done} de {all} filas están hechas; {file} tiene el resultado de cada fila.";
+    DONE_ROWS = "{done} of {all} rows are done.", "{done} de {all} filas están hechas.";
+    RESULTS_IN = "{file} has the outcome of each row.", "{file} tiene el resultado de cada fila.";
     FIX_AND_RESUME = "Correct the failed rows and run the command again with --resume; completed rows are not sent again.", "Corrija las filas que fallaron y ejecute el comando de nuevo con --resume; las filas completadas no se envían otra vez.";
     CHECK_NETWORK = "Check the address and the network.", "Revise la dirección y la red.";
     RESUME_IMPORT = "Run the same command again with --resume; completed rows are not sent again.", "Ejecute el mismo comando otra vez con --resume; las filas completadas no se envían de nuevo.";

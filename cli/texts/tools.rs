@@ -64,6 +64,7 @@ texts! {
 
     // Webhooks.
     LISTENING = "Listening on {address} (Ctrl-C to stop)", "Escuchando en {address} (Ctrl-C para terminar)";
+    NO_LONGER_LISTENING = "No longer listening. In the sandbox, an event that is not accepted within about a minute turns the webhook off; its page on the dashboard turns it on and sends what was missed.", "Ya no se escucha. En el entorno de pruebas, un evento que no se acepta en cerca de un minuto apaga el webhook; su página en el panel lo enciende y envía lo que faltó.";
     NO_SECRET = "No webhook secret provided.", "Falta el secreto del webhook.";
     MALFORMED_SECRET = "Malformed webhook secret: expected whsec_ followed by 24-64 bytes in base64.", "Secreto de webhook mal formado: se espera whsec_ seguido de 24-64 bytes en base64.";
     GIVE_SECRET = "Set PARCELO_WEBHOOK_SECRET, or pass the secret on standard input with --secret -.", "Defina PARCELO_WEBHOOK_SECRET o pase el secreto por la entrada estándar con --secret -.";

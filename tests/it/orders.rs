@@ -45,6 +45,13 @@ async fn the_label_has_the_format_asked_for_or_that_of_its_ending() {
         assert!(content.starts_with(magic), "{label}");
         assert_eq!(ran.json()["label"]["bytes"], content.len(), "{label}");
     }
+    let before = shop.server.requests().count();
+    for wrong in ["order create order.json --label label.doc", "label get SB-SUCCESS-0001 --merge all.txt"] {
+        let ran = shop.run(wrong);
+        assert_eq!(ran.code, 2, "{wrong}: {ran:?}");
+        assert!(ran.stderr.contains(".pdf, .zpl or .png"), "{ran:?}");
+    }
+    assert_eq!(shop.server.requests().count(), before, "nothing was sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,6 +62,31 @@ async fn an_order_comes_from_standard_input_too() {
     assert_eq!((ran.code, &ran.json()["parcel"]["trackingNumber"]), (0, &json!("SB-STDIN-0001")));
     let bom = format!("\u{feff}{}", order("SB-STDIN-0002"));
     assert_eq!(shop.dir.run_with("order create -", &[], &bom).code, 0);
+}
+
+/// PowerShell writes UTF-16 with `>`, old editors windows-1252.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_in_utf_16_is_read_and_one_in_another_encoding_is_named() {
+    let shop = Shop::open().await;
+    let text = order("SB-WIDE-00001").to_string();
+    let little: Vec<u8> = "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = little.chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
+    for (name, bytes) in [("little.json", &little), ("big.json", &big)] {
+        fs::write(shop.dir.path(name), bytes).unwrap();
+        for command in ["order validate", "order create"] {
+            let ran = shop.run(&format!("{command} {name} -o json"));
+            assert_eq!(ran.code, 0, "{command} {name}: {ran:?}");
+        }
+    }
+    let latin: Vec<u8> = text.replacen("Ana", "An\u{e9}", 1).chars().map(|one| one as u8).collect();
+    assert!(std::str::from_utf8(&latin).is_err(), "{text}");
+    fs::write(shop.dir.path("latin.json"), latin).unwrap();
+    for command in ["order validate", "order create"] {
+        let ran = shop.run(&format!("{command} latin.json"));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("latin.json: it is not UTF-8 text"), "{ran:?}");
+        assert!(ran.stderr.contains("Save it as UTF-8"), "{ran:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

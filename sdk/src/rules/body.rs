@@ -45,15 +45,27 @@ pub fn parse_json(bytes: &[u8]) -> Result<Json<'_>, FieldFault> {
     let fault = match read.and_then(|value| reader.end().map(|()| value)) {
         Ok(json @ Json::Object(_)) => return Ok(json),
         Ok(_) => faults::body_not_object(),
-        Err(error) => malformed(&error, repeated.into_inner()),
+        Err(error) => malformed(bytes, &error, repeated.into_inner()),
     };
     Err(fault.at("body"))
 }
 
-fn malformed(error: &serde_json::Error, repeated: Option<String>) -> FaultText {
+fn malformed(bytes: &[u8], error: &serde_json::Error, repeated: Option<String>) -> FaultText {
     match repeated {
         Some(name) => faults::body_duplicate(path::shown(&name)),
-        None => faults::body_malformed(error.line(), error.column()),
+        None => faults::body_malformed(position(bytes, error)),
+    }
+}
+
+/// Returns the line and column of a fault. Of one at the end of a line `serde_json` says column 0 of the next line.
+fn position(bytes: &[u8], error: &serde_json::Error) -> (usize, usize) {
+    let (line, column) = (error.line(), error.column());
+    match line.checked_sub(2) {
+        Some(before) if column == 0 => {
+            let length = bytes.split(|byte| *byte == b'\n').nth(before).map_or(0, <[u8]>::len);
+            (line - 1, length + 1)
+        }
+        Some(_) | None => (line, column),
     }
 }
 
@@ -179,6 +191,21 @@ mod tests {
         let text = r#"{"a":[1,-2,2.5,1e2,true,false,null,"\u00e9",{}],"b":{"c":{"a":1}}}"#;
         let expected: Value = serde_json::from_str(text).unwrap();
         assert_eq!(parse_body(text.as_bytes()), Ok(expected));
+    }
+
+    #[test]
+    fn a_fault_is_named_on_its_own_line() {
+        let table = [
+            ("{\n\"a\": 1\n\"b\": 2}", "line 3, column 1."),
+            ("{\n\"a\": 1,\n\"b\": tru\n}", "line 3, column 9."),
+            ("{\"a\": \"x\ny\"}", "line 1, column 9."),
+            ("{\"a\"\n", "line 1, column 5."),
+            ("{", "line 1, column 1."),
+        ];
+        for (text, place) in table {
+            let fault = parse_body(text.as_bytes()).unwrap_err();
+            assert!(fault.message.ends_with(place), "{text:?}: {}", fault.message);
+        }
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
 }
 
 /// Usual names besides those of the table; `CountryCode::name` has the others.
-const USUAL_NAMES: [(&str, &str); 7] = [
+const USUAL_NAMES: [(&str, &str); 8] = [
+    ("uk", "GB"),
     ("usa", "US"),
     ("u s a", "US"),
     ("united states of america", "US"),
@@ -66,6 +67,7 @@ mod tests {
             ("Estados Unidos", Some("US")),
             ("United States", Some("US")),
             ("EE. UU.", Some("US")),
+            ("UK", Some("GB")),
             ("MEXICO", Some("MX")),
             ("República  Dominicana", Some("DO")),
             ("Republica Dominicana", Some("DO")),

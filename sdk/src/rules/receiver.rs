@@ -8,6 +8,7 @@ use super::{
         Fields,
         Kind::{Leaf, Nested},
     },
+    normalize::fold,
     phone,
     reader::{FieldValue, Object},
     texts::{FaultText, faults, warnings},
@@ -131,10 +132,30 @@ fn supported(country: CountryCode, destinations: &Destinations) -> Result<Countr
 fn id_type(word: &str) -> Result<IdType, FaultText> {
     match IdType::from(word) {
         IdType::Unknown(word) => {
-            let word = word.trim().to_lowercase();
+            let word = fold(&word);
             let meant = IdType::KNOWN.iter().find(|known| known.code() == word);
             Err(faults::id_type().suggest(meant.map(IdType::code)))
         }
         known => Ok(known),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_id_is_recognised_however_it_is_written() {
+        let table = [
+            ("CEDULA", Some("cedula")),
+            ("Cédula", Some("cedula")),
+            (" Ruc ", Some("ruc")),
+            ("pasaporte", None),
+        ];
+        for (written, code) in table {
+            let fault = id_type(written).unwrap_err().at("receiver.idType");
+            assert_eq!(fault.suggestion.as_deref(), code, "{written}");
+        }
+        assert!(id_type("cedula").is_ok());
     }
 }

@@ -63,7 +63,7 @@ impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
 }
 
 pub(super) fn country(text: &str) -> Result<CountryCode, String> {
-    CountryCode::parse(text).map_err(|error| error.to_string())
+    CountryCode::parse(&text.to_ascii_uppercase()).map_err(|error| error.to_string())
 }
 
 /// A public address: other paths and signatures are written behind it.

@@ -38,6 +38,40 @@ async fn a_journal_is_taken_up_only_when_that_is_asked_for() {
     assert_eq!(shop.server.requests().count(), sent + looked_for, "nothing was left to do");
 }
 
+/// Such as one that was sent to a wrong address.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_of_an_import_that_created_nothing_is_continued_anywhere() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    let nowhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
+    let import = "order import orders.csv --labels out";
+    let ran = shop.dir.run_with(import, &nowhere, "");
+    assert_eq!(ran.code, 8, "{ran:?}");
+    let ran = shop.dir.run_with(&format!("{import} --resume -o ndjson"), &[], "");
+    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["created".to_owned(); 2]), "{ran:?}");
+    // What it created is bound to that service again.
+    let ran = shop.dir.run_with(&format!("{import} --resume"), &nowhere, "");
+    assert!(ran.code == 2 && ran.stderr.contains("another service"), "{ran:?}");
+}
+
+/// Such as a disk that is full.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_whose_results_cannot_be_written_says_what_exists_and_how_to_go_on() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(2)));
+    let results = shop.dir.path("out/orders.csv.results.csv");
+    fs::create_dir_all(&results).unwrap();
+    let ran = shop.import("");
+    assert_eq!(ran.code, 10, "{ran:?}");
+    for words in ["2 of 2 rows are done.", "Cannot write", "results.csv", "--resume"] {
+        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    }
+    fs::remove_dir(&results).unwrap();
+    let ran = shop.import("--resume -o ndjson");
+    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["done_before".to_owned(); 2]), "{ran:?}");
+    shop.server.assert_exactly_once();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_from_before_a_reset_is_refused_and_kept() {
     let shop = Shop::open().await;

@@ -15,7 +15,7 @@ pub(crate) fn body_not_object() -> FaultText {
     )
 }
 
-pub(crate) fn body_malformed(line: usize, column: usize) -> FaultText {
+pub(crate) fn body_malformed((line, column): (usize, usize)) -> FaultText {
     FaultText::new(
         FaultCode::MalformedJson,
         format!("The body is not valid JSON: correct it at line {line}, column {column}."),

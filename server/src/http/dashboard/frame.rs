@@ -208,8 +208,8 @@ impl Notice {
             ErrorCode::NotFound | ErrorCode::ParcelNotFound => (
                 language.pick("Page not found", "Página no encontrada"),
                 language.pick(
-                    "It does not exist, or it belongs to another account. Look for it from the overview.",
-                    "No existe o pertenece a otra cuenta. Búsquelo desde el resumen.",
+                    "It does not exist, or it belongs to another account. Parcels are searched for under “Parcels”.",
+                    "No existe o pertenece a otra cuenta. Los paquetes se buscan en “Paquetes”.",
                 ).to_owned(),
             ),
             ErrorCode::RateLimitExceeded => (

@@ -1,5 +1,7 @@
 //! The form from which a key is made: all that is wrong with it at once.
 
+use std::borrow::Cow;
+
 use ipnet::IpNet;
 use parcelo::{
     CountryCode, Environment, Language, admin::MAX_IP_ADDRESSES, model::FaultCode,
@@ -51,29 +53,25 @@ impl KeyForm {
         &self,
         supported: &Destinations,
         language: Language,
-    ) -> Result<NewKeyForm, Vec<&'static str>> {
+    ) -> Result<NewKeyForm, Vec<Cow<'static, str>>> {
         let mut faults = Vec::new();
         if let Err(fault) = parcelo::admin::check_name(&self.name) {
-            faults.push(name_fault(&fault.code, language));
+            faults.push(name_fault(&fault.code, language).into());
         }
         let environment = self.environment();
         if environment.is_none() {
-            faults.push(language.pick(
+            let text = language.pick(
                 "Choose the environment: sandbox or production.",
                 "Elija el entorno: pruebas o producción.",
-            ));
+            );
+            faults.push(text.into());
         }
         let countries = self.countries(supported, language);
-        faults.extend(countries.as_ref().err());
-        let addresses = self.addresses();
-        if addresses.is_none() {
-            faults.push(language.pick(
-                "Enter at most 50 addresses or networks, such as 203.0.113.7 or 203.0.113.0/24, one per line.",
-                "Escriba como máximo 50 direcciones o redes, como 203.0.113.7 o 203.0.113.0/24, una por línea.",
-            ));
-        }
+        faults.extend(countries.as_ref().err().cloned());
+        let addresses = self.addresses(language);
+        faults.extend(addresses.as_ref().err().cloned());
         match (environment, countries, addresses) {
-            (Some(environment), Ok(countries), Some(addresses)) if faults.is_empty() => {
+            (Some(environment), Ok(countries), Ok(addresses)) if faults.is_empty() => {
                 Ok(NewKeyForm { name: self.name.clone(), environment, countries, addresses })
             }
             _ => Err(faults),
@@ -89,42 +87,79 @@ impl KeyForm {
         &self,
         supported: &Destinations,
         language: Language,
-    ) -> Result<Countries, &'static str> {
+    ) -> Result<Countries, Cow<'static, str>> {
         let is_blank = words(&self.codes).next().is_none();
         let has_star = words(&self.codes).any(|word| word == "*");
         match self.countries.as_str() {
             "all" if is_blank => Ok(Countries::All),
-            "some" if !has_star => self.listed_countries(supported).ok_or(language.pick(
-                "Enter country codes such as EC, MX, only of countries that parcels can be sent to.",
-                "Escriba códigos de país como EC, MX, solo de países a los que se puedan enviar paquetes.",
-            )),
+            "some" if !has_star => self.listed_countries(supported, language),
             "all" | "some" => Err(language.pick(
                 "Choose “Every supported country” and leave the codes empty, or “Only these” and enter the country codes, without *.",
                 "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” y escriba los códigos de país, sin *.",
-            )),
+            ).into()),
             _ => Err(language.pick(
                 "Choose the countries: every supported one, or only those you list.",
                 "Elija los países: todos los admitidos o solo los que indique.",
-            )),
+            ).into()),
         }
     }
 
-    fn listed_countries(&self, supported: &Destinations) -> Option<Countries> {
+    fn listed_countries(
+        &self,
+        supported: &Destinations,
+        language: Language,
+    ) -> Result<Countries, Cow<'static, str>> {
         let mut all = Vec::new();
         for word in words(&self.codes) {
             let country = CountryCode::parse(&word.to_ascii_uppercase()).ok();
-            let country = country.filter(|country| supported.supports(*country))?;
+            let country = country.filter(|country| supported.supports(*country));
+            let country = country.ok_or_else(|| {
+                let text = language.pick(
+                    "“{word}” is not the code of a supported country: enter codes such as EC, MX.",
+                    "“{word}” no es el código de un país admitido: escriba códigos como EC, MX.",
+                );
+                naming(word, text)
+            })?;
             if !all.contains(&country) {
                 all.push(country);
             }
         }
-        (!all.is_empty()).then_some(Countries::Only(all))
+        if all.is_empty() {
+            let text = language.pick(
+                "Enter codes of supported countries, such as EC, MX.",
+                "Escriba códigos de países admitidos, como EC, MX.",
+            );
+            return Err(text.into());
+        }
+        Ok(Countries::Only(all))
     }
 
-    fn addresses(&self) -> Option<Vec<IpNet>> {
-        let all: Vec<_> = words(&self.addresses).map(access::network).collect::<Option<_>>()?;
-        (all.len() <= MAX_IP_ADDRESSES).then_some(all)
+    fn addresses(&self, language: Language) -> Result<Vec<IpNet>, Cow<'static, str>> {
+        let network = |word| {
+            access::network(word).ok_or_else(|| {
+                let text = language.pick(
+                    "“{word}” is not an IP address or network: enter them as 203.0.113.7 or 203.0.113.0/24, one per line.",
+                    "“{word}” no es una dirección IP ni una red: escríbalas como 203.0.113.7 o 203.0.113.0/24, una por línea.",
+                );
+                naming(word, text)
+            })
+        };
+        let all: Vec<_> = words(&self.addresses).map(network).collect::<Result<_, _>>()?;
+        if all.len() > MAX_IP_ADDRESSES {
+            let text = language.pick(
+                "Enter at most 50 IP addresses or networks.",
+                "Escriba como máximo 50 direcciones IP o redes.",
+            );
+            return Err(text.into());
+        }
+        Ok(all)
     }
+}
+
+/// Returns a text that names the word that is wrong, or the beginning of a long one.
+fn naming(word: &str, text: &str) -> Cow<'static, str> {
+    let shown: String = word.chars().take(60).collect();
+    text.replace("{word}", &shown).into()
 }
 
 fn name_fault(code: &FaultCode, language: Language) -> &'static str {
@@ -190,6 +225,21 @@ mod tests {
         ];
         for (text, faults) in table {
             assert_eq!(check(text), Err(faults), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_word_that_is_wrong_is_named() {
+        let table = [
+            ("countries=some&codes=EC,colombia", "“colombia” is not the code"),
+            ("countries=some&codes=EC,XX", "“XX” is not the code"),
+            ("countries=all&addresses=10.0.0.1%0A192.168.0.300", "“192.168.0.300” is not an IP"),
+        ];
+        for (fields, named) in table {
+            let fields = format!("name=Shop&environment=sandbox&{fields}");
+            let form = KeyForm::from_fields(&Fields::parse(fields.as_bytes()));
+            let faults = form.check(&Destinations::All, Language::En).unwrap_err();
+            assert!(faults.len() == 1 && faults[0].contains(named), "{faults:?}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Keys: which there are, making one, giving one a new secret, revoking one.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
@@ -60,7 +62,7 @@ struct Key {
 struct NewKey {
     frame: Frame,
     form: KeyForm,
-    faults: Vec<&'static str>,
+    faults: Vec<Cow<'static, str>>,
 }
 
 #[derive(Template)]

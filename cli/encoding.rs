@@ -1,4 +1,4 @@
-//! The encodings in which spreadsheets save CSV, recognised and turned into UTF-8: UTF-16 ("Unicode text") by its byte
+//! The encodings in which programs on Windows save text, and spreadsheets CSV, recognised and turned into UTF-8: UTF-16 ("Unicode text") by its byte
 //! order mark, and windows-1252 ("CSV") by bytes that are no UTF-8.
 
 use std::io::{self, BufReader, Read, Write};
@@ -19,7 +19,7 @@ pub(crate) enum Encoding {
     Utf16,
 }
 
-const LITTLE_ENDIAN_MARK: [u8; 2] = *b"\xff\xfe";
+pub(crate) const LITTLE_ENDIAN_MARK: [u8; 2] = *b"\xff\xfe";
 const BIG_ENDIAN_MARK: [u8; 2] = *b"\xfe\xff";
 
 impl Encoding {
@@ -44,7 +44,7 @@ impl Encoding {
 
     /// What a file is written in. Where some characters are UTF-8 and some are not it counts as UTF-8, and the cells that
     /// are damaged are refused.
-    pub(super) fn detect(mut file: impl Read) -> io::Result<Self> {
+    pub(crate) fn detect(mut file: impl Read) -> io::Result<Self> {
         let (mut waiting, mut is_first) = (Vec::new(), true);
         let (mut has_utf8, mut has_other) = (false, false);
         loop {
@@ -79,7 +79,7 @@ impl Encoding {
     }
 
     /// Writes a file as UTF-8, without a byte order mark.
-    pub(super) fn to_utf8(self, mut from: impl Read, to: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn to_utf8(self, mut from: impl Read, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Utf8 => io::copy(&mut from, to).map(drop),
             Self::Windows1252 => BufReader::new(from)
@@ -88,6 +88,20 @@ impl Encoding {
             Self::Utf16 => utf16_to_utf8(from, to),
         }
     }
+}
+
+/// Returns a text, without its byte order mark, that must be UTF-8, or UTF-16 with that mark: without one nothing says what
+/// other bytes mean.
+pub(crate) fn decode(bytes: &[u8]) -> io::Result<String> {
+    let mut text = Vec::new();
+    let encoding = match Encoding::detect(bytes)? {
+        Encoding::Windows1252 => Encoding::Utf8,
+        marked => marked,
+    };
+    encoding.to_utf8(bytes, &mut text)?;
+    let text = String::from_utf8(text)
+        .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why.utf8_error()))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 const CHUNK_BYTES: u64 = 1 << 16;
@@ -112,7 +126,7 @@ fn from_windows_1252(byte: u8) -> char {
 }
 
 /// The byte of a character, if windows-1252 has it.
-pub(super) fn to_windows_1252(character: char) -> Option<u8> {
+pub(crate) fn to_windows_1252(character: char) -> Option<u8> {
     match WINDOWS_1252.chars().position(|known| known == character) {
         Some(place) => u8::try_from(0x80 + place).ok(),
         None if ('\u{80}'..'\u{A0}').contains(&character) => None,
