@@ -13,8 +13,8 @@ use clap::{
 use parcelo::{LabelFormat, Language};
 
 use crate::{
-    help,
     encoding::Encoding,
+    help,
     import::Preset,
     output::{ColorMode, format::Format},
 };

@@ -203,10 +203,13 @@ impl Failure {
     ///
     /// The exit code is that of the items if none succeeded and all failed alike.
     pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
+        let failed = all.saturating_sub(done).to_string();
         let (done_text, all_text) = (done.to_string(), all.to_string());
-        let message = match done {
-            0 => texts::ALL_FAILED.with(&[("all", &all_text)]),
-            _ => texts::PARTLY_FAILED.with(&[("done", &done_text), ("all", &all_text)]),
+        let message = if done == 0 {
+            texts::ALL_FAILED.with(&[("all", &all_text)])
+        } else {
+            let values = [("done", &*done_text), ("all", &*all_text), ("failed", &*failed)];
+            texts::PARTLY_FAILED.with(&values)
         };
         let last = items.last().map(|(_, last)| last);
         let alike = last.filter(|last| {

@@ -81,7 +81,7 @@ texts! {
     WARNING = "warning", "aviso";
     HINT = "hint", "sugerencia";
     REQUEST = "request", "solicitud";
-    SUGGESTION = "did you mean {value}?", "¿quiso decir {value}?";
+    SUGGESTION = "Did you mean {value}?", "¿Quiso decir {value}?";
     TRACKING_NUMBER = "Tracking number", "Número de rastreo";
     STATUS = "Status", "Estado";
     ARRIVAL = "Arrival", "Llegada";
@@ -106,7 +106,7 @@ texts! {
     VALID = "valid", "válido";
     INVALID = "invalid", "no válido";
     PREVIOUS_STATUS = "Previous status", "Estado anterior";
-    ALREADY_VOID = "already void", "ya estaba anulado";
+    ALREADY_VOID = "already voided", "ya estaba anulado";
     MANIFEST = "Manifest", "Manifiesto";
     AWB = "Air waybill", "Guía aérea";
     PARCELS = "Parcels", "Paquetes";
@@ -137,24 +137,24 @@ texts! {
     REPLAYED_MANIFEST = "This manifest was submitted before; it was not submitted again.", "Este manifiesto ya se había enviado; no se envió otra vez.";
     REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; no se creó otra versión.";
     NO_PARCELS = "No parcels found.", "No se encontraron paquetes.";
-    PARTIAL_SEARCH = "There may be more: the search looks through only some of so many parcels. Give more of the text.", "Puede haber más: la búsqueda revisa solo una parte de tantos paquetes. Escriba más texto.";
+    PARTIAL_SEARCH = "There may be more: the search looks through only some of so many parcels. Type more of the text.", "Puede haber más: la búsqueda revisa solo una parte de tantos paquetes. Escriba más texto.";
     SEARCH_OTHERWISE = "Check the text: it must be the beginning, or the last 4 or more characters, of a number, reference or air waybill, or words of the receiver's name.", "Revise el texto: debe ser el comienzo, o los últimos 4 o más caracteres, de un número, una referencia o una guía aérea, o palabras del nombre del destinatario.";
-    AT_LEAST_PARCELS = "At least {found} parcel(s) match.", "Coincide(n) al menos {found} paquete(s).";
+    AT_LEAST_PARCELS = "Matching parcels: at least {found}.", "Paquetes que coinciden: al menos {found}.";
     SEVERAL_PARCELS = "{found} parcels match.", "Coinciden {found} paquetes.";
     NONE_SO_FAR = "No parcel found so far.", "Todavía no se encontró ningún paquete.";
-    NOT_ALL_SEARCHED = "Not all parcels were searched, because too many match a part of the text or the service is still indexing them: give more of the text, or try again later.", "No se buscó en todos los paquetes, porque demasiados coinciden con una parte del texto o el servicio todavía los indexa: escriba más texto o inténtelo más tarde.";
-    TYPE_MORE = "Only the newest are listed: give more of the text, or all of it.", "Solo se muestran los más recientes: escriba más texto, o todo.";
+    NOT_ALL_SEARCHED = "Not all parcels were searched, because too many match a part of the text or the service is still indexing them: type more of the text, or try again later.", "No se buscó en todos los paquetes, porque demasiados coinciden con una parte del texto o el servicio todavía los indexa: escriba más texto o inténtelo más tarde.";
+    TYPE_MORE = "Only the newest are listed: type more of the text, or all of it.", "Solo se muestran los más recientes: escriba más texto, o todo.";
     SHOW_BY_NUMBER = "Show one of them by its tracking number.", "Muestre uno de ellos por su número de rastreo.";
-    PAGE_OF = "Page {page} of {pages}, {total} parcel(s) in total. Use --page for another page, --all for all pages.", "Página {page} de {pages}, {total} paquete(s) en total. Use --page para ver otra página, --all para verlas todas.";
+    PAGE_OF = "Page {page} of {pages}; parcels in total: {total}. Use --page for another page, --all for all pages.", "Página {page} de {pages}; paquetes en total: {total}. Use --page para ver otra página, --all para verlas todas.";
     ASK_RESET = "This permanently deletes all orders, labels, manifests and tracking data of your sandbox. Type yes to continue:", "Esto borra de forma permanente todos los pedidos, etiquetas, manifiestos y datos de rastreo de su entorno de pruebas. Escriba sí para continuar:";
-    ASK_VOID = "This voids {n} order(s), which cannot be undone. Type yes to continue:", "Esto anula {n} pedido(s) y no se puede deshacer. Escriba sí para continuar:";
+    ASK_VOID = "Orders to void: {n}. This cannot be undone. Type yes to continue:", "Pedidos que se anularán: {n}. No se puede deshacer. Escriba sí para continuar:";
     NOTHING_VOIDED = "Nothing was voided.", "No se anuló nada.";
-    SAMPLE = "A sample order to {country}. Replace names, addresses, contents and values with your own, then run: parcelo order validate FILE", "Un pedido de ejemplo con destino a {country}. Sustituya los nombres, las direcciones, el contenido y los valores por los suyos y ejecute: parcelo order validate ARCHIVO";
+    SAMPLE = "A sample order, destination: {country}. Replace names, addresses, contents and values with your own, then run: parcelo order validate FILE", "Un pedido de ejemplo, destino: {country}. Sustituya los nombres, las direcciones, el contenido y los valores por los suyos y ejecute: parcelo order validate ARCHIVO";
     SAMPLE_KEY = "idempotencyKey identifies this order: sending it again with the same key never creates a second parcel. Use a different key for each order.", "idempotencyKey identifica este pedido: enviarlo otra vez con la misma clave nunca crea un segundo paquete. Use una clave distinta para cada pedido.";
     SAMPLE_FIELDS = "Optional fields: trackingNumber (generated if absent; in the sandbox, SB-SUCCESS-… is delivered), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions, countryOfOrigin, unitNetWeightKg, contentsCategory, incoterm. Use either weightKg or weightLbs.", "Campos opcionales: trackingNumber (se genera si falta; en el entorno de pruebas, SB-SUCCESS-… se entrega), externalOrderId, customerReference, companyName, email, line2, lengthCm, widthCm, heightCm, deliveryInstructions, countryOfOrigin, unitNetWeightKg, contentsCategory, incoterm. Use weightKg o weightLbs.";
     ATTEMPT_FAILED = "{call}: attempt {n} failed ({class}); retrying in {wait}", "{call}: el intento {n} falló ({class}); se reintenta en {wait}";
     CALL_ANSWERED = "{call}: status {status} on attempt {n}", "{call}: estado {status} en el intento {n}";
-    CALL_UNANSWERED = "{call}: no response after {n} attempt(s)", "{call}: sin respuesta tras {n} intento(s)";
+    CALL_UNANSWERED = "{call}: no response (attempts: {n})", "{call}: sin respuesta (intentos: {n})";
 
     // Usage errors.
     NO_COMMAND = "a command is required", "falta el comando";
@@ -219,7 +219,7 @@ texts! {
 
     // Invalid input.
     INVALID_ORDER = "The order is invalid; nothing was sent.", "El pedido no es válido; no se envió nada.";
-    INVALID_ORDERS = "{bad} of {all} order(s) are invalid.", "{bad} de {all} pedido(s) no son válidos.";
+    INVALID_ORDERS = "Invalid orders: {bad} of {all}.", "Pedidos no válidos: {bad} de {all}.";
     INVALID_NUMBERS = "Invalid tracking numbers; nothing was sent.", "Números de rastreo no válidos; no se envió nada.";
     NUMBER_FORM = "{value}: a tracking number has 10-30 letters, digits and hyphens, and does not start or end with a hyphen.", "{value}: un número de rastreo tiene de 10 a 30 letras, dígitos y guiones, y no empieza ni termina con guion.";
     INVALID_REQUEST = "The request is invalid; nothing was sent.", "La solicitud no es válida; no se envió nada.";
@@ -249,7 +249,7 @@ texts! {
     ORDER_IS = "The order with this idempotencyKey exists as {number}, with other content. If yours is another order, change its idempotencyKey, a field of the order; to correct the one that exists, void it first.", "El pedido con esta idempotencyKey ya existe como {number}, con otro contenido. Si el suyo es otro pedido, cambie su idempotencyKey, un campo del pedido; para corregir el que existe, anúlelo primero.";
     CREATE_NEW_ORDER = "If it is still to be shipped, create a new order with a new idempotency key.", "Si aún debe enviarse, cree un pedido nuevo con otra clave de idempotencia.";
     OTHER_NUMBER = "Use another trackingNumber, or leave it out to have one generated.", "Use otro trackingNumber u omítalo para que se genere uno.";
-    WAIT = "Wait {n} second(s), then try again.", "Espere {n} segundo(s) e inténtelo de nuevo.";
+    WAIT = "Wait {n} s, then try again.", "Espere {n} s e inténtelo de nuevo.";
     WAIT_A_WHILE = "Wait a while, then try again.", "Espere un rato e inténtelo de nuevo.";
     TRY_AGAIN = "Nothing was executed. Check the address and the network, then try again.", "No se ejecutó nada. Revise la dirección y la red e inténtelo de nuevo.";
     SERVICE_FAILED = "The service failed; nothing was executed. Try again later.", "El servicio falló; no se ejecutó nada. Inténtelo de nuevo más tarde.";
@@ -260,7 +260,7 @@ texts! {
     RESUME_MANIFEST = "The outcome is unknown: the request may have been executed. Run the same command again: the same parcels under the same air waybill are never submitted twice.", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Ejecute otra vez el mismo comando: los mismos paquetes con la misma guía aérea nunca se envían dos veces.";
     RESUME_CHECK_FIRST = "The outcome is unknown: the request may have been executed. Check with parcelo parcel list, and run the same command again if necessary.", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Compruébelo con parcelo parcel list y, si hace falta, ejecute otra vez el mismo comando.";
     INTERRUPTED = "Interrupted.", "Interrumpido.";
-    PARTLY_FAILED = "{done} of {all} succeeded; the others failed.", "{done} de {all} se completaron; los demás fallaron.";
+    PARTLY_FAILED = "{done} of {all} succeeded; {failed} failed.", "{done} de {all} se completaron; {failed} fallaron.";
     ALL_FAILED = "None of {all} succeeded.", "No se completó ninguno de {all}.";
     LABEL_UNSAVED = "The order was created, but its label could not be saved: {why}", "El pedido se creó, pero no se pudo guardar su etiqueta: {why}";
     GET_LABEL = "Get the label with: parcelo label get {number}", "Obtenga la etiqueta con: parcelo label get {number}";
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn placeholders_are_filled_in() {
         let message = WAIT.with(&[("n", "3")]);
-        assert_eq!(message.pick(Language::En), "Wait 3 second(s), then try again.");
-        assert_eq!(message.pick(Language::Es), "Espere 3 segundo(s) e inténtelo de nuevo.");
+        assert_eq!(message.pick(Language::En), "Wait 3 s, then try again.");
+        assert_eq!(message.pick(Language::Es), "Espere 3 s e inténtelo de nuevo.");
     }
 }

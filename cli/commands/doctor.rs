@@ -129,7 +129,7 @@ fn skew(health: &Reply<Health>) -> Check {
 
 fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     let seconds = (here - service).num_seconds();
-    let values = [("seconds", &*seconds.unsigned_abs().to_string())];
+    let values = [("time", &*duration(seconds.unsigned_abs()))];
     let text = match seconds {
         0 => texts::CLOCK_IN_SYNC,
         1.. => texts::CLOCK_FAST,
@@ -137,6 +137,13 @@ fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     };
     let check = Check::passed(CLOCK.0, CLOCK.1, text.with(&values));
     if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
+}
+
+/// Returns a time in the largest unit of which there are at least two.
+fn duration(seconds: u64) -> String {
+    let units = [(24 * 60 * 60, "d"), (60 * 60, "h"), (60, "min")];
+    let unit = units.into_iter().find(|(length, _)| seconds >= 2 * length).unwrap_or((1, "s"));
+    format!("{} {}", seconds / unit.0, unit.1)
 }
 
 fn limits(health: &Reply<Health>) -> Check {
@@ -153,6 +160,15 @@ fn limits(health: &Reply<Health>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_in_the_unit_that_people_use_for_it() {
+        let table =
+            [(1, "1 s"), (119, "119 s"), (300, "5 min"), (7200, "2 h"), (27_938_385, "323 d")];
+        for (seconds, shown) in table {
+            assert_eq!(duration(seconds), shown);
+        }
+    }
 
     #[test]
     fn a_clock_that_is_far_off_gets_a_warning() {

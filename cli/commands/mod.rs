@@ -43,8 +43,8 @@ pub(crate) use watch::WatchOptions;
 use crate::{
     args::Shell,
     dry_run::DryRun,
-    failure::Failure,
     encoding::Encoding,
+    failure::Failure,
     import::{ImportPlan, Origin, Preset},
     input::Source,
     order_fields::OrderInput,

@@ -271,6 +271,12 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
             Err(Box::new(RowFault::new("TOO_LONG", texts::LONG_LINE)))
         };
         let (reference, products) = (String::new(), Vec::new());
-        return Ok(Some(RawRow { number: *number, reference, body, products, has_swallowed: false }));
+        return Ok(Some(RawRow {
+            number: *number,
+            reference,
+            body,
+            products,
+            has_swallowed: false,
+        }));
     }
 }

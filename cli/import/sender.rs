@@ -7,12 +7,7 @@ use parcelo::{
 use serde_json::{Map, Value, json};
 use toml_edit::{Item, TableLike};
 
-use crate::{
-    failure::Failure,
-    input::Source,
-    texts::import as texts,
-    toml_file,
-};
+use crate::{failure::Failure, input::Source, texts::import as texts, toml_file};
 
 /// Reads a sender and checks it by the rules, so that its faults are not those of every row.
 pub(crate) fn read(source: &Source) -> Result<Value, Failure> {

@@ -76,12 +76,10 @@ impl Resolver {
 fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap, Failure> {
     let own = match file {
         None => ColumnMap::default(),
-        Some(source) => {
-            ColumnMap::parse(&source.read()?).map_err(|faults| {
-                let message = texts::INVALID_MAP.with(&[("file", &source.name())]);
-                Failure::usage(message, texts::FIX_MAP).with(|details| details.fields = faults)
-            })?
-        }
+        Some(source) => ColumnMap::parse(&source.read()?).map_err(|faults| {
+            let message = texts::INVALID_MAP.with(&[("file", &source.name())]);
+            Failure::usage(message, texts::FIX_MAP).with(|details| details.fields = faults)
+        })?,
     };
     // A test reads every preset.
     let preset = preset.map(|preset| ColumnMap::parse(preset.text()).unwrap_or_default());

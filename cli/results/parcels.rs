@@ -1,7 +1,7 @@
 //! Parcels that were tracked, listed or submitted in a manifest.
 
 use parcelo::{
-    Language, ParcelStatus,
+    Decimal, Language, ParcelStatus,
     model::{
         Arrival, ArrivalKind, HistoryEntry, Manifest, PageMeta, ParcelSummary, Row, TrackingRecord,
         Unreadable, Warning, time,
@@ -272,7 +272,7 @@ impl Report for Manifest {
 
     fn sections(&self, _: Language) -> Vec<Section<'_>> {
         let values = self.declared_values.iter().map(|sum| match sum {
-            Ok(sum) => format!("{} {}", sum.amount, sum.currency),
+            Ok(sum) => format!("{} {}", sum.currency, with_cents(sum.amount)),
             Err(row) => row.json().to_string(),
         });
         let values: Vec<_> = values.collect();
@@ -319,6 +319,13 @@ impl Report for Written<Manifest> {
     fn warnings(&self) -> &[Warning] {
         &self.value.warnings
     }
+}
+
+/// Returns an amount of money with at least two decimals.
+fn with_cents(amount: Decimal) -> String {
+    let mut amount = amount.normalize();
+    amount.rescale(amount.scale().max(2));
+    amount.to_string()
 }
 
 #[cfg(test)]

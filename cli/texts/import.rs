@@ -75,21 +75,21 @@ texts! {
     SAME_API_KEY = "Use the API key that started the import. If this is the same key with a new secret (rotated), add --key-rotated.", "Use la clave de API que inició la importación. Si es la misma clave con un secreto nuevo (rotada), añada --key-rotated.";
     PARCELS_GONE = "{file} has parcels that do not exist any more, such as {number}: the sandbox was reset. Nothing was sent.", "{file} tiene paquetes que ya no existen, como {number}: se restableció el entorno de pruebas. No se envió nada.";
     REMOVE_JOURNAL = "To create the orders again, remove {file} or use another directory, and run the command without --resume.", "Para crear los pedidos otra vez, elimine {file} o use otro directorio y ejecute el comando sin --resume.";
-    RESUMED = "Resuming: {done} order(s) were created by earlier runs and are not sent again.", "Se continúa: las ejecuciones anteriores crearon {done} pedido(s), que no se envían otra vez.";
-    ROWS_GONE = "{n} order(s) in the journal are no longer in the file.", "{n} pedido(s) del diario ya no están en el archivo.";
+    RESUMED = "Resuming. Orders that earlier runs created, and that are not sent again: {done}.", "Se continúa. Pedidos que crearon ejecuciones anteriores y que no se envían otra vez: {done}.";
+    ROWS_GONE = "Orders in the journal that are no longer in the file: {n}.", "Pedidos del diario que ya no están en el archivo: {n}.";
 
     // Progress and outcome.
     PROGRESS = "{done} of {all} rows processed: {good} succeeded, {bad} did not", "{done} de {all} filas procesadas: {good} correctas, {bad} no";
     TIME_LEFT = "about {left} left; {progress}", "faltan unos {left}; {progress}";
     FINISHING = "Finishing the rows in progress. Press Ctrl-C again to stop immediately.", "Terminando las filas en curso. Pulse Ctrl-C otra vez para detenerse de inmediato.";
-    INVALID_ROW_COUNT = "{bad} of {all} row(s) are invalid; nothing was sent.", "{bad} de {all} fila(s) no son válidas; no se envió nada.";
+    INVALID_ROW_COUNT = "Invalid rows: {bad} of {all}; nothing was sent.", "Filas no válidas: {bad} de {all}; no se envió nada.";
     FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";
     DONE_ROWS = "{done} of {all} rows are done.", "{done} de {all} filas están hechas.";
     RESULTS_IN = "{file} has the outcome of each row.", "{file} tiene el resultado de cada fila.";
     FIX_AND_RESUME = "Correct the failed rows and run the command again with --resume; completed rows are not sent again.", "Corrija las filas que fallaron y ejecute el comando de nuevo con --resume; las filas completadas no se envían otra vez.";
     CHECK_NETWORK = "Check the address and the network.", "Revise la dirección y la red.";
     RESUME_IMPORT = "Run the same command again with --resume; completed rows are not sent again.", "Ejecute el mismo comando otra vez con --resume; las filas completadas no se envían de nuevo.";
-    MORE_ROWS = "… and {n} more row(s).", "… y {n} fila(s) más.";
+    MORE_ROWS = "… further rows: {n}.", "… otras filas: {n}.";
 
     // Headings.
     ROWS = "Rows", "Filas";

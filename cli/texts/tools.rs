@@ -64,7 +64,7 @@ texts! {
 
     // Webhooks.
     LISTENING = "Listening on {address} (Ctrl-C to stop)", "Escuchando en {address} (Ctrl-C para terminar)";
-    NO_LONGER_LISTENING = "No longer listening. In the sandbox, an event that is not accepted within about a minute turns the webhook off; its page on the dashboard turns it on and sends what was missed.", "Ya no se escucha. En el entorno de pruebas, un evento que no se acepta en cerca de un minuto apaga el webhook; su página en el panel lo enciende y envía lo que faltó.";
+    NO_LONGER_LISTENING = "No longer listening. In the sandbox, an event that is not accepted within about a minute turns the webhook off; its page on the dashboard turns it on and sends what was missed.", "Ya no se escucha. En el entorno de pruebas, un evento que no se acepta en cerca de un minuto desactiva el webhook; su página en el panel lo activa y envía lo que faltó.";
     NO_SECRET = "No webhook secret provided.", "Falta el secreto del webhook.";
     MALFORMED_SECRET = "Malformed webhook secret: expected whsec_ followed by 24-64 bytes in base64.", "Secreto de webhook mal formado: se espera whsec_ seguido de 24-64 bytes en base64.";
     GIVE_SECRET = "Set PARCELO_WEBHOOK_SECRET, or pass the secret on standard input with --secret -.", "Defina PARCELO_WEBHOOK_SECRET o pase el secreto por la entrada estándar con --secret -.";
@@ -99,11 +99,11 @@ texts! {
     KEY_ACCEPTED_TLS = "TLS works; accepts the key {key} ({environment})", "TLS funciona; acepta la clave {key} ({environment})";
     NO_DATE = "the service sent no date", "el servicio no envió la fecha";
     CLOCK_IN_SYNC = "in sync with the service", "sincronizado con el servicio";
-    CLOCK_FAST = "{seconds} s fast", "adelantado {seconds} s";
-    CLOCK_SLOW = "{seconds} s slow", "atrasado {seconds} s";
+    CLOCK_FAST = "{time} fast", "adelantado {time}";
+    CLOCK_SLOW = "{time} slow", "atrasado {time}";
     SET_CLOCK = "Set this machine's clock: webhooks are rejected if it is off by more than 300 s.", "Ajuste el reloj de esta máquina: los webhooks se rechazan si difiere más de 300 s.";
     LIMITS_SEEN = "{limit} requests per second, {remaining} left in the current second", "{limit} solicitudes por segundo, quedan {remaining} en el segundo actual";
     NO_LIMITS = "the service sent no rate limit", "el servicio no envió el límite de solicitudes";
-    CHECKS_FAILED = "{n} check(s) failed.", "{n} comprobación(es) fallaron.";
+    CHECKS_FAILED = "Failed checks: {n}.", "Comprobaciones fallidas: {n}.";
     DIR_OR_COMMAND = "--dir writes all pages and cannot be used with a command", "--dir escribe todas las páginas y no se puede usar con un comando";
 }

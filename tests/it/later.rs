@@ -35,7 +35,7 @@ async fn a_manifest_with_new_words_is_printed_whole() {
         "trackingNumbers":["SB-SUCCESS-0001","NEW/1"],"submittedAt":"2026-01-10T15:05:00.000Z"}}"#;
     let dir = dir(manifest).await;
     let people = dir.run("manifest show man_1");
-    for expected in ["NEW-1", "4.5 XYZ", r#"{"odd":1}"#, "EC, XK", "  NEW/1\n"] {
+    for expected in ["NEW-1", "XYZ 4.50", r#"{"odd":1}"#, "EC, XK", "  NEW/1\n"] {
         assert!(people.code == 0 && people.text().contains(expected), "{expected}: {people:?}");
     }
     let json = dir.run("manifest show man_1 -o json").json();

@@ -46,7 +46,9 @@ async fn the_label_has_the_format_asked_for_or_that_of_its_ending() {
         assert_eq!(ran.json()["label"]["bytes"], content.len(), "{label}");
     }
     let before = shop.server.requests().count();
-    for wrong in ["order create order.json --label label.doc", "label get SB-SUCCESS-0001 --merge all.txt"] {
+    for wrong in
+        ["order create order.json --label label.doc", "label get SB-SUCCESS-0001 --merge all.txt"]
+    {
         let ran = shop.run(wrong);
         assert_eq!(ran.code, 2, "{wrong}: {ran:?}");
         assert!(ran.stderr.contains(".pdf, .zpl or .png"), "{ran:?}");
@@ -69,7 +71,8 @@ async fn an_order_comes_from_standard_input_too() {
 async fn an_order_in_utf_16_is_read_and_one_in_another_encoding_is_named() {
     let shop = Shop::open().await;
     let text = order("SB-WIDE-00001").to_string();
-    let little: Vec<u8> = "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let little: Vec<u8> =
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let big: Vec<u8> = little.chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
     for (name, bytes) in [("little.json", &little), ("big.json", &big)] {
         fs::write(shop.dir.path(name), bytes).unwrap();
@@ -277,7 +280,7 @@ fn validate_tells_the_verdict_on_each_order_line_by_line() {
     );
     assert!(fault["message"].is_string() && fault["message_es"].is_string());
     assert_eq!(verdicts[2]["errors"][0]["code"], "MALFORMED_JSON");
-    assert_eq!(ran.error()["message"], "2 of 3 order(s) are invalid.");
+    assert_eq!(ran.error()["message"], "Invalid orders: 2 of 3.");
 }
 
 #[test]
@@ -350,10 +353,13 @@ fn a_template_has_a_fresh_key_and_explains_itself_beside_the_json() {
     let (one, other) = (dir.run("order template"), dir.run("order template --lang es"));
     assert_ne!(one.json()["idempotencyKey"], other.json()["idempotencyKey"]);
     let name = |language| CountryCode::EC.name(language);
-    assert!(one.stderr.contains(&format!("sample order to {}", name(parcelo::Language::En))));
+    assert!(
+        one.stderr.contains(&format!("sample order, destination: {}", name(parcelo::Language::En)))
+    );
     assert!(other.stderr.contains("pedido de ejemplo"), "{other:?}");
     assert_eq!(dir.run("order template -o json").stderr, "");
-    for line in ["order template --country ec", "order template --country XX"] {
+    assert_eq!(dir.run("order template --country mx").code, 0);
+    for line in ["order template --country xx", "order template --country XXX"] {
         assert_eq!(dir.run(line).code, 2, "{line}");
     }
 }

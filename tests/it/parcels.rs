@@ -48,7 +48,7 @@ async fn a_page_has_the_newest_first_and_says_where_it_stands() {
 
     let past = shop.run("parcel list --page 9 --lang es");
     assert_eq!((past.code, past.text()), (0, ""));
-    assert!(past.stderr.contains("5 paquete(s) en total"), "{past:?}");
+    assert!(past.stderr.contains("paquetes en total: 5"), "{past:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,7 +176,7 @@ async fn a_parcel_is_not_taken_for_the_only_one_while_there_may_be_others() {
         "awbNumber":null,"arrival":null,"createdAt":"2026-01-10T15:00:00.000Z",
         "updatedAt":"2026-01-10T15:00:00.000Z"}],
         "meta":{"page":1,"limit":100,"total":1,"totalPages":1,"isPartial":true,"requestId":"req_1"}}"#;
-    for (body, says) in [(none, "No parcel found so far"), (one, "At least 1 parcel(s) match")] {
+    for (body, says) in [(none, "No parcel found so far"), (one, "Matching parcels: at least 1")] {
         let url = peer::saying("200 OK\r\ncontent-type: application/json", body).await;
         let dir = Workdir::new(Shop::open().await.key.secret(), &url);
         let ran = dir.run("parcel show ana");

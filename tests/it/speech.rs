@@ -154,7 +154,7 @@ async fn verbose_tells_attempts_and_waits_and_the_answer() {
     let dir = Workdir::new(shop.key.secret(), &peer::unused_address());
     let ran = dir.run("health --verbose --lang es");
     assert!(ran.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"), "{ran:?}");
-    assert!(ran.stderr.contains("sin respuesta tras 4 intento(s)"), "{ran:?}");
+    assert!(ran.stderr.contains("sin respuesta (intentos: 4)"), "{ran:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -98,7 +98,7 @@ async fn of_several_the_found_are_shown_and_the_others_named() {
     let error = ran.error();
     assert_eq!(
         (&error["code"], &error["message"]),
-        (&json!("PARTLY_FAILED"), &json!("2 of 3 succeeded; the others failed."))
+        (&json!("PARTLY_FAILED"), &json!("2 of 3 succeeded; 1 failed."))
     );
     assert_eq!(error["items"][0]["trackingNumber"], "SB-UNKNOWN-01");
     assert_eq!(error["items"][0]["code"], "PARCEL_NOT_FOUND");

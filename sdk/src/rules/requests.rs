@@ -200,7 +200,18 @@ fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
 }
 
 fn awb(number: &str) -> Result<Awb, FaultText> {
-    Awb::parse(number).map_err(|_| faults::awb())
+    Awb::parse(number)
+        .map_err(|_| expected_digit(number).map_or_else(faults::awb, faults::awb_check_digit))
+}
+
+/// Returns the check digit that a number should have, if its last digit is all that is wrong with it.
+fn expected_digit(number: &str) -> Option<u32> {
+    let (airline, serial) = number.split_at_checked(3)?;
+    let serial = serial.strip_prefix('-').unwrap_or(serial);
+    let is_whole =
+        serial.len() == 8 && airline.bytes().chain(serial.bytes()).all(|b| b.is_ascii_digit());
+    let serial: u32 = serial.parse().ok().filter(|_| is_whole)?;
+    Some(serial / 10 % 7)
 }
 
 /// An airline's two characters (IATA) and 1-4 digits.

@@ -270,7 +270,7 @@ mod tests {
                 "receiver_document_type",
                 json!("dni"),
                 json!("dni"),
-                "leave receiver_document_type out",
+                "set receiver_document_type to cedula",
             ),
         ];
         for (field, value, kind, says) in table {

@@ -201,7 +201,7 @@ fn declared_values(candidates: &[&Candidate]) -> Vec<Row<DeclaredValue>> {
 
 fn mixed_destinations() -> Warning {
     let texts = (
-        "The parcels go to several countries: check that one air waybill is meant.",
+        "The parcels go to several countries: check that a single air waybill is intended.",
         "Los paquetes van a varios países: verifique que corresponda una sola guía aérea.",
     );
     Warning::new(WarningCode::MixedDestinations, NUMBERS, texts)

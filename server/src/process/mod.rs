@@ -146,7 +146,7 @@ pub enum Failure {
         command: &'static str,
     },
     /// A password that is too easy to guess, or none.
-    #[error("a password must be one line of 12 to 200 characters, not only spaces")]
+    #[error("a password must be one line of 12 to 200 characters, and not just spaces")]
     WeakPassword,
     /// The password cannot be read.
     #[error("cannot read the password: {0}")]

@@ -200,7 +200,7 @@ fn warn_about_local_labels(service: &Service, options: &Serve) {
     if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
         tracing::warn!(
             base_url = site.base_url(),
-            "production's labels will lead to this machine only: set --base-url to its public address"
+            "QR codes and links on production labels will work on this machine only: set --base-url to its public address"
         );
     }
 }

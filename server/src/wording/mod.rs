@@ -7,4 +7,4 @@ mod words;
 
 pub(crate) use arrival::{ArrivalText, Day};
 pub(crate) use dates::{in_words, offset_in_words};
-pub(crate) use words::{Words, advice, meaning, words};
+pub(crate) use words::{Words, advice, meaning, status_name, words};

@@ -69,7 +69,7 @@ static EN: Words = Words {
     unknown_number: "No parcel has the tracking number",
     no_number: "This is not a tracking number.",
     advice: [
-        "Compare the number with the one under the barcode of the label: it has 10 to 30 letters, digits and hyphens.",
+        "Compare the number with the one under the barcode on the label: it has 10 to 30 letters, digits and hyphens.",
         "Check that the link is complete.",
         "If the number is correct, ask the shop or the person who sent the parcel.",
     ],
@@ -177,6 +177,14 @@ pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
         _ => ("", ""),
     };
     language.pick(en, es)
+}
+
+/// Returns the name of a status for receivers, who have cancelled shipments and no voided orders.
+pub(crate) fn status_name(status: &ParcelStatus, language: Language) -> &str {
+    match status {
+        ParcelStatus::Voided => language.pick("Cancelled", "Cancelado"),
+        other => other.name(language),
+    }
 }
 
 /// What someone who waits for the parcel can do, when waiting is not enough.

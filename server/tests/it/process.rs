@@ -313,7 +313,7 @@ async fn wrong_arguments_say_what_would_be_right() {
             "1-100",
         ),
         (
-            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "ec"],
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "xx"],
             "ISO 3166",
         ),
         (
@@ -540,7 +540,7 @@ async fn a_path_that_is_no_text_is_answered_like_any_other() {
 #[tokio::test]
 async fn a_server_whose_live_labels_lead_nowhere_says_so_at_start_and_at_the_first_of_them() {
     let house = House::new();
-    let (start, label) = ("labels will lead to this machine only", "live label's QR code leads");
+    let (start, label) = ("labels will work on this machine only", "live label's QR code leads");
     let count = |words: &str| house.output().matches(words).count();
     let server = house.start(&[]);
     let api = crate::api::Api::with_key(server.url("production"), &house.new_key("production").1);

@@ -411,7 +411,12 @@ async fn a_parcel_of_any_account_is_seen_and_a_void_one_too() {
     );
     let visitor = Api::new(server.url());
     let html = page(&visitor, &format!("/track/{number}"), "en").await.text();
-    assert!(html.contains("Voided") && !html.contains("Estimated delivery"), "{html}");
+    assert!(
+        html.contains("Cancelled")
+            && !html.contains("Voided")
+            && !html.contains("Estimated delivery"),
+        "{html}"
+    );
     let json = visitor.get(&format!("/track/{number}")).await.text();
     assert!(json.contains("VOIDED") && !json.contains("PRIVATE") && !html.contains("PRIVATE"));
 }

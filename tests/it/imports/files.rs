@@ -187,7 +187,7 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
         (
             sheet(&rows(1)).replace("sender_name", "sendr_name").into(),
             3,
-            "did you mean sender_name?",
+            "Did you mean sender_name?",
         ),
         (
             sheet(&rows(1)).replace("reference", "# reference").into(),
@@ -318,7 +318,7 @@ fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
         ("\"1,250\"", "1", "weight_kg", "Not a number"),
         ("1.25", "two", "product_quantity", "Not a number"),
         ("1.25", "2.5", "product_quantity", "whole number"),
-        ("0", "1", "weight_kg", "above 0"),
+        ("0", "1", "weight_kg", "more than 0"),
     ] {
         let content = format!("{headings}\n{}\n", cells(weight, quantity));
         fs::write(dir.path("orders.csv"), content).unwrap();

@@ -14,8 +14,8 @@ pub(crate) fn ecuador_id_required() -> FaultText {
 
 pub(crate) fn ecuador_id_type() -> FaultText {
     FaultText::unsupported(
-        "Ecuador's customs accepts a cedula or a ruc: give one of them.",
-        "La aduana del Ecuador acepta cedula o ruc: indique uno de ellos.",
+        "Ecuadorian customs accepts only a cédula or a RUC: set idType to cedula or ruc.",
+        "La aduana del Ecuador solo acepta la cédula o el RUC: ponga cedula o ruc en idType.",
     )
 }
 
@@ -124,8 +124,8 @@ pub(crate) fn colombia_id_required() -> FaultText {
 
 pub(crate) fn colombia_id_type() -> FaultText {
     FaultText::unsupported(
-        "Colombia's customs accepts a cedula: give it, or leave idType out.",
-        "La aduana de Colombia acepta cedula: indíquela u omita idType.",
+        "Colombian customs accepts only a cédula: set idType to cedula or leave it out.",
+        "La aduana de Colombia solo acepta la cédula: ponga cedula en idType u omítalo.",
     )
 }
 

@@ -34,10 +34,7 @@ pub(crate) fn body_duplicate(name: &str) -> FaultText {
 // Any field.
 
 pub(crate) fn required() -> FaultText {
-    FaultText::missing(
-        "This field is required: give it a value.",
-        "Este campo es obligatorio: complételo.",
-    )
+    FaultText::missing("This field is required.", "Este campo es obligatorio.")
 }
 
 pub(crate) fn not_text() -> FaultText {
@@ -56,8 +53,8 @@ pub(crate) fn number_for_text() -> FaultText {
 
 pub(crate) fn not_number() -> FaultText {
     FaultText::invalid(
-        "This must be a JSON number: write it without quotes and with a decimal point.",
-        "Debe ser un número JSON: escríbalo sin comillas y con punto decimal.",
+        "This must be a JSON number, without quotes and with a decimal point, for example 1.25.",
+        "Debe ser un número JSON, sin comillas y con punto decimal, por ejemplo 1.25.",
     )
 }
 
@@ -116,15 +113,15 @@ pub(crate) fn nothing_to_search() -> FaultText {
 pub(crate) fn too_many(max: usize) -> FaultText {
     FaultText::new(
         FaultCode::TooLong,
-        format!("This list has too many elements: send at most {max} at a time."),
-        format!("La lista tiene demasiados elementos: envíe {max} como máximo por vez."),
+        format!("At most {max} elements are allowed."),
+        format!("Se permiten {max} elementos como máximo."),
     )
 }
 
 pub(crate) fn too_few() -> FaultText {
     FaultText::new(
         FaultCode::TooShort,
-        "This list is empty: give it at least one element.",
+        "This list is empty: at least one element is required.",
         "La lista está vacía: incluya al menos un elemento.",
     )
 }
@@ -132,8 +129,8 @@ pub(crate) fn too_few() -> FaultText {
 pub(crate) fn duplicate() -> FaultText {
     FaultText::new(
         FaultCode::Duplicate,
-        "This element is already in the list: send it once.",
-        "Este elemento ya está en la lista: envíelo una sola vez.",
+        "This appears twice in the list: list it once.",
+        "Aparece dos veces en la lista: inclúyalo una sola vez.",
     )
 }
 
@@ -154,7 +151,7 @@ pub(crate) fn hidden_character() -> FaultText {
 pub(crate) fn above_zero(max: Decimal) -> FaultText {
     FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be above 0 and at most {max}."),
+        format!("This must be more than 0 and at most {max}."),
         format!("Debe ser mayor que 0 y como máximo {max}."),
     )
 }
@@ -171,7 +168,7 @@ pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
 
 pub(crate) fn key_required() -> FaultText {
     FaultText::missing(
-        "An idempotency key is required: give it here or in the header X-Idempotency-Key.",
+        "An idempotency key is required: send it here or in the header X-Idempotency-Key.",
         "La clave de idempotencia es obligatoria: envíela aquí o en el encabezado X-Idempotency-Key.",
     )
 }
@@ -249,7 +246,7 @@ pub(crate) fn id_type() -> FaultText {
 
 pub(crate) fn weight_required() -> FaultText {
     FaultText::missing(
-        "The weight is required: give weightKg or weightLbs.",
+        "The weight is required: set weightKg or weightLbs.",
         "El peso es obligatorio: indique weightKg o weightLbs.",
     )
 }
@@ -290,7 +287,9 @@ pub(crate) fn incoterm() -> FaultText {
 }
 
 pub(crate) fn under_declared(sum: Decimal) -> FaultText {
-    let sum = sum.normalize();
+    // An amount of money: 45.5 is 45.50.
+    let mut sum = sum.normalize();
+    sum.rescale(sum.scale().max(2));
     FaultText::new(
         FaultCode::Mismatch,
         format!(
@@ -315,6 +314,16 @@ pub(crate) fn awb() -> FaultText {
     FaultText::invalid(
         "An air waybill has 3 digits, a hyphen and 8 digits, the last of which is a check digit: check the number.",
         "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último de ellos verificador: revise el número.",
+    )
+}
+
+pub(crate) fn awb_check_digit(expected: u32) -> FaultText {
+    FaultText::new(
+        FaultCode::InvalidFormat,
+        format!("The check digit, the last one, is wrong: expected {expected}. Check the number."),
+        format!(
+            "El dígito verificador, el último, no es correcto: se espera {expected}. Revise el número."
+        ),
     )
 }
 

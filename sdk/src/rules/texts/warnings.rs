@@ -51,10 +51,10 @@ pub(crate) fn phone_country(country: CountryCode) -> WarningText {
     WarningText::new(
         WarningCode::PhoneCountryMismatch,
         format!(
-            "The address is in {en} (+{code}) but the telephone number is not: check the country code."
+            "The telephone number does not have the country code of the address ({en}, +{code}): check it."
         ),
         format!(
-            "La dirección es de {es} (+{code}), pero el teléfono no: revise el código de país."
+            "El teléfono no tiene el código de país de la dirección ({es}, +{code}): revíselo."
         ),
     )
 }
@@ -63,8 +63,8 @@ pub(crate) fn postal_code_format(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
     WarningText::new(
         WarningCode::PostalCodeFormat,
-        format!("This does not look like a postal code of {en}: check it."),
-        format!("No parece un código postal de {es}: revíselo."),
+        format!("This does not look like a postal code of this country ({en}): check it."),
+        format!("No parece un código postal de este país ({es}): revíselo."),
     )
 }
 

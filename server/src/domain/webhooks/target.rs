@@ -66,8 +66,8 @@ impl InvalidUrl {
                 "La dirección del webhook tiene un carácter que no se ve: escríbala de nuevo sin él.",
             ),
             Self::Malformed => language.pick(
-                "A webhook's address is a whole URL such as https://shop.example/parcelo.",
-                "La dirección de un webhook es una URL completa, como https://tienda.example/parcelo.",
+                "Enter a full URL, such as https://shop.example/parcelo.",
+                "Escriba una URL completa, como https://tienda.example/parcelo.",
             ),
             Self::Credentials => language.pick(
                 "Leave user and password out of the webhook's address; verify the signature instead.",

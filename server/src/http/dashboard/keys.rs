@@ -93,8 +93,8 @@ const OVERLAPS: [Overlap; 4] = [
     Overlap { seconds: 60 * 60, english: "for 1 hour", spanish: "durante 1 hora" },
     Overlap {
         seconds: 0,
-        english: "no, it ends now: others may know it",
-        spanish: "no, termina ya: otros podrían conocerlo",
+        english: "no: end it now (it may have leaked)",
+        spanish: "no: terminarlo ya (puede haberse filtrado)",
     },
 ];
 

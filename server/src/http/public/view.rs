@@ -16,7 +16,9 @@ use url::form_urlencoded;
 use crate::{
     clock::Millis,
     domain::Shop,
-    wording::{ArrivalText, Day, Words, advice, in_words, meaning, offset_in_words, words},
+    wording::{
+        ArrivalText, Day, Words, advice, in_words, meaning, offset_in_words, status_name, words,
+    },
 };
 
 /// What a page may do: show its own style sheet, known by its hash, and its icon. No script, no
@@ -186,7 +188,7 @@ impl ParcelPage {
         let history = record.history.as_deref().unwrap_or_default();
         Self {
             number: record.tracking_number.to_string(),
-            status: record.status_name.clone(),
+            status: status_name(&record.status, language).to_owned(),
             meaning: meaning(&record.status, language),
             advice: advice(&record.status, language),
             shop: ShopView::new(shop),
@@ -324,7 +326,7 @@ fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Languag
             day: is_first.then(|| Day::new(at.date_naive(), language)),
             moment: parcelo::model::time::to_text(entry.timestamp),
             time: at.format("%H:%M").to_string(),
-            status: entry.status_name.clone(),
+            status: status_name(&entry.status, language).to_owned(),
             location: entry.location.clone(),
         }
     });
@@ -366,7 +368,10 @@ mod tests {
                 let page = ParcelPage::new(frame, &record, (Shop::default(), Millis(0)));
                 let page = render(&page).unwrap();
                 assert!(
-                    page.contains(&format!("<h1 id=\"now\">{}</h1>", status.name(language))),
+                    page.contains(&format!(
+                        "<h1 id=\"now\">{}</h1>",
+                        status_name(status, language)
+                    )),
                     "{status}"
                 );
                 // The day before in UTC's eyes, and ten in the morning rather than three in the afternoon.

@@ -191,8 +191,11 @@ async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in()
     let mut member = house.member("default").await;
     let wrong = [("name", ""), ("countries", "some"), ("codes", "Ecuador"), ("addresses", "here")];
     for (language, words) in [
-        ("en", ["a name of 1 to 100", "Enter country codes", "at most 50 addresses"]),
-        ("es", ["un nombre de 1 a 100", "códigos de país como", "como máximo 50 direcciones"]),
+        ("en", ["a name of 1 to 100", "“Ecuador” is not the code", "“here” is not an IP address"]),
+        (
+            "es",
+            ["un nombre de 1 a 100", "“Ecuador” no es el código", "“here” no es una dirección IP"],
+        ),
     ] {
         member.language = language;
         let answer = member.post("/dashboard/keys", &wrong).await;
@@ -427,7 +430,7 @@ async fn an_address_that_is_not_called_is_refused_with_the_reason_in_both_langua
         ("production", "http://shop.example/hook", "begins with https", "empieza con https"),
         ("production", "https://10.0.0.7/hook", "is private", "es privada"),
         ("sandbox", "http://169.254.169.254/", "is private", "es privada"),
-        ("sandbox", "shop", "a whole URL", "una URL completa"),
+        ("sandbox", "shop", "a full URL", "una URL completa"),
         (
             "sandbox",
             "https://me:secret@shop.example/",

@@ -159,9 +159,7 @@ async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
         assert!(sandbox.contains(&line), "{line}: {sandbox}");
     }
     assert!(sandbox.contains("<title>2026-01-05: 3</title>"), "{sandbox}");
-    assert!(
-        sandbox.contains("<title>2026-01-30: 1</title>") && sandbox.contains("daily maximum: 3")
-    );
+    assert!(sandbox.contains("<title>2026-01-30: 1</title>") && sandbox.contains("busiest day: 3"));
     assert_eq!(sandbox.matches("<rect").count(), 4);
 }
 
