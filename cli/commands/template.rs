@@ -33,6 +33,12 @@ const SAMPLES: &[Sample] = &[
     Sample { country: "PE", name: "Rosa Quispe", phone: "912345678", national_id: None, line1: "Av. Larco 345", city: "Lima", province: Some("Lima"), zip_code: Some("15074") },
     Sample { country: "US", name: "Jordan Lee", phone: "2125550123", national_id: None, line1: "350 Fifth Avenue", city: "New York", province: Some("NY"), zip_code: Some("10118") },
     Sample { country: "CA", name: "Robin Martin", phone: "4165550123", national_id: None, line1: "290 Bremner Blvd", city: "Toronto", province: Some("ON"), zip_code: Some("M5V 3L9") },
+    Sample { country: "GB", name: "Jamie Clark", phone: "2079460123", national_id: None, line1: "221B Baker Street", city: "London", province: None, zip_code: Some("NW1 6XE") },
+    Sample { country: "DE", name: "Lena Vogel", phone: "3023125123", national_id: None, line1: "Unter den Linden 77", city: "Berlin", province: None, zip_code: Some("10117") },
+    Sample { country: "FR", name: "Camille Petit", phone: "199001234", national_id: None, line1: "10 rue de Rivoli", city: "Paris", province: None, zip_code: Some("75004") },
+    Sample { country: "ES", name: "Lucía Romero", phone: "612345678", national_id: None, line1: "Gran Vía 28", city: "Madrid", province: None, zip_code: Some("28013") },
+    Sample { country: "JP", name: "Haruka Sato", phone: "312345678", national_id: None, line1: "1-1 Chiyoda", city: "Chiyoda-ku", province: Some("Tokyo"), zip_code: Some("100-8111") },
+    Sample { country: "BR", name: "Marina Souza", phone: "11912345678", national_id: None, line1: "Av. Paulista 1578", city: "São Paulo", province: Some("SP"), zip_code: Some("01310-200") },
 ];
 
 /// A receiver for countries without a sample of their own.

@@ -152,6 +152,10 @@ wire_enum! {
         PhoneCountryMismatch = "PHONE_COUNTRY_MISMATCH",
         /// The postal code is missing where the country uses one.
         PostalCodeMissing = "POSTAL_CODE_MISSING",
+        /// The state or province is missing, and the country's post asks for it.
+        StateMissing = "STATE_MISSING",
+        /// The label cuts the text, which is longer than its place.
+        TextCutOnLabel = "TEXT_CUT_ON_LABEL",
         /// The type of the national ID was inferred from its length.
         NationalIdTypeGuessed = "NATIONAL_ID_TYPE_GUESSED",
         /// Both weights are given; they agree.

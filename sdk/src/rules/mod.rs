@@ -16,6 +16,7 @@
 //! # Ok::<(), parcelo::model::FieldFault>(())
 //! ```
 
+mod address_formats;
 #[cfg(feature = "server")]
 pub(crate) mod admin;
 mod body;
@@ -52,6 +53,8 @@ mod validation;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
+pub use address_formats::town_line;
 pub use body::parse_body;
 #[doc(hidden)]
 pub use body::parse_json;

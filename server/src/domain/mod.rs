@@ -43,6 +43,7 @@ pub(crate) mod shared_limit;
 pub(crate) mod shop;
 pub(crate) mod site;
 pub(crate) mod state;
+mod stored_order;
 pub(crate) mod tenant;
 pub(crate) mod tracking_numbers;
 pub(crate) mod unsubscribe;
@@ -66,6 +67,7 @@ pub(crate) use secrets::Secrets;
 pub(crate) use shop::Shop;
 pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
+pub(crate) use stored_order::{Layout, StoredOrder};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
 pub(crate) use tracking_numbers::NumberKey;
 

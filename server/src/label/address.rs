@@ -1,12 +1,13 @@
 //! The two address blocks. An address is only cut if no line can be freed for it.
 
-use parcelo::{CountryCode, Language, OrderRequest};
+use parcelo::{CountryCode, Language};
 
 use super::{
-    label_text,
+    LabelData, label_text,
     page::{Page, TextSlot, bold, fits_into, regular, span},
     text::{clean, join},
     text_fit::Style,
+    town,
 };
 
 /// Right end of the lines beside the QR box, 1 mm from it.
@@ -27,18 +28,17 @@ const FROM_LINES: [u32; 5] = [242, 272, 302, 332, 362];
 const DENSE_FROM_LINES: [u32; 6] = [238, 263, 288, 313, 338, 363];
 
 /// FROM / REMITENTE.
-pub(super) fn from(page: &mut Page, order: &OrderRequest) {
+pub(super) fn from(page: &mut Page, data: &LabelData<'_>) {
     let across = span(32, 492);
     page.line(label_text::FROM, TextSlot::new(212, across, bold(&[20])));
-    let sender = &order.sender;
+    let sender = &data.order.sender;
     let names = [sender.company_name.as_deref().unwrap_or_default(), &sender.full_name].map(clean);
     let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
 
     let at = &sender.address;
-    let region = join([or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())], " ");
     let block = Block {
         street: join([at.line1.as_str(), or_empty(at.line2.as_ref())], ", "),
-        city: join([at.city.as_str(), &region], ", "),
+        city: town::of_sender(data.layout, at),
         country: country(at.country),
         phone: clean(&sender.phone),
         id: String::new(),
@@ -95,11 +95,12 @@ impl Arrangement {
 }
 
 /// TO / DESTINATARIO: the person in the largest type, the company below.
-pub(super) fn to(page: &mut Page, order: &OrderRequest) {
+pub(super) fn to(page: &mut Page, data: &LabelData<'_>) {
+    let order = data.order;
     page.line(label_text::TO, TextSlot::new(410, span(32, BESIDE_QR), bold(&[20])));
     let name = clean(&order.receiver.full_name);
     let company = clean(order.receiver.company_name.as_deref().unwrap_or_default());
-    let block = receiver(order);
+    let block = receiver(data);
     let companies = usize::from(!company.is_empty());
     let (lines, names) = USUAL.lines(&name);
     let fits = block.fits(lines.get(names + companies..).unwrap_or_default());
@@ -117,16 +118,15 @@ fn styled(slots: &[TextSlot], style: Style) -> Vec<TextSlot> {
     slots.iter().map(|slot| TextSlot { style, ..*slot }).collect()
 }
 
-fn receiver(order: &OrderRequest) -> Block {
-    let receiver = &order.receiver;
+fn receiver(data: &LabelData<'_>) -> Block {
+    let receiver = &data.order.receiver;
     let at = &receiver.address;
-    let town = join([or_empty(at.zip_code.as_ref()), at.city.as_str()], " ");
     let id = clean(receiver.national_id.as_deref().unwrap_or_default());
     let kind = label_text::id_type(receiver.id_type.as_ref());
     let id = if id.is_empty() { id } else { format!("{kind} {id}") };
     Block {
         street: join([at.line1.as_str(), or_empty(at.line2.as_ref())], ", "),
-        city: join([town.as_str(), or_empty(at.province.as_ref())], ", "),
+        city: town::of_receiver(data.layout, at),
         country: country(at.country),
         phone: clean(&receiver.phone),
         id,

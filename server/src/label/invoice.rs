@@ -13,8 +13,9 @@ use super::{
     label_text,
     page::{Page, RULE, TextSlot, bold, regular, span},
     pdf::{Paper, PrintScaling},
-    text::{clean, join},
+    text::clean,
     text_fit::{Style, fit},
+    town,
 };
 use crate::domain::country_language;
 
@@ -98,7 +99,7 @@ impl<'a> Invoice<'a> {
         if self.data.sandbox {
             self.page.rect((TEXT.left, self.y), (TEXT.width(), 44));
             let mark = TextSlot::new(self.y + 32, TEXT, bold(&[28])).centre().white();
-            self.page.line(label_text::SANDBOX, mark);
+            self.page.line(label_text::sandbox(self.data.layout), mark);
             self.y += 58;
         }
     }
@@ -114,10 +115,9 @@ impl<'a> Invoice<'a> {
 
     /// Exporter and consignee, side by side in boxes of the same height.
     fn parties(&mut self) {
-        let order = self.data.order;
         let top = self.y;
-        let from = self.party(LEFT, words::EXPORTER, &sender(order, self.first));
-        let to = self.party(RIGHT, words::CONSIGNEE, &receiver(order, self.first));
+        let from = self.party(LEFT, words::EXPORTER, &sender(self.data, self.first));
+        let to = self.party(RIGHT, words::CONSIGNEE, &receiver(self.data, self.first));
         let bottom = from.max(to) + INSET;
         for across in [LEFT, RIGHT] {
             self.page.outline(across, (top, bottom));
@@ -306,24 +306,22 @@ impl<'a> Invoice<'a> {
 
 const SMALL_TEXT: Style = regular(&[18, 16, 14]);
 
-fn sender(order: &OrderRequest, first: Language) -> Vec<String> {
-    let (from, at) = (&order.sender, &order.sender.address);
-    let region = join([or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())], " ");
+fn sender(data: &LabelData<'_>, first: Language) -> Vec<String> {
+    let (from, at) = (&data.order.sender, &data.order.sender.address);
     vec![
         clean(or_empty(from.company_name.as_ref())),
         clean(&from.full_name),
         clean(&at.line1),
         clean(or_empty(at.line2.as_ref())),
-        join([at.city.as_str(), &region], ", "),
+        town::of_sender(data.layout, at),
         country(at.country, first),
         clean(&from.phone),
         clean(or_empty(from.email.as_ref())),
     ]
 }
 
-fn receiver(order: &OrderRequest, first: Language) -> Vec<String> {
-    let (to, at) = (&order.receiver, &order.receiver.address);
-    let town = join([or_empty(at.zip_code.as_ref()), at.city.as_str()], " ");
+fn receiver(data: &LabelData<'_>, first: Language) -> Vec<String> {
+    let (to, at) = (&data.order.receiver, &data.order.receiver.address);
     let id = clean(or_empty(to.national_id.as_ref()));
     let kind = label_text::id_type(to.id_type.as_ref());
     vec![
@@ -332,7 +330,7 @@ fn receiver(order: &OrderRequest, first: Language) -> Vec<String> {
         if id.is_empty() { id } else { format!("{kind} {id}") },
         clean(&at.line1),
         clean(or_empty(at.line2.as_ref())),
-        join([town.as_str(), or_empty(at.province.as_ref())], ", "),
+        town::of_receiver(data.layout, at),
         country(at.country, first),
         clean(&to.phone),
         clean(or_empty(to.email.as_ref())),

@@ -2,11 +2,12 @@
 
 use parcelo::IdType;
 
+use crate::domain::Layout;
+
 pub(super) const BRAND: &str = "PARCELO";
 pub(super) const CROSS_BORDER: &str = "CROSS-BORDER / TRANSFRONTERIZO";
 pub(super) const DOMESTIC: &str = "DOMESTIC / NACIONAL";
 pub(super) const EXPORT: &str = "EXPORT / EXPORTACIÓN";
-pub(super) const SANDBOX: &str = "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT";
 pub(super) const FROM: &str = "FROM / REMITENTE";
 pub(super) const TO: &str = "TO / DESTINATARIO";
 pub(super) const WEIGHT: &str = "WEIGHT / PESO";
@@ -22,12 +23,21 @@ pub(super) const VALUE: &str = "VALUE / VALOR";
 pub(super) const TOTAL: &str = "TOTAL";
 pub(super) const ITEM: &str = "item / artículo";
 pub(super) const ITEMS: &str = "items / artículos";
+pub(super) const INSTRUCTIONS: &str = "DELIVERY / ENTREGA";
 pub(super) const MORE: &str = "more: see the invoice / más: ver la factura";
 
 /// Piece 1 of 1: every order is a single parcel.
 pub(super) const ONE_PIECE: &str = "1 / 1";
 /// In place of a missing value.
 pub(super) const NOTHING: &str = "—";
+
+/// Returns the text of the sandbox band.
+pub(super) const fn sandbox(layout: Layout) -> &'static str {
+    match layout {
+        Layout::First => "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT",
+        Layout::Second => "SANDBOX  NOT FOR SHIPMENT / NO VÁLIDO",
+    }
+}
 
 /// The name of a national id on paper.
 pub(super) fn id_type(kind: Option<&IdType>) -> &'static str {

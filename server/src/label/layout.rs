@@ -3,8 +3,11 @@
 //! Positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218; a text's `y` is its baseline. From top to bottom,
 //! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR
 //! symbol, receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
-//! instructions 1154-1202, and more of them where customs leaves room. The receiver has the largest text, since drivers
+//! instructions 1154-1202, and more of them where customs leaves room. Within a country there is no customs box, and
+//! instructions have its place. The receiver has the largest text, since drivers
 //! read it.
+
+use parcelo::OrderRequest;
 
 use super::{
     LabelData, LabelError, address, code128, customs,
@@ -15,6 +18,7 @@ use super::{
     text::{clean, join},
     text_fit::Style,
 };
+use crate::domain::Layout;
 
 /// The frame, 2 mm inside the media, of which the outer 4 dots must stay white.
 const FRAME: Span = span(16, 796);
@@ -35,25 +39,32 @@ const BARCODE_BAND: (u32, u32) = (733, 980);
 /// The elements of a label.
 pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
     let mut page = Page::default();
-    let foot = Foot::new(data);
+    let foot = Foot::new(data.order, data.layout);
     frame(&mut page, &foot);
     header(&mut page, data);
     band(&mut page, data);
-    address::from(&mut page, data.order);
-    address::to(&mut page, data.order);
+    address::from(&mut page, data);
+    address::to(&mut page, data);
     page.push(Element::Qr(qr(data.tracking_url)?));
     cells(&mut page, data);
     barcode(&mut page, data)?;
-    customs::customs(&mut page, data.order, foot.total_baseline());
-    page.lines(&foot.instructions, INSTRUCTIONS, &foot.lines);
+    if foot.has_customs {
+        customs::customs(&mut page, data.order, foot.total_baseline());
+    }
+    foot.draw(&mut page);
     Ok(page.into_elements())
 }
 
 fn frame(page: &mut Page, foot: &Foot) {
     page.outline(FRAME, (FRAME_TOP, BARCODE_BAND.0));
-    page.outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
-    for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP, foot.top()] {
+    if foot.is_drawn() {
+        page.outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
+    }
+    for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP] {
         page.rule(y, FRAME);
+    }
+    if foot.has_customs {
+        page.rule(foot.top(), FRAME);
     }
     page.rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
     page.post(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
@@ -70,11 +81,11 @@ fn header(page: &mut Page, data: &LabelData<'_>) {
 }
 
 fn service(data: &LabelData<'_>) -> &'static str {
-    if crosses_a_border(data) { label_text::CROSS_BORDER } else { label_text::DOMESTIC }
+    if crosses_a_border(data.order) { label_text::CROSS_BORDER } else { label_text::DOMESTIC }
 }
 
-fn crosses_a_border(data: &LabelData<'_>) -> bool {
-    data.order.sender.address.country != data.order.receiver.address.country
+fn crosses_a_border(order: &OrderRequest) -> bool {
+    order.sender.address.country != order.receiver.address.country
 }
 
 fn band(page: &mut Page, data: &LabelData<'_>) {
@@ -82,9 +93,13 @@ fn band(page: &mut Page, data: &LabelData<'_>) {
         // All of the band black, between its rules: a sandbox label must not be taken for a real one.
         let height = BAND_BOTTOM - BAND_TOP - RULE;
         page.rect((FRAME.left + RULE, BAND_TOP + RULE), (FRAME.width() - 2 * RULE, height));
-        page.line(label_text::SANDBOX, TextSlot::new(169, TEXT, bold(&[40])).centre().white());
+        page.line(
+            label_text::sandbox(data.layout),
+            TextSlot::new(169, TEXT, bold(&[40])).centre().white(),
+        );
     } else {
-        let text = if crosses_a_border(data) { label_text::EXPORT } else { label_text::DOMESTIC };
+        let text =
+            if crosses_a_border(data.order) { label_text::EXPORT } else { label_text::DOMESTIC };
         page.line(text, TextSlot::new(164, TEXT, bold(&[28])));
     }
 }
@@ -119,6 +134,9 @@ fn qr_spot(modules: u32) -> Result<Spot, LabelError> {
     fits.then_some(spot).ok_or(LabelError::Qr)
 }
 
+const CELL: Style = bold(&[34, 32, 30, 28, 26, 24, 22]);
+const REFERENCE: Span = span(512, 784);
+
 fn cells(page: &mut Page, data: &LabelData<'_>) {
     for x in [196, 316, 496] {
         page.post(x, (CELLS_TOP, BARCODE_BAND.0));
@@ -128,11 +146,11 @@ fn cells(page: &mut Page, data: &LabelData<'_>) {
         (label_text::WEIGHT, customs::weight(data.order), span(32, 192)),
         (label_text::PIECES, label_text::ONE_PIECE.to_owned(), span(212, 312)),
         (label_text::DATE, data.created_on.to_string(), span(332, 492)),
-        (caption, reference, span(512, 784)),
+        (caption, reference, REFERENCE),
     ];
     for (caption, value, across) in cells {
         page.line(caption, TextSlot::new(684, across, bold(&[18, 16])));
-        page.line(&value, TextSlot::new(720, across, bold(&[34, 32, 30, 28, 26, 24, 22])));
+        page.line(&value, TextSlot::new(720, across, CELL));
     }
 }
 
@@ -141,9 +159,24 @@ fn reference(data: &LabelData<'_>) -> (&'static str, String) {
     if let Some(awb) = data.awb {
         return (label_text::AWB, clean(awb));
     }
-    let order = data.order;
-    let given = order.customer_reference.as_deref().or(order.external_order_id.as_deref());
-    (label_text::REFERENCE, clean(given.unwrap_or(label_text::NOTHING)))
+    let given = sender_reference(data.order).map_or(label_text::NOTHING, |(_, text)| text);
+    (label_text::REFERENCE, clean(given))
+}
+
+/// Returns the sender's reference, after the field that has it.
+fn sender_reference(order: &OrderRequest) -> Option<(&'static str, &str)> {
+    let own = order.customer_reference.as_deref().map(|text| ("customerReference", text));
+    own.or(order.external_order_id.as_deref().map(|text| ("externalOrderId", text)))
+}
+
+/// Returns the fields of an order that its label cuts.
+pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<&'static str> {
+    let foot = Foot::new(order, layout);
+    let cell = TextSlot::new(0, REFERENCE, CELL);
+    let reference =
+        sender_reference(order).filter(|(_, text)| !fits_into(&clean(text), CELL, &[cell]));
+    let instructions = (!foot.is_whole()).then_some("receiver.address.deliveryInstructions");
+    reference.map(|(field, _)| field).into_iter().chain(instructions).collect()
 }
 
 /// The quiet zone on each side of a Code 128, in modules (ISO/IEC 15417).
@@ -193,21 +226,50 @@ const INSTRUCTION_LINES: [u32; 3] = [1128, 1156, 1184];
 const BELOW_RULE: u32 = 30;
 const TOTAL_ABOVE_RULE: u32 = 8;
 
+/// The baselines of instructions in the place of the customs box.
+const LINES_WITHOUT_CUSTOMS: [u32; 7] = [1016, 1044, 1072, 1100, 1128, 1156, 1184];
+/// The caption, left of the first line.
+const CAPTION: TextSlot = TextSlot::new(0, span(32, 204), bold(&[18, 16, 14]));
+const BESIDE_CAPTION: Span = span(212, 780);
+
 /// The delivery instructions: one line, or up to three if they need them and the customs box has rows to spare.
 struct Foot {
     instructions: String,
     lines: Vec<TextSlot>,
+    has_caption: bool,
+    has_customs: bool,
 }
 
 impl Foot {
-    fn new(data: &LabelData<'_>) -> Self {
-        let text = data.order.receiver.address.delivery_instructions.as_deref();
+    fn new(order: &OrderRequest, layout: Layout) -> Self {
+        let text = order.receiver.address.delivery_instructions.as_deref();
         let instructions = join(text, " ");
-        let all = INSTRUCTION_LINES.map(|y| TextSlot::new(y, TEXT, INSTRUCTIONS));
-        let room = (1 + customs::free_rows(data.order)).min(all.len());
-        let last = |count: usize| all.get(all.len() - count..).unwrap_or_default();
-        let enough = (1..room).find(|count| fits_into(&instructions, INSTRUCTIONS, last(*count)));
-        Self { instructions, lines: last(enough.unwrap_or(room)).to_vec() }
+        let (has_caption, has_customs) = match layout {
+            Layout::First => (false, true),
+            Layout::Second => (!instructions.is_empty(), crosses_a_border(order)),
+        };
+        let lines = match (has_customs, has_caption) {
+            (true, _) => beside_customs(&instructions, order, has_caption),
+            (false, true) => slots(&LINES_WITHOUT_CUSTOMS, has_caption),
+            (false, false) => Vec::new(),
+        };
+        Self { instructions, lines, has_caption, has_customs }
+    }
+
+    fn draw(&self, page: &mut Page) {
+        if let (true, Some(first)) = (self.has_caption, self.lines.first()) {
+            page.line(label_text::INSTRUCTIONS, TextSlot { baseline: first.baseline, ..CAPTION });
+        }
+        page.lines(&self.instructions, INSTRUCTIONS, &self.lines);
+    }
+
+    fn is_whole(&self) -> bool {
+        fits_into(&self.instructions, INSTRUCTIONS, &self.lines)
+    }
+
+    /// Returns false for a parcel that crosses no border and has no instructions.
+    fn is_drawn(&self) -> bool {
+        self.has_customs || self.has_caption
     }
 
     /// The rule above the instructions.
@@ -219,4 +281,22 @@ impl Foot {
     fn total_baseline(&self) -> u32 {
         self.top() - TOTAL_ABOVE_RULE
     }
+}
+
+/// Returns as many of the lines below the customs box as the instructions need, or all there are.
+fn beside_customs(instructions: &str, order: &OrderRequest, has_caption: bool) -> Vec<TextSlot> {
+    let room = (1 + customs::free_rows(order)).min(INSTRUCTION_LINES.len());
+    let last = |count: usize| {
+        let lines = INSTRUCTION_LINES.get(INSTRUCTION_LINES.len() - count..);
+        slots(lines.unwrap_or_default(), has_caption)
+    };
+    let enough = (1..room).find(|count| fits_into(instructions, INSTRUCTIONS, &last(*count)));
+    last(enough.unwrap_or(room))
+}
+
+/// Returns lines at these baselines, the first of them beside the caption, if there is one.
+fn slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
+    let across = |place: usize| if has_caption && place == 0 { BESIDE_CAPTION } else { TEXT };
+    let lines = baselines.iter().enumerate();
+    lines.map(|(place, y)| TextSlot::new(*y, across(place), INSTRUCTIONS)).collect()
 }

@@ -31,6 +31,7 @@ mod qr;
 mod route;
 mod text;
 mod text_fit;
+mod town;
 mod zpl;
 
 #[cfg(test)]
@@ -41,11 +42,15 @@ mod tests;
 use chrono::NaiveDate;
 use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
 
+use crate::domain::Layout;
+
 /// All that a label is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabelData<'a> {
     /// The order behind the parcel.
     pub order: &'a OrderRequest,
+    /// The layout with which the parcel was created.
+    pub layout: Layout,
     /// The number in the bars.
     pub tracking_number: &'a TrackingNumber,
     /// The public page that the QR symbol opens.
@@ -111,6 +116,11 @@ pub(crate) fn draw_many(labels: &[LaidOut], format: LabelFormat) -> Result<Vec<u
         // A picture has one label: the rules refuse to ask for more.
         LabelFormat::Png => Err(LabelError::Png),
     }
+}
+
+/// Returns the fields of a new order that its label cuts.
+pub(crate) fn cut_fields(order: &OrderRequest) -> Vec<&'static str> {
+    layout::cut_fields(order, Layout::NEWEST)
 }
 
 /// Draws the commercial invoice, as PDF; what belongs to the label alone is not looked at.

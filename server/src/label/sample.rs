@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use parcelo::{OrderRequest, TrackingNumber};
 
 use super::LabelData;
+use crate::domain::Layout;
 
 /// A parcel from China to Quito, with Cyrillic and the characters that ZPL escapes.
 pub(super) fn order() -> OrderRequest {
@@ -64,6 +65,7 @@ pub(super) fn full_order() -> OrderRequest {
 pub(super) fn data<'a>(order: &'a OrderRequest, number: &'a TrackingNumber) -> LabelData<'a> {
     LabelData {
         order,
+        layout: Layout::First,
         tracking_number: number,
         tracking_url: "https://parcelo.example/track/EC7K2M9QX4T8WD0",
         sandbox: true,

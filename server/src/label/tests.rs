@@ -550,6 +550,98 @@ fn instructions_take_the_rows_that_the_customs_box_has_to_spare() {
     }
 }
 
+/// A new label: the functions above draw those of parcels from before.
+fn new_label(order: &OrderRequest) -> Vec<Element> {
+    let number = sample::number("EC7K2M9QX4T8WD0");
+    layout::layout(&LabelData { layout: Layout::Second, ..sample::data(order, &number) }).unwrap()
+}
+
+fn new_lines(order: &OrderRequest) -> Vec<String> {
+    texts(&new_label(order)).into_iter().map(|text| text.line.clone()).collect()
+}
+
+/// The forms are those that postal services publish; an order may come from anywhere and go anywhere.
+#[test]
+fn town_region_and_postal_code_stand_in_the_countrys_own_order() {
+    let table = [
+        ("US", "New York", "NY", "10118", "New York, NY 10118"),
+        ("CA", "Toronto", "ON", "M5V 3L9", "Toronto ON M5V 3L9"),
+        ("GB", "London", "", "EC1A 1BB", "London EC1A 1BB"),
+        ("AU", "Sydney", "NSW", "2000", "Sydney NSW 2000"),
+        ("EC", "Quito", "Pichincha", "170515", "170515 Quito, Pichincha"),
+        ("MX", "Guadalajara", "Jalisco", "44100", "44100 Guadalajara, Jalisco"),
+        ("CO", "Medellín", "Antioquia", "050001", "Medellín, Antioquia 050001"),
+        ("BR", "São Paulo", "SP", "01310-100", "São Paulo-SP 01310-100"),
+        ("DE", "Berlin", "", "10115", "10115 Berlin"),
+        ("US", "Reno", "", "", "Reno"),
+    ];
+    for (country, city, region, zip, line) in table {
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let mut order = sample::order();
+        let to = &mut order.receiver.address;
+        to.country = parcelo::CountryCode::parse(country).unwrap();
+        (to.city, to.province, to.zip_code) = (city.to_owned(), given(region), given(zip));
+        let from = &mut order.sender.address;
+        from.country = parcelo::CountryCode::parse(country).unwrap();
+        (from.city, from.state, from.zip_code) = (city.to_owned(), given(region), given(zip));
+        let shown = new_lines(&order);
+        let count = shown.iter().filter(|shown| *shown == line).count();
+        assert_eq!(count, 2, "{line}: {shown:?}");
+    }
+}
+
+#[test]
+fn within_a_country_instructions_have_the_place_of_the_customs_box() {
+    let mut order = sample::order();
+    assert!(new_lines(&order).contains(&"CUSTOMS / ADUANA".to_owned()));
+    order.sender.address.country = order.receiver.address.country;
+    let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
+    order.receiver.address.delivery_instructions = Some(long.clone());
+    let shown = new_lines(&order);
+    assert!(!shown.iter().any(|line| line.contains("CUSTOMS") || line.starts_with("TOTAL")));
+    assert!(shown.join(" ").contains(clean(&long).trim()), "{shown:?}");
+    order.receiver.address.delivery_instructions = None;
+    let below_bars =
+        |element: &Element| matches!(element, Element::Outline(outline) if outline.outer.y > 900);
+    assert!(!new_label(&order).iter().any(below_bars), "no empty box");
+}
+
+#[test]
+fn instructions_have_a_caption_and_are_cut_only_with_a_warning() {
+    let caption = |shown: &[String]| shown.iter().any(|line| line == "DELIVERY / ENTREGA");
+    let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
+    for (items, instructions, cut) in [
+        (1, "", false),
+        (1, "Timbre roto", false),
+        (1, &long[..150], false),
+        (4, &long[..150], true),
+        (1, &long, true),
+    ] {
+        let mut order = sample::order();
+        order.products = vec![order.products[0].clone(); items];
+        order.receiver.address.delivery_instructions = Some(instructions.to_owned());
+        let shown = new_lines(&order);
+        assert_eq!(caption(&shown), !instructions.is_empty(), "{shown:?}");
+        assert_eq!(shown.iter().any(|line| line.ends_with('…')), cut, "{items}: {shown:?}");
+        let expected: &[_] = if cut { &["receiver.address.deliveryInstructions"] } else { &[] };
+        assert_eq!(super::cut_fields(&order), expected, "{items} {instructions}");
+    }
+    let mut order = sample::order();
+    order.external_order_id = Some("AMZ-2026-11-24-0000001234567890-0001".to_owned());
+    assert_eq!(super::cut_fields(&order), ["externalOrderId"]);
+    order.customer_reference = Some("7".to_owned());
+    assert_eq!(super::cut_fields(&order), [""; 0]);
+}
+
+#[test]
+fn a_sandbox_label_says_so_in_english_first_and_one_from_before_as_it_did() {
+    let order = sample::order();
+    let band =
+        |shown: Vec<String>| shown.into_iter().find(|line| line.starts_with("SANDBOX")).unwrap();
+    assert_eq!(band(new_lines(&order)), "SANDBOX  NOT FOR SHIPMENT / NO VÁLIDO");
+    assert_eq!(band(lines_of(&order)), "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT");
+}
+
 fn texts(elements: &[Element]) -> Vec<&Text> {
     let texts = elements.iter().filter_map(|element| match element {
         Element::Text(text) => Some(text),

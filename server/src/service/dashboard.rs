@@ -8,7 +8,7 @@ use super::{Service, idempotency::MAX_TRIES, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, Changes, Op, ParcelRow, Refusal, Tenant,
+        AccountRowId, Changes, Op, ParcelRow, Refusal, StoredOrder, Tenant,
         activity::ParcelCount,
         carrier::LoggedException,
         labels,
@@ -45,7 +45,8 @@ impl Service {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let row = self.parcel(tenant, &number).await?;
         let record = self.record(&row, true, language).await?;
-        let (_, order) = self.parcel_with_order(&number, tenant.environment).await?;
+        let (_, StoredOrder { order, .. }) =
+            self.parcel_with_order(&number, tenant.environment).await?;
         let tracking_url = self.site(tenant.environment).tracking_url(&row.tracking_number);
         let awb = self.store.awb_on(row.key, row.label_version.saturating_add(1)).await?;
         Ok(OwnParcel { row, order, record, tracking_url, awb })

@@ -107,7 +107,7 @@ impl Service {
             hash,
             address,
             parcel,
-            order,
+            order: order.order,
             shop,
             message_id,
             unsubscribe_url,

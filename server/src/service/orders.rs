@@ -3,7 +3,7 @@
 
 use parcelo::{
     ErrorCode, Operation, OrderRequest,
-    model::{Fingerprint, json::Body, json::Json},
+    model::{Fingerprint, Warning, WarningCode, json::Body, json::Json},
     rules,
     rules::{Accepted, OrderContext},
 };
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{Countries, RecordKey, Refusal, create, create::Creation, void},
+    label,
     store::CommitOutcome,
 };
 
@@ -115,7 +116,8 @@ impl Service {
         idempotency: (RecordKey, Fingerprint),
         now: Millis,
     ) -> Result<Option<Answer>, Refusal> {
-        let Accepted { value: order, warnings, .. } = accepted;
+        let Accepted { value: order, mut warnings, .. } = accepted;
+        warnings.extend(label::cut_fields(&order).into_iter().map(cut_on_label));
         let (tenant, is_given) = (caller.tenant(), order.tracking_number.is_some());
         let site = self.site(tenant.environment);
         let secrets = self.secrets();
@@ -136,4 +138,13 @@ impl Service {
             outcome => Err(refusal_for_commit(&outcome)),
         }
     }
+}
+
+/// The label has less room than the field may be long.
+fn cut_on_label(field: &str) -> Warning {
+    let texts = (
+        "The label has no room for the whole text and cuts it: shorten it.",
+        "La etiqueta no tiene lugar para todo el texto y lo corta: acórtelo.",
+    );
+    Warning::new(WarningCode::TextCutOnLabel, field, texts)
 }

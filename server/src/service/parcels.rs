@@ -1,7 +1,7 @@
 //! Reading parcels: tracking records, label files, and parcels for a decision. What is due is done before anything is read.
 
 use parcelo::{
-    ErrorCode, InvalidValue, LabelFormat, Language, OrderRequest, TrackingNumber,
+    ErrorCode, InvalidValue, LabelFormat, Language, TrackingNumber,
     model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
     rules,
 };
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Caller, Service};
 use crate::{
-    domain::{AccountRowId, ParcelRow, Refusal, Secrets, Tenant, history, labels},
+    domain::{AccountRowId, ParcelRow, Refusal, Secrets, StoredOrder, Tenant, history, labels},
     label::{self, LabelData, LabelError},
 };
 
@@ -155,7 +155,7 @@ impl Service {
         &self,
         tenant: Tenant,
         number: &str,
-    ) -> Result<(ParcelRow, OrderRequest), Refusal> {
+    ) -> Result<(ParcelRow, StoredOrder), Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let (parcel, order) = self.parcel_with_order(&number, tenant.environment).await?;
         if parcel.tenant != tenant {
@@ -199,7 +199,7 @@ impl Service {
         &self,
         number: &TrackingNumber,
         environment: parcelo::Environment,
-    ) -> Result<(ParcelRow, OrderRequest), Refusal> {
+    ) -> Result<(ParcelRow, StoredOrder), Refusal> {
         let found = self.store.parcel_with_order(environment, number).await?;
         found.ok_or_else(|| ErrorCode::ParcelNotFound.into())
     }
@@ -207,7 +207,7 @@ impl Service {
     async fn draw(
         &self,
         parcel: ParcelRow,
-        order: &OrderRequest,
+        order: &StoredOrder,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
         let environment = parcel.tenant.environment;
@@ -232,7 +232,7 @@ impl Service {
     async fn draw_with(
         &self,
         parcel: ParcelRow,
-        order: &OrderRequest,
+        order: &StoredOrder,
         (format, draw): (LabelFormat, impl FnOnce(&LabelData<'_>) -> Result<Vec<u8>, LabelError>),
     ) -> Result<LabelFile, Refusal> {
         let bytes = self.with_label_data(&parcel, order, draw).await?;
@@ -243,7 +243,7 @@ impl Service {
     pub(super) async fn with_label_data<T>(
         &self,
         parcel: &ParcelRow,
-        order: &OrderRequest,
+        order: &StoredOrder,
         make: impl FnOnce(&LabelData<'_>) -> Result<T, LabelError>,
     ) -> Result<T, Refusal> {
         labels::check_alive(parcel.state)?;
@@ -256,6 +256,7 @@ impl Service {
         let site = self.site(environment);
         let data = LabelData {
             order,
+            layout: order.layout,
             tracking_number: &parcel.tracking_number,
             tracking_url: &site.tracking_url(&parcel.tracking_number),
             sandbox: environment == parcelo::Environment::Sandbox,

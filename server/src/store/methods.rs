@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use parcelo::{
-    Awb, Environment, OrderRequest, TrackingNumber,
+    Awb, Environment, TrackingNumber,
     model::{Deleted, Manifest},
     rules::ListQuery,
     webhook::Secret,
@@ -23,7 +23,7 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRecord, AccountRowId, ApiKeyRecord, CarrierRowId, Changes, Event, IdempotencyRecord,
-        NewCredential, ParcelListRow, ParcelRow, ParcelRowId, RecordKey, Shop, Tenant,
+        NewCredential, ParcelListRow, ParcelRow, ParcelRowId, RecordKey, Shop, StoredOrder, Tenant,
         activity::ParcelCount,
         audit::{AuditEntry, Author},
         carrier::LoggedException,
@@ -289,10 +289,10 @@ methods! {
     pub async fn parcel(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError>;
 
     /// As [`Store::parcel`], with its order.
-    pub async fn parcel_with_order(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError>;
+    pub async fn parcel_with_order(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError>;
 
     /// The parcel in a row, with its order.
-    pub async fn parcel_in_row(&self, parcel: ParcelRowId) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError>;
+    pub async fn parcel_in_row(&self, parcel: ParcelRowId) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError>;
 
     /// The whole history of a parcel as of its row, by time, then sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError>;

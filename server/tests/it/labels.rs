@@ -3,7 +3,10 @@
 use parcelo_server::mock::MockServer;
 use serde_json::json;
 
-use crate::api::{Api, order, send, with};
+use crate::{
+    api::{Api, order, send, with},
+    running::House,
+};
 
 async fn start() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
@@ -203,4 +206,45 @@ async fn a_receiver_s_flat_and_company_are_stored_and_printed() {
         let answer = api.create(&with(for_customs("order-0002"), path, value)).await;
         assert_eq!((answer.status, answer.faults()), (400, vec![fault.to_owned()]), "{path}");
     }
+}
+
+const INSTRUCTIONS: &str = "/receiver/address/deliveryInstructions";
+
+#[tokio::test]
+async fn what_the_label_cuts_is_a_warning() {
+    let (_server, api) = start().await;
+    for (key, field, text, cut) in [
+        ("order-0001", INSTRUCTIONS, "Ring twice".to_owned(), None),
+        ("order-0002", INSTRUCTIONS, "Ring twice. ".repeat(40), Some(INSTRUCTIONS)),
+        ("order-0003", "/customerReference", "AMZ-2026-".repeat(5), Some("/customerReference")),
+    ] {
+        let created = api.create(&with(order(key), field, json!(text))).await;
+        assert_eq!(created.status, 201, "{}", created.text());
+        let warnings = created.json()["warnings"].as_array().cloned().unwrap_or_default();
+        let found = warnings.iter().find(|one| one["code"] == "TEXT_CUT_ON_LABEL");
+        let found =
+            found.map(|one| format!("/{}", one["field"].as_str().unwrap().replace('.', "/")));
+        assert_eq!(found.as_deref(), cut, "{warnings:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_parcel_from_before_keeps_its_layout() {
+    let house = House::on_file("the test writes into the file");
+    let server = house.start(&[]);
+    let key = house.new_key("sandbox").1;
+    let number =
+        server.api(&key).created(&with(order("order-0001"), INSTRUCTIONS, json!("Ring"))).await;
+    let path = format!("/api/v1/labels/{number}/download?format=ZPL");
+    let new = server.api(&key).get(&path).await.text();
+    server.stop();
+    // As the version before wrote orders.
+    let file = rusqlite::Connection::open(house.path("parcelo.db")).unwrap();
+    let before = "UPDATE parcels SET order_json = json_remove(order_json, '$.labelLayout')";
+    assert_eq!(file.execute(before, []).unwrap(), 1);
+    drop(file);
+    let server = house.start(&[]);
+    let old = server.api(&key).get(&path).await.text();
+    let caption = "DELIVERY / ENTREGA";
+    assert!(new.contains(caption) && !old.contains(caption) && old.contains("^FDRing^FS"), "{old}");
 }

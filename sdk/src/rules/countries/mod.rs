@@ -5,7 +5,7 @@ mod colombia;
 mod ecuador;
 mod mexico;
 
-use super::{postal, reader::FieldValue};
+use super::{address_formats::AddressFormat, postal, reader::FieldValue, texts::warnings};
 use crate::model::{CountryCode, IdType};
 
 /// The receiver's fields that a country's rules look at.
@@ -19,13 +19,27 @@ pub(crate) struct ReceiverFields<'a> {
     pub(crate) zip: FieldValue<'a, &'a str>,
 }
 
-/// Checks the receiver by the rules of the destination; a country without rules of its own has only the form
-/// of its postal codes checked.
+/// Checks the receiver by the rules of the destination; of a country without rules of its own, the address has to
+/// be complete and the postal code of its form, with a warning otherwise.
 pub(crate) fn check(receiver: &ReceiverFields<'_>, country: CountryCode) {
     match country {
         CountryCode::EC => ecuador::check(receiver),
         CountryCode::MX => mexico::check(receiver),
         CountryCode::CO => colombia::check(receiver),
-        _ => postal::check_form(&receiver.zip, country),
+        _ => {
+            postal::check_form(&receiver.zip, country);
+            check_present(receiver, country);
+        }
+    }
+}
+
+/// Warns if the address lacks what the country's post asks for.
+fn check_present(receiver: &ReceiverFields<'_>, country: CountryCode) {
+    let format = AddressFormat::for_country(country);
+    if format.requires_zip && receiver.zip.is_absent() {
+        receiver.zip.warn(warnings::postal_code_missing());
+    }
+    if format.requires_state && receiver.province.is_absent() {
+        receiver.province.warn(warnings::state_missing());
     }
 }

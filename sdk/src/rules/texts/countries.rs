@@ -70,7 +70,7 @@ pub(crate) fn ecuador_province_required() -> FaultText {
 
 pub(crate) fn ecuador_province() -> FaultText {
     FaultText::unknown(
-        "This is not a province of Ecuador: give its name, its ISO code (EC-P) or its INEC code (17).",
+        "This is not a province of Ecuador: use its name, its ISO code (EC-P) or its INEC code (17).",
         "No es una provincia del Ecuador: indique su nombre, su código ISO (EC-P) o su código INEC (17).",
     )
 }
@@ -140,14 +140,14 @@ pub(crate) fn colombia_id_form() -> FaultText {
 
 pub(crate) fn mexico_state_required() -> FaultText {
     FaultText::missing(
-        "Addresses in Mexico require a state: give it in province, such as Jalisco.",
+        "Addresses in Mexico require a state: set province to it, for example Jalisco.",
         "Las direcciones de México requieren el estado: indíquelo en province, por ejemplo Jalisco.",
     )
 }
 
 pub(crate) fn mexico_state() -> FaultText {
     FaultText::unknown(
-        "This is not a state of Mexico: give its name, its ISO code (MX-JAL) or its usual abbreviation (Jal.).",
+        "This is not a state of Mexico: use its name, its ISO code (MX-JAL) or its usual abbreviation (Jal.).",
         "No es un estado de México: indique su nombre, su código ISO (MX-JAL) o su abreviatura usual (Jal.).",
     )
 }
@@ -175,7 +175,7 @@ pub(crate) fn mexico_zip_form() -> FaultText {
 
 pub(crate) fn mexico_curp() -> FaultText {
     FaultText::invalid(
-        "This looks like a CURP (18 characters): give the RFC (12 or 13) or leave it out.",
+        "This looks like a CURP (18 characters): use the RFC (12 or 13) or leave it out.",
         "Parece una CURP (18 caracteres): indique el RFC (12 o 13) u omítalo.",
     )
 }

@@ -416,14 +416,14 @@ pub(crate) fn event_kind() -> FaultText {
 
 #[cfg(feature = "server")]
 pub(crate) fn event_or_since() -> FaultText {
-    FaultText::mismatch("Give eventId or since, not both.", "Indique eventId o since, no ambos.")
+    FaultText::mismatch("Send eventId or since, not both.", "Indique eventId o since, no ambos.")
 }
 
 #[cfg(feature = "server")]
 pub(crate) fn event_or_empty() -> FaultText {
     FaultText::new(
         FaultCode::Required,
-        "Give eventId or since; an empty object {} resends every failed or held event.",
+        "Send eventId or since; an empty object {} resends every failed or held event.",
         "Indique eventId o since; un objeto vacío {} reenvía todos los eventos fallidos o retenidos.",
     )
 }

@@ -99,6 +99,14 @@ pub(crate) fn state_unknown(country: CountryCode) -> WarningText {
     )
 }
 
+pub(crate) fn state_missing() -> WarningText {
+    WarningText::new(
+        WarningCode::StateMissing,
+        "The state or province is missing: add it for faster delivery.",
+        "Falta el estado o la provincia: agréguelo para una entrega más rápida.",
+    )
+}
+
 pub(crate) fn id_type_guessed() -> WarningText {
     WarningText::new(
         WarningCode::NationalIdTypeGuessed,

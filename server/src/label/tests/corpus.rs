@@ -5,6 +5,7 @@ use chrono::NaiveDate;
 use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, TrackingNumber};
 
 use super::super::{LabelData, sample};
+use crate::domain::Layout;
 
 /// One label of the corpus.
 pub(super) struct Case {
@@ -14,6 +15,7 @@ pub(super) struct Case {
     pub sandbox: bool,
     pub version: u32,
     pub awb: Option<&'static str>,
+    pub layout: Layout,
     /// Every field as long as it may be: the file may be larger than a usual one.
     pub crowded: bool,
     url: String,
@@ -25,12 +27,14 @@ impl Case {
         let host = if sandbox { "sandbox.parcelo.example" } else { "parcelo.example" };
         let url = format!("https://{host}/track/{number}");
         let number = sample::number(number);
-        Self { name, number, order, sandbox, version: 1, awb: None, crowded: false, url }
+        let layout = Layout::First;
+        Self { name, number, order, sandbox, version: 1, awb: None, layout, crowded: false, url }
     }
 
     pub(super) fn data(&self) -> LabelData<'_> {
         LabelData {
             order: &self.order,
+            layout: self.layout,
             tracking_number: &self.number,
             tracking_url: &self.url,
             sandbox: self.sandbox,
@@ -41,9 +45,14 @@ impl Case {
     }
 }
 
-/// The labels that are kept as files, byte for byte.
+/// The labels that are kept as files, byte for byte: first those of new parcels, then those of parcels from before.
 pub(super) fn kept() -> Vec<Case> {
+    let new =
+        |name, number, order| Case { layout: Layout::Second, ..Case::new(name, number, order) };
     vec![
+        new("united-states", "SB-US-0000000001", united_states()),
+        new("canada", "CA7K2M9QX4T8WD0", canada()),
+        new("within-ecuador", "EC1234567890", domestic()),
         Case::new("sandbox", "SB-SUCCESS-00010203", usual()),
         Case::new("live", "EC123456789CN", coast()),
         Case::new("domestic", "EC9876543210", domestic()),
@@ -94,7 +103,11 @@ pub(super) fn of_every_length() -> Vec<Case> {
         "length-30",
     ];
     let lengths = NAMES.into_iter().zip(10..);
-    lengths.map(|(name, length)| Case::new(name, &CHARACTERS[..length], usual())).collect()
+    let case = |(name, length)| Case {
+        layout: Layout::Second,
+        ..Case::new(name, &CHARACTERS[..length], usual())
+    };
+    lengths.map(case).collect()
 }
 
 /// Labels with one kind of text in every field, as long as it may be.
@@ -107,8 +120,11 @@ pub(super) fn crowded() -> Vec<Case> {
         ("crowded-boxes", "SB-BOXES-0001", "😀שלום "),
         ("crowded-commands", "SB-COMMANDS-000001", "^XA~JA^FD^FS^XZ_5E\\"),
     ];
-    let case =
-        |(name, number, text)| Case { crowded: true, ..Case::new(name, number, filled(text)) };
+    let case = |(name, number, text)| Case {
+        crowded: true,
+        layout: Layout::Second,
+        ..Case::new(name, number, filled(text))
+    };
     cases.into_iter().map(case).collect()
 }
 
@@ -136,6 +152,50 @@ fn usual() -> OrderRequest {
     let mut order = sample::order();
     order.external_order_id = Some("ORD-2026-000123".to_owned());
     order.sender.full_name = "Wei Chen".to_owned();
+    order
+}
+
+const INSTRUCTIONS: &str = "Ring twice and wait: the bell is quiet. If no one is at home leave the parcel with \
+    the porter at the side entrance, and on Saturdays call +1 212 555 0123 first. Fragile glass.";
+
+fn united_states() -> OrderRequest {
+    let mut order = canada();
+    order.receiver.full_name = "Jordan Lee".to_owned();
+    let to = &mut order.receiver.address;
+    to.line1 = "350 Fifth Avenue, Suite 7700".to_owned();
+    to.city = "New York".to_owned();
+    to.province = Some("NY".to_owned());
+    to.zip_code = Some("10118".to_owned());
+    to.country = country("US");
+    order
+}
+
+/// A parcel from Miami, with one item and long instructions.
+fn canada() -> OrderRequest {
+    let mut order = usual();
+    order.sender.full_name = "Ana Ruiz".to_owned();
+    order.sender.phone = "+1 305 555 0100".to_owned();
+    order.sender.company_name = None;
+    let from = &mut order.sender.address;
+    from.line1 = "8400 NW 25th Street".to_owned();
+    from.line2 = None;
+    from.city = "Miami".to_owned();
+    from.state = Some("FL".to_owned());
+    from.zip_code = Some("33122".to_owned());
+    from.country = country("US");
+    order.products.truncate(1);
+    order.products[0].description = Some("Drinking glasses".to_owned());
+    order.products[0].hs_code = Some("701337".to_owned());
+    let to = &mut order.receiver;
+    to.full_name = "Robin Martin".to_owned();
+    (to.national_id, to.id_type) = (None, None);
+    to.phone = "+1 416 555 0123".to_owned();
+    to.address.line1 = "290 Bremner Blvd".to_owned();
+    to.address.city = "Toronto".to_owned();
+    to.address.province = Some("ON".to_owned());
+    to.address.zip_code = Some("M5V 3L9".to_owned());
+    to.address.country = country("CA");
+    to.address.delivery_instructions = Some(INSTRUCTIONS.to_owned());
     order
 }
 

@@ -20,6 +20,7 @@ use super::{
     },
     code_of, qr_of, sample, texts,
 };
+use crate::domain::Layout;
 
 /// Text of every kind: scripts with and without glyphs, marks that steer a screen, commands of
 /// printers, up to 500 characters.
@@ -37,6 +38,10 @@ fn words() -> impl Strategy<Value = String> {
         "(\\^XZ|\\^XA|~JA|\\^FS|_5E|\\\\&|\\^FD|>:|,|\r\n|\u{1B}){1,20}",
         proptest::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter),
     ]
+}
+
+fn layouts() -> impl Strategy<Value = Layout> {
+    prop_oneof![Just(Layout::First), Just(Layout::Second)]
 }
 
 /// An order with random words in every field that a label shows.
@@ -178,9 +183,10 @@ proptest! {
         number in "[A-Za-z0-9]([A-Za-z0-9-]{8,28})[A-Za-z0-9]",
         sandbox in any::<bool>(),
         version in any::<u32>(),
+        layout in layouts(),
     ) {
         let number = sample::number(&number);
-        let data = LabelData { sandbox, version, ..sample::data(&order, &number) };
+        let data = LabelData { layout, sandbox, version, ..sample::data(&order, &number) };
         let elements = layout::layout(&data).unwrap();
         assert_tidy(&elements);
         assert_nothing_vanishes(&elements);
@@ -190,9 +196,19 @@ proptest! {
     }
 
     #[test]
-    fn no_text_becomes_a_command(order in orders()) {
+    fn nor_does_it_on_a_label_within_a_country(mut order in orders()) {
+        order.sender.address.country = order.receiver.address.country;
         let number = sample::number("EC7K2M9QX4T8WD0");
-        let data = sample::data(&order, &number);
+        let data = LabelData { layout: Layout::Second, ..sample::data(&order, &number) };
+        let elements = layout::layout(&data).unwrap();
+        assert_tidy(&elements);
+        assert_nothing_vanishes(&elements);
+    }
+
+    #[test]
+    fn no_text_becomes_a_command(order in orders(), layout in layouts()) {
+        let number = sample::number("EC7K2M9QX4T8WD0");
+        let data = LabelData { layout, ..sample::data(&order, &number) };
         let zpl = String::from_utf8(draw(&data, LabelFormat::Zpl).unwrap()).unwrap();
         prop_assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)));
         let elements = layout::layout(&data).unwrap();

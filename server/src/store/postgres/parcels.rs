@@ -1,6 +1,6 @@
 //! Parcels and their histories, as they are read.
 
-use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
+use parcelo::{CountryCode, Environment, TrackingNumber};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 use ulid::Ulid;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Event, ParcelRow, ParcelRowId, State, Step, Tenant, Version, history},
+    domain::{Event, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version, history},
     store::{CreationRecord, StoreError},
 };
 
@@ -49,12 +49,12 @@ impl Store {
         &self,
         environment: Environment,
         number: &TrackingNumber,
-    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+    ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         let number = number.clone();
         self.read(async move |db| {
             let sql =
                 select_parcels!(", order_json", "WHERE environment = $1 AND upper(number) = $2");
-            let both = |row: &Row| Ok((read(row)?, read_order(row, MORE)?));
+            let both = |row: &Row| Ok((read(row)?, stored_order(row)?));
             one(db, sql, (environment, &number), both).await
         })
         .await
@@ -63,11 +63,11 @@ impl Store {
     pub(crate) async fn parcel_in_row(
         &self,
         parcel: ParcelRowId,
-    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+    ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         self.read(async move |db| {
             let sql = select_parcels!(", order_json", "WHERE parcels.id = $1");
             let Some(row) = db.first(sql, &[&parcel.0]).await? else { return Ok(None) };
-            Ok(Some((read(&row)?, read_order(&row, MORE)?)))
+            Ok(Some((read(&row)?, stored_order(&row)?)))
         })
         .await
     }
@@ -231,7 +231,11 @@ pub(super) fn read(row: &Row) -> DbResult<ParcelRow> {
     })
 }
 
-/// An order, or what is wanted of it. It is not PostgreSQL that takes it apart: one that is damaged would fail the
+fn stored_order(row: &Row) -> DbResult<StoredOrder> {
+    StoredOrder::from_json(get(row, MORE)?).map_err(Failure::row)
+}
+
+/// What is wanted of an order. It is not PostgreSQL that takes it apart: one that is damaged would fail the
 /// statement, and with it the rows beside it.
 pub(super) fn read_order<T: DeserializeOwned>(row: &Row, column: usize) -> DbResult<T> {
     serde_json::from_str(get(row, column)?).map_err(Failure::row)

@@ -6,7 +6,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{call::Call, error::Failure, rows::NO_ROW, settles::Settlement};
 use crate::{
-    domain::{Changes, NewParcel, Op, Tenant},
+    domain::{Changes, NewParcel, Op, StoredOrder, Tenant},
     store::CommitOutcome,
 };
 
@@ -95,7 +95,7 @@ impl Mutation {
         dispatcher: Arc<Notify>,
     ) -> serde_json::Result<(Box<Self>, oneshot::Receiver<CommitOutcome>)> {
         let orders = changes.ops.iter().filter_map(|op| match op {
-            Op::InsertParcel(parcel) => Some(serde_json::to_string(&parcel.order)),
+            Op::InsertParcel(parcel) => Some(StoredOrder::to_json(&parcel.order)),
             Op::Move { .. }
             | Op::AddEvent { .. }
             | Op::RecordCarrierEvent(_)

@@ -16,7 +16,7 @@ use crate::{
     clock::Millis,
     domain::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, NumberKey, Op, ParcelRowId,
-        State, Step, Version, idempotency::is_alive,
+        State, Step, StoredOrder, Version, idempotency::is_alive,
     },
 };
 
@@ -64,7 +64,7 @@ impl Ready {
 impl ReadyOrder {
     fn new(parcel: &NewParcel, number_key: &NumberKey) -> serde_json::Result<Self> {
         let carried = number_key.row_of(parcel.tenant.environment, &parcel.tracking_number);
-        Ok(Self { json: serde_json::to_string(&parcel.order)?, carried })
+        Ok(Self { json: StoredOrder::to_json(&parcel.order)?, carried })
     }
 }
 

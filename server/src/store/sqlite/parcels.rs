@@ -2,7 +2,7 @@
 
 use std::{error::Error, sync::PoisonError};
 
-use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
+use parcelo::{CountryCode, Environment, TrackingNumber};
 use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
 use ulid::Ulid;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Event, ParcelRow, ParcelRowId, State, Step, Tenant, Version, history},
+    domain::{Event, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version, history},
 };
 
 /// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
@@ -79,7 +79,7 @@ impl Store {
         &self,
         environment: Environment,
         number: &TrackingNumber,
-    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+    ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         let number = self.lookup(environment, number);
         self.read(|db| find_with_order(db, number))
     }
@@ -88,7 +88,7 @@ impl Store {
     pub async fn parcel_in_row(
         &self,
         parcel: ParcelRowId,
-    ) -> Result<Option<(ParcelRow, OrderRequest)>, StoreError> {
+    ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         let sql = select_parcels!(", order_json", "WHERE id = ?1");
         let found = |db: &Connection| {
             db.prepare_cached(sql)?.query_row([parcel.0], read_with_order).optional()
@@ -223,14 +223,14 @@ pub(super) fn find(
 fn find_with_order(
     db: &Connection,
     number: NumberLookup<'_>,
-) -> rusqlite::Result<Option<(ParcelRow, OrderRequest)>> {
+) -> rusqlite::Result<Option<(ParcelRow, StoredOrder)>> {
     let sql = select_parcels!(", order_json", "WHERE id = ?1 AND environment = ?2 AND number = ?3");
     one(db, sql, number, read_with_order)
 }
 
-fn read_with_order(row: &Row<'_>) -> rusqlite::Result<(ParcelRow, OrderRequest)> {
+fn read_with_order(row: &Row<'_>) -> rusqlite::Result<(ParcelRow, StoredOrder)> {
     let order = row.get_ref(ORDER)?.as_str()?;
-    let order = serde_json::from_str(order).map_err(|error| damaged(ORDER, error))?;
+    let order = StoredOrder::from_json(order).map_err(|error| damaged(ORDER, error))?;
     Ok((read(row)?, order))
 }
 

@@ -17,8 +17,8 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
-        NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step, Tenant,
-        Version,
+        Layout, NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step,
+        Tenant, Version,
         audit::BY,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
@@ -233,7 +233,7 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
     let (same, kept) =
         store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
     assert_eq!(same, row);
-    assert!(kept == order("key-1"));
+    assert!(kept.order == order("key-1") && kept.layout == Layout::NEWEST);
     let expected = ParcelRow {
         key: row.key,
         version: Version(1),

@@ -1,0 +1,101 @@
+//! An order as the store keeps it: as it was accepted, and the layout of its papers.
+
+use std::ops::Deref;
+
+use parcelo::OrderRequest;
+use serde::{Deserialize, Serialize};
+
+/// The layout of label and invoice. A parcel keeps the one with which it was created, so that a label that is printed again
+/// is the one that was printed before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layout {
+    /// The layout of all parcels whose order does not name one.
+    First,
+    /// Addresses in the form of their country; a caption and more room for delivery instructions; no customs box within
+    /// a country.
+    Second,
+}
+
+impl Layout {
+    /// The layout of new parcels.
+    pub const NEWEST: Self = Self::Second;
+
+    const fn from_number(number: u8) -> Self {
+        match number {
+            0 | 1 => Self::First,
+            // Of a later version of this server: its newest is closest.
+            2.. => Self::Second,
+        }
+    }
+
+    const fn number(self) -> u8 {
+        match self {
+            Self::First => 1,
+            Self::Second => 2,
+        }
+    }
+}
+
+/// An order with its layout.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredOrder {
+    /// The order as it was accepted.
+    pub order: OrderRequest,
+    /// The layout of its papers.
+    pub layout: Layout,
+}
+
+/// A member beside those of the order, which servers from before it do not look at.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    #[serde(flatten)]
+    order: &'a OrderRequest,
+    label_layout: u8,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenLayout {
+    #[serde(default)]
+    label_layout: u8,
+}
+
+impl StoredOrder {
+    /// Writes a new order.
+    pub(crate) fn to_json(order: &OrderRequest) -> serde_json::Result<String> {
+        serde_json::to_string(&Written { order, label_layout: Layout::NEWEST.number() })
+    }
+
+    /// Reads what [`Self::to_json`] or a server from before it wrote.
+    pub(crate) fn from_json(text: &str) -> serde_json::Result<Self> {
+        let WrittenLayout { label_layout } = serde_json::from_str(text)?;
+        let order = serde_json::from_str(text)?;
+        Ok(Self { order, layout: Layout::from_number(label_layout) })
+    }
+}
+
+impl Deref for StoredOrder {
+    type Target = OrderRequest;
+
+    fn deref(&self) -> &OrderRequest {
+        &self.order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sample;
+
+    #[test]
+    fn a_new_order_has_the_newest_layout_and_one_from_before_the_first() {
+        let order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
+        let json = StoredOrder::to_json(&order).unwrap();
+        let read = StoredOrder::from_json(&json).unwrap();
+        assert_eq!(read, StoredOrder { order: order.clone(), layout: Layout::NEWEST });
+        assert_eq!(serde_json::from_str::<OrderRequest>(&json).unwrap(), order, "{json}");
+        let before = StoredOrder::from_json(&serde_json::to_string(&order).unwrap()).unwrap();
+        assert_eq!(before, StoredOrder { order, layout: Layout::First });
+    }
+}
