@@ -1,6 +1,6 @@
 //! Every exit code that a run can end with, and what is printed with it.
 
-use std::process::Stdio;
+use std::{fs, process::Stdio, sync::atomic::Ordering};
 
 use serde_json::json;
 
@@ -42,6 +42,31 @@ async fn a_server_that_does_not_speak_tls_is_8_with_the_address_to_check() {
     assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
     let hint = ran.error()["hint"].to_string();
     assert!(hint.contains("address"), "{hint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_not_trusted_is_8_after_one_attempt_and_the_hint_helps() {
+    let (shop, peer) = (Shop::open().await, peer::private().await);
+    let run = |line, variables: &[_]| {
+        let variables = [&[("PARCELO_BASE_URL", &*peer.url)], variables].concat();
+        shop.dir.run_with(line, &variables, "")
+    };
+    let ran = run("health -o json", &[]);
+    assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
+    let message = ran.error()["message"].to_string();
+    assert!(
+        message.contains("could not prove its identity (TLS); nothing was sent: invalid"),
+        "{message}"
+    );
+    assert!(ran.error()["hint"].to_string().contains("SSL_CERT_FILE"), "{ran:?}");
+    assert_eq!(peer.connections.load(Ordering::Relaxed), 1, "it would not be trusted again either");
+    let people = run("health --lang es", &[]);
+    assert!(people.stderr.contains("El servicio no pudo probar su identidad (TLS)"), "{people:?}");
+
+    fs::write(shop.dir.path("authority.pem"), &peer.authority).unwrap();
+    let authority = shop.dir.path("authority.pem");
+    let trusted = run("health -o json", &[("SSL_CERT_FILE", authority.to_str().unwrap())]);
+    assert_eq!((trusted.code, &trusted.error()["code"]), (4, &json!("AUTH_INVALID_API_KEY")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

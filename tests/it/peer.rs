@@ -1,7 +1,11 @@
 //! Peers that no real server would be: they cut, keep silent, or say one thing only.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -9,6 +13,10 @@ use tokio::{
         Notify,
         mpsc::{self, UnboundedReceiver},
     },
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer},
 };
 
 /// The address of a port on which no one listens, and which no one else is given.
@@ -76,6 +84,50 @@ pub(crate) async fn recording(status: &'static str) -> (String, UnboundedReceive
         }
     });
     (url, receiver)
+}
+
+/// A server over TLS whose certificate is of an authority that no machine trusts.
+pub(crate) struct Private {
+    pub(crate) url: String,
+    /// The authority's certificate as PEM.
+    pub(crate) authority: String,
+    pub(crate) connections: Arc<AtomicUsize>,
+}
+
+/// Refuses every API key, over TLS.
+pub(crate) async fn private() -> Private {
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let pem = authority.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(authority, key);
+    let key = KeyPair::generate().unwrap();
+    let own = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let own = own.signed_by(&key, &issuer).unwrap().der().clone();
+    let config = ServerConfig::builder().with_no_client_auth();
+    let secret = PrivatePkcs8KeyDer::from(key.serialize_der());
+    let config = config.with_single_cert(vec![own], secret.into()).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let (listener, url) = listen().await;
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        loop {
+            let stream = listener.accept().await.unwrap().0;
+            counted.fetch_add(1, Ordering::Relaxed);
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            stream.read_buf(&mut Vec::with_capacity(4096)).await.unwrap();
+            let body =
+                r#"{"success":false,"error":{"code":"AUTH_INVALID_API_KEY","message":"No."}}"#;
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 401 No\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+    });
+    Private { url: url.replace("http:", "https:"), authority: pem, connections }
 }
 
 async fn listen() -> (TcpListener, String) {
