@@ -106,18 +106,19 @@ impl Clocks {
 
     /// The present moment by all of them.
     pub(super) fn moment(&self) -> Moment {
-        let local = match &self.source {
-            ClockSource::Wall(clock) => {
-                Moment { wall: clock.now(), monotonic: Some(monotonic()), service: None }
-            }
-            // No monotonic time: the service's clock may stand still while this program runs.
-            ClockSource::Service(clock) => {
-                return Moment { wall: clock.now(), monotonic: None, service: None };
-            }
-        };
+        let (ClockSource::Wall(clock) | ClockSource::Service(clock)) = &self.source;
+        let local = Moment { wall: clock.now(), monotonic: self.monotonic(), service: None };
+        if matches!(self.source, ClockSource::Service(_)) {
+            return local;
+        }
         let now_at_service = |last: &LastDate| last.date + elapsed(&last.received, &local);
         let service = self.last_date().as_ref().map(now_at_service);
         Moment { service, ..local }
+    }
+
+    /// Returns the monotonic time; none where only the service's clock counts, which may stand still meanwhile.
+    pub(super) fn monotonic(&self) -> Option<TimeDelta> {
+        matches!(self.source, ClockSource::Wall(_)).then(monotonic)
     }
 
     /// Parses a `Date` header.

@@ -150,7 +150,9 @@ impl CallExecution {
         self.attempt_started = clock::now();
         // From here on, whatever interrupts the attempt leaves its key in doubt.
         if let Some(key) = &self.state.idempotency_key {
-            key.begin_attempt(&self.client.clocks().moment());
+            let clocks = self.client.clocks();
+            // All clocks are read for the first attempt only.
+            key.begin_attempt(clocks.monotonic(), || clocks.moment());
             self.is_outcome_open = true;
         }
     }

@@ -1,6 +1,6 @@
 //! The outcome of a write: whether this call executed it, or an earlier one.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::model::{Operation, header};
 
@@ -19,7 +19,8 @@ pub(super) fn outcome(
     status: StatusCode,
     headers: &HeaderMap,
 ) -> Outcome {
-    let is_replayed = headers.get(header::IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
+    static REPLAYED: HeaderName = HeaderName::from_static(header::IDEMPOTENT_REPLAYED);
+    let is_replayed = headers.get(&REPLAYED).is_some_and(|value| value == "true");
     let creates = matches!(operation, Some(Operation::CreateOrder | Operation::SubmitManifest));
     if is_replayed || (creates && status == StatusCode::OK) {
         Outcome::Replayed

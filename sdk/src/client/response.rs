@@ -1,9 +1,15 @@
 //! An answer's head: what a success hands on, and what an error keeps of it.
 
 use chrono::{DateTime, Utc};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::model::{RequestId, header};
+
+// A name that is looked up as text is parsed each time, which costs more than the rest of the look.
+static REQUEST_ID: HeaderName = HeaderName::from_static(header::REQUEST_ID);
+static RATE_LIMIT: HeaderName = HeaderName::from_static(header::RATE_LIMIT);
+static RATE_REMAINING: HeaderName = HeaderName::from_static(header::RATE_REMAINING);
+static RATE_RESET: HeaderName = HeaderName::from_static(header::RATE_RESET);
 
 /// A successful answer, with its body as far as it was read.
 #[derive(Debug)]
@@ -32,7 +38,7 @@ pub(super) struct ResponseSummary {
 
 impl ResponseSummary {
     pub(super) fn new(status: StatusCode, headers: &HeaderMap) -> Self {
-        Self { status, request_id: headers.get(header::REQUEST_ID).cloned() }
+        Self { status, request_id: headers.get(&REQUEST_ID).cloned() }
     }
 
     pub(super) fn request_id(&self) -> Option<RequestId> {
@@ -58,11 +64,11 @@ impl RateLimitStatus {
         if !is_from_service(headers) {
             return None;
         }
-        let number = |name| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
+        let number = |name: &HeaderName| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         Some(Self {
-            limit: number(header::RATE_LIMIT)?.try_into().ok()?,
-            remaining: number(header::RATE_REMAINING)?.try_into().ok()?,
-            reset: number(header::RATE_RESET)?,
+            limit: number(&RATE_LIMIT)?.try_into().ok()?,
+            remaining: number(&RATE_REMAINING)?.try_into().ok()?,
+            reset: number(&RATE_RESET)?,
         })
     }
 }
@@ -70,11 +76,11 @@ impl RateLimitStatus {
 /// True for an answer with an id of the service's. A proxy in front of it has a clock and a rate limit of its own, and
 /// gives ids to requests too, but of another form.
 pub(super) fn is_from_service(headers: &HeaderMap) -> bool {
-    headers.get(header::REQUEST_ID).is_some_and(|id| id.as_bytes().starts_with(b"req_"))
+    headers.get(&REQUEST_ID).is_some_and(|id| id.as_bytes().starts_with(b"req_"))
 }
 
 pub(super) fn request_id(headers: &HeaderMap) -> Option<RequestId> {
-    headers.get(header::REQUEST_ID).and_then(parse_request_id)
+    headers.get(&REQUEST_ID).and_then(parse_request_id)
 }
 
 fn parse_request_id(value: &HeaderValue) -> Option<RequestId> {

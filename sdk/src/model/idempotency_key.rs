@@ -187,9 +187,9 @@ impl IdempotencyKey {
 
     /// An attempt to send it begins.
     #[cfg(feature = "client")]
-    pub(crate) fn begin_attempt(&self, now: &Moment) {
+    pub(crate) fn begin_attempt(&self, monotonic: Option<TimeDelta>, now: impl Fn() -> Moment) {
         for mut memory in self.memories() {
-            memory.begin_attempt(now);
+            memory.begin_attempt(monotonic, &now);
         }
     }
 

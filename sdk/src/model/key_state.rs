@@ -204,13 +204,18 @@ pub(crate) enum AttemptOutcome {
 
 #[cfg(feature = "client")]
 impl Memory {
-    pub(super) fn begin_attempt(&mut self, now: &Moment) {
+    pub(super) fn begin_attempt(
+        &mut self,
+        monotonic: Option<TimeDelta>,
+        now: impl FnOnce() -> Moment,
+    ) {
         if self.state.first_sent.is_none() {
+            let now = now();
             self.state.first_sent = Some(now.wall);
             self.state.service_time = now.service;
             self.monotonic = now.monotonic;
         }
-        self.last_attempt = now.monotonic;
+        self.last_attempt = monotonic;
         self.in_flight = self.in_flight.saturating_add(1);
     }
 
@@ -302,6 +307,10 @@ mod tests {
         Moment { wall: at(hours), monotonic: Some(TimeDelta::zero()), service: None }
     }
 
+    fn begin(memory: &mut Memory, now: Moment) {
+        memory.begin_attempt(now.monotonic, || now);
+    }
+
     fn in_doubt(request: &str) -> AttemptOutcome {
         AttemptOutcome::Unknown(request.to_owned())
     }
@@ -359,7 +368,7 @@ mod tests {
     fn after(outcomes: &[AttemptOutcome]) -> bool {
         let mut memory = Memory::default();
         for outcome in outcomes {
-            memory.begin_attempt(&moment(0));
+            begin(&mut memory, moment(0));
             assert!(memory.state().may_have_executed(), "what is in flight may be executed");
             memory.end_attempt(outcome.clone());
             memory = Memory::from_state(memory.state()); // in another process it is the same
@@ -397,8 +406,8 @@ mod tests {
     #[test]
     fn an_answer_wins_over_a_later_doubt_of_a_clone() {
         let mut memory = Memory::default();
-        memory.begin_attempt(&moment(0));
-        memory.begin_attempt(&moment(0));
+        begin(&mut memory, moment(0));
+        begin(&mut memory, moment(0));
         memory.end_attempt(AttemptOutcome::Executed);
         memory.end_attempt(in_doubt("a"));
         assert_eq!(memory.state().execution, Execution::Executed);
@@ -407,15 +416,15 @@ mod tests {
     #[test]
     fn a_key_that_was_not_sent_has_no_age() {
         let mut memory = Memory::default();
-        memory.begin_attempt(&moment(1));
+        begin(&mut memory, moment(1));
         memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!((memory.first_sent(), memory.age(&moment(9))), (None, None));
-        memory.begin_attempt(&moment(2));
-        memory.begin_attempt(&moment(3));
+        begin(&mut memory, moment(2));
+        begin(&mut memory, moment(3));
         memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is in flight");
         memory.end_attempt(AttemptOutcome::Rejected);
-        memory.begin_attempt(&moment(4));
+        begin(&mut memory, moment(4));
         memory.end_attempt(AttemptOutcome::NotSent);
         assert_eq!(memory.first_sent(), Some(at(2)));
     }
@@ -432,7 +441,7 @@ mod tests {
         ];
         for (wall, hours, service, expected) in table {
             let mut memory = Memory::default();
-            memory.begin_attempt(&Moment { service: Some(at(100)), ..moment(100) });
+            begin(&mut memory, Moment { service: Some(at(100)), ..moment(100) });
             let now = Moment {
                 wall: at(wall),
                 monotonic: Some(TimeDelta::hours(hours)),
@@ -461,7 +470,7 @@ mod tests {
         ];
         for (wall, monotonic, left) in table {
             let mut memory = Memory::default();
-            memory.begin_attempt(&moment(0));
+            begin(&mut memory, moment(0));
             let now = Moment {
                 wall: at(0) + TimeDelta::minutes(wall),
                 monotonic: Some(TimeDelta::minutes(monotonic)),
@@ -478,7 +487,7 @@ mod tests {
     #[test]
     fn a_state_is_read_as_it_was_written() {
         let mut memory = Memory::default();
-        memory.begin_attempt(&Moment { service: Some(at(2)), ..moment(1) });
+        begin(&mut memory, Moment { service: Some(at(2)), ..moment(1) });
         memory.end_attempt(in_doubt("ab"));
         let written = serde_json::to_value(memory.state()).unwrap();
         let expected = serde_json::json!({"firstSent": "1970-01-01T01:00:00.000Z",
