@@ -114,6 +114,10 @@ browser:
 openapi:
     .ci/prove openapi clients
 
+# E-mails through a relay that is not ours, with kills and refusals.
+mails:
+    .ci/prove mails
+
 # Labels through readers that are not ours, also in Chinese.
 labels:
     .ci/prove labels
