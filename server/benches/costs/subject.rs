@@ -133,6 +133,18 @@ impl Subject {
         self.post(&order.1, "201");
     }
 
+    pub(crate) fn switch_mails_on(&self) {
+        self.runtime.block_on(self.service.switch_mails_on(Millis(0))).unwrap();
+    }
+
+    pub(crate) fn create_with_addresses(&mut self) {
+        let (_, order) = self.order();
+        let order = order
+            .replace(r#""Ana Ruiz","#, r#""Ana Ruiz","email":"ana@sender.example","#)
+            .replace(r#""Luis Paredes","#, r#""Luis Paredes","email":"luis@receiver.example","#);
+        self.post(&order, "201");
+    }
+
     pub(crate) fn repeat(&mut self, nth: usize) {
         let order = ORDER.replace("KEY", &self.known[nth % self.known.len()].0);
         self.post(&order, "200");

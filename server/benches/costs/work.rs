@@ -13,6 +13,8 @@ use crate::subject::Subject;
 pub(crate) enum Work {
     /// An order under a random key; each is a commit of its own.
     Create,
+    /// The same with addresses in it, at a server that sends e-mails.
+    CreateWithMail,
     /// An order that is there, sent again.
     Repeat,
     Tracking,
@@ -30,8 +32,9 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Create,
+        Self::CreateWithMail,
         Self::Repeat,
         Self::Tracking,
         Self::List,
@@ -46,8 +49,9 @@ impl Work {
         Self::InMemory,
     ];
     /// Those that are asked for over HTTP, and the webhook.
-    pub(crate) const ANSWERS: [Self; 9] = [
+    pub(crate) const ANSWERS: [Self; 10] = [
         Self::Create,
+        Self::CreateWithMail,
         Self::Repeat,
         Self::Tracking,
         Self::List,
@@ -61,7 +65,12 @@ impl Work {
     /// How often it is done, for a figure that is steady and a run that is short.
     pub(crate) const fn times(self) -> usize {
         match self {
-            Self::Create | Self::Repeat | Self::Tracking | Self::Group(1) | Self::InMemory => 200,
+            Self::Create
+            | Self::CreateWithMail
+            | Self::Repeat
+            | Self::Tracking
+            | Self::Group(1)
+            | Self::InMemory => 200,
             Self::List | Self::ListByStatus | Self::Webhook => 50,
             Self::LabelPdf | Self::LabelPng | Self::LabelZpl | Self::Group(_) => 10,
         }
@@ -80,6 +89,7 @@ impl Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create => f.write_str("a create"),
+            Self::CreateWithMail => f.write_str("a create, e-mails on"),
             Self::Repeat => f.write_str("a repeat"),
             Self::Tracking => f.write_str("a tracking record"),
             Self::List => f.write_str("a list, page 1"),
@@ -109,6 +119,9 @@ pub(crate) fn run(work: Work, times: usize, database: &Path) {
         Work::InMemory => Subject::start_in_memory(database),
         _ => Subject::start(database),
     };
+    if work == Work::CreateWithMail {
+        subject.switch_mails_on();
+    }
     let mut worker = Worker::new(subject);
     worker.work(work, times);
     worker.finish();
@@ -137,6 +150,7 @@ impl Worker {
             self.next += 1;
             match work {
                 Work::Create => self.subject.create(),
+                Work::CreateWithMail => self.subject.create_with_addresses(),
                 Work::Repeat => self.subject.repeat(self.next),
                 Work::List => self.subject.get("parcels"),
                 Work::ListByStatus => self.subject.get("parcels?status=LABEL_GENERATED"),

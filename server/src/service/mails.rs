@@ -47,7 +47,7 @@ impl std::fmt::Debug for MailToSend {
 
 impl Service {
     /// From here on the changes of parcels bring e-mails; those of parcels that are older than the first time none.
-    pub(crate) async fn switch_mails_on(&self, now: Millis) -> Result<Millis, Refusal> {
+    pub async fn switch_mails_on(&self, now: Millis) -> Result<Millis, Refusal> {
         let since = self.store.mail_since(now).await?;
         self.mails_since.store(since.0, Ordering::Relaxed);
         self.store.send_mails();
