@@ -52,7 +52,7 @@ pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
 pub(crate) use openapi::{call::Call, described};
-pub(crate) use request_body::{drain_bodies, read_body};
+pub(crate) use request_body::{MAX_BODY_BYTES, drain_bodies, read_body};
 #[cfg(feature = "server")]
 pub(crate) use routes::OPERATORS;
 #[cfg(feature = "server")]

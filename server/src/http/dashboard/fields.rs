@@ -9,13 +9,11 @@ use url::{Url, form_urlencoded};
 
 use crate::{
     domain::Refusal,
-    http::{Api, Refused, read_body},
+    http::{Api, MAX_BODY_BYTES, Refused, read_body},
 };
 
 /// The field of every form that says for whom it was made.
 pub(super) const TOKEN: &str = "form";
-/// The most bytes of a form.
-const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// The fields of a form.
 #[derive(Default)]
@@ -27,7 +25,7 @@ impl Fields {
         if !is_same_origin(headers) || !is_form(headers) {
             return Err(ErrorCode::FormNotAccepted.into());
         }
-        Ok(Self::parse(&read_body(body, MAX_FORM_BYTES).await.map_err(Refusal::from)?))
+        Ok(Self::parse(&read_body(body, MAX_BODY_BYTES).await.map_err(Refusal::from)?))
     }
 
     pub(super) fn parse(text: &[u8]) -> Self {

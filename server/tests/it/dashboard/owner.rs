@@ -173,6 +173,8 @@ async fn the_password_is_changed_by_who_knows_it_and_other_sessions_end() {
         assert_eq!(answer.status, 400, "{fault}");
         assert!(answer.text().contains(fault), "{fault}");
         assert!(!answer.text().contains(new), "no password is shown");
+        let field = "autofocus aria-invalid=\"true\" aria-describedby=\"password-fault\"";
+        assert!(answer.text().contains(field), "the browser scrolls to it");
     }
     let answer = member.post(path, &[("password", PASSWORD), ("new", new), ("again", new)]).await;
     assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/settings"));
