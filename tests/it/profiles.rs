@@ -222,7 +222,7 @@ async fn an_address_is_corrected_before_the_key_is_asked_for_and_needs_no_scheme
     assert_eq!(before.matches("Service address").count(), 2, "{ran:?}");
     assert!(before.contains("not an http or https address"), "{ran:?}");
     assert_eq!(dir.run("health").code, 0);
-    // The end of the input is no address.
+    // Without an answer, there is no address.
     assert_eq!(bare().on_terminal("config init", "\n").code, 2);
 }
 

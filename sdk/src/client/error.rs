@@ -201,8 +201,8 @@ impl Error {
         self.0.request_id.as_ref()
     }
 
-    /// How long the service, or the client's own rate limiter, asks to wait before the next try. Of a key that has
-    /// expired (`KeyExpired`), how long its last attempt may still be under way.
+    /// Returns the time that the service, or the client's own rate limiter, asks to wait before the next try. Of a key
+    /// that has expired (`KeyExpired`), it is the time for which its last attempt may still be under way.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }

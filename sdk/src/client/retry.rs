@@ -571,7 +571,7 @@ mod tests {
         let by_tokens = 500 / 14;
         assert_eq!(granted(&mut policy, &failed(FailureClass::MaybeSent)), by_tokens);
         let again = FailedAttempt { was_stale: true, number: 2, ..stale };
-        assert_eq!(granted(&mut policy, &again), 0, "the second one of a call is none");
+        assert_eq!(granted(&mut policy, &again), 0, "a call has one such retry");
         assert_eq!(granted(&mut policy, &stale), MAX_IDLE_CONNECTIONS);
         assert_eq!(granted(&mut policy, &stale), 0);
     }

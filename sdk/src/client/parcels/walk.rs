@@ -31,7 +31,7 @@ pub(super) struct Walk {
     seen: HashSet<String>,
     /// The length of the list when it was last requested.
     total: u64,
-    /// How often it began again with that millisecond.
+    /// The number of times that it began again with that millisecond.
     restarts: u32,
 }
 

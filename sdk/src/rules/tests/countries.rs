@@ -185,6 +185,22 @@ fn the_warnings_of_a_cedula_say_why() {
 }
 
 #[test]
+fn an_address_without_what_its_post_asks_for_has_a_warning() {
+    let warned = |country: &str, state: &str, zip: &str| {
+        let at = "receiver.address.country|receiver.address.province|receiver.address.zipCode";
+        let body = changed("US", at, &json!([country, state, zip]));
+        let warnings = check_order(&body, &super::OFFLINE).unwrap().warnings;
+        let codes = warnings.iter().map(|one| format!("{:?}", one.code));
+        codes.filter(|code| code.ends_with("Missing")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(warned("US", "NY", "10118"), "");
+    assert_eq!(warned("US", "", ""), "StateMissing PostalCodeMissing");
+    assert_eq!(warned("CA", "ON", ""), "PostalCodeMissing");
+    assert_eq!(warned("GB", "", ""), "PostalCodeMissing");
+    assert_eq!(warned("PA", "", ""), "", "it has no postal codes in use");
+}
+
+#[test]
 fn ecuador_ruc() {
     let as_ruc = |ids: &[&str]| -> Value { ids.iter().map(|id| json!([id, "ruc"])).collect() };
     let branches = [

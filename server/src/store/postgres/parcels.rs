@@ -235,7 +235,7 @@ fn stored_order(row: &Row) -> DbResult<StoredOrder> {
     StoredOrder::from_json(get(row, MORE)?).map_err(Failure::row)
 }
 
-/// What is wanted of an order. It is not PostgreSQL that takes it apart: one that is damaged would fail the
+/// Reads an order, or a part of it, from its JSON. PostgreSQL does not take it apart, since a damaged one would fail the
 /// statement, and with it the rows beside it.
 pub(super) fn read_order<T: DeserializeOwned>(row: &Row, column: usize) -> DbResult<T> {
     serde_json::from_str(get(row, column)?).map_err(Failure::row)
