@@ -60,7 +60,7 @@ texts! {
     SAME_ROW = "Same order as row {row}; it is sent once.", "Mismo pedido que la fila {row}; se envía una vez.";
     ROW_CHANGED = "An earlier run created this order as {number}, and the row has changed since; nothing was sent. Void that order and give the row a new reference, or leave it.", "Una ejecución anterior creó este pedido como {number} y la fila ha cambiado desde entonces; no se envió nada. Anule ese pedido y dé a la fila una referencia nueva, o déjelo.";
     ORDER_EXISTS = "The order with the reference {reference} exists as {number}, with other content than this row; nothing was sent. Void it and give the row a new reference, or leave it.", "El pedido con la referencia {reference} ya existe como {number}, con otro contenido que esta fila; no se envió nada. Anúlelo y dé a la fila una referencia nueva, o déjelo.";
-    OUTCOME_UNKNOWN = "It was sent more than 24 hours ago and its outcome is unknown. Look for the reference {reference} among your orders; if it is not there, give the row a new reference.", "Se envió hace más de 24 horas y el resultado es desconocido. Busque la referencia {reference} entre sus pedidos; si no está, dé a la fila una referencia nueva.";
+    OUTCOME_UNKNOWN = "It was sent a day ago or earlier, and its outcome is unknown. Look for the reference {reference} among your orders; if it is not there, give the row a new reference.", "Se envió hace un día o más y el resultado es desconocido. Busque la referencia {reference} entre sus pedidos; si no está, dé a la fila una referencia nueva.";
 
     // The journal.
     JOURNAL_EXISTS = "{file} already exists: an import of this file was started earlier.", "{file} ya existe: ya se inició una importación de este archivo.";

@@ -28,8 +28,8 @@ pub enum ErrorKind {
     NotFound,
     /// The request conflicts with what the service already has.
     Conflict,
-    /// The idempotency key was first sent 24 hours ago: find out whether the write was executed, and if it was
-    /// not, make a new key, ten minutes later at the earliest ([`Error::next_step`]).
+    /// The idempotency key's 24 hours are over, or end within ten minutes: find out whether the write was executed,
+    /// and if it was not, make a new key once they are over ([`Error::next_step`]).
     KeyExpired,
     /// The service executed another request with this idempotency key: find out which before you make a new key. It
     /// may have been an earlier version of this one.

@@ -346,7 +346,7 @@ impl CallExecution {
         if now < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
     }
 
-    /// How long the service still remembers the key.
+    /// Returns how long the key may still be sent.
     fn key_time_left(&self) -> Option<Duration> {
         let key = self.state.idempotency_key.as_ref()?;
         Some(key.time_left(|| self.client.clocks().moment()))
@@ -358,8 +358,8 @@ impl CallExecution {
 
     fn check_key_age(&self) -> Result<(), Error> {
         const EXPIRED: Texts = (
-            "The idempotency key was first sent 24 hours ago: sending it again could execute the request twice.",
-            "La clave de idempotencia se envió por primera vez hace 24 horas: enviarla otra vez podría repetir la operación.",
+            "The idempotency key's 24 hours are over, or nearly: sending it again could execute the request twice.",
+            "Las 24 horas de la clave de idempotencia han terminado o están por terminar: enviarla otra vez podría repetir la operación.",
         );
         if !self.is_key_expired() {
             return Ok(());

@@ -162,8 +162,8 @@ pub enum StopReason {
     /// The client's own rate limiter had no capacity, and the call must not wait for it
     /// ([`RateLimit::fail_fast`](crate::client::RateLimit::fail_fast)).
     RateLimit,
-    /// The idempotency key was first sent 24 hours ago: the service has forgotten it, and sending
-    /// it again could execute the request twice.
+    /// The idempotency key's 24 hours are over, or end within ten minutes: the service may have forgotten it when
+    /// the request arrives, and would execute it again.
     KeyExpired,
 }
 

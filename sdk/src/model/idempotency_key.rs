@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 
 #[cfg(feature = "client")]
-use super::{AttemptOutcome, Moment};
+use super::{AttemptOutcome, Moment, key_state::MAX_SENT_AGE};
 use super::{
     InvalidValue,
     hex::hex,
@@ -18,8 +18,8 @@ use super::{
 /// (docs/api.md, Idempotency).
 ///
 /// It is made with the request and not when sending, so that a process that crashed can send the
-/// same request again. The server remembers it for 24 hours; the client refuses to send a key that
-/// was first sent more than 24 hours ago.
+/// same request again. The server remembers it for 24 hours; the client sends it until ten minutes before
+/// their end, so that no attempt reaches a server that has just forgotten the key.
 ///
 /// A key and its clones remember when it was first sent, and whether the write may have been executed. Other keys
 /// do not, even with the same text: a key that is derived, parsed or read by serde starts with no history. A process
@@ -215,20 +215,20 @@ impl IdempotencyKey {
         std::iter::successors(Some(self), |key| key.0.whole.as_ref()).map(Self::memory)
     }
 
-    /// What is left of its lifetime, which began when it was first sent; all of it when it was not.
+    /// Returns how long it may still be sent: all its time if it was not sent yet.
     #[cfg(feature = "client")]
     pub(crate) fn time_left(&self, now: impl FnOnce() -> Moment) -> std::time::Duration {
         let memory = self.memory();
         // Most keys were never sent before, and no clock needs to be read.
         let age = memory.first_sent().and_then(|_| memory.age(&now()));
         let age = age.unwrap_or_default().max(TimeDelta::zero());
-        (Self::LIFETIME - age).to_std().unwrap_or_default()
+        (MAX_SENT_AGE - age).to_std().unwrap_or_default()
     }
 
     /// Returns how long the service may still execute an attempt, after the key has expired; `None` if it will not.
     #[cfg(feature = "client")]
     pub(crate) fn time_under_way(&self, now: &Moment) -> Option<std::time::Duration> {
-        let left = self.memory().time_under_way(now, Self::LIFETIME).to_std().ok()?;
+        let left = self.memory().time_under_way(now).to_std().ok()?;
         Some(left).filter(|left| !left.is_zero())
     }
 }

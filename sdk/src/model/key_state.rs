@@ -171,6 +171,10 @@ impl Memory {
 #[cfg(feature = "client")]
 const MAX_EXECUTION: TimeDelta = TimeDelta::minutes(10);
 
+/// Maximum age of a key that is sent: an attempt that begins later could reach a service that has forgotten the key.
+#[cfg(feature = "client")]
+pub(super) const MAX_SENT_AGE: TimeDelta = TimeDelta::minutes(24 * 60 - 10);
+
 /// A moment, by all clocks there are.
 #[cfg(feature = "client")]
 #[derive(Debug, Clone, Copy)]
@@ -264,10 +268,10 @@ impl Memory {
         [Some(wall), monotonic, service].into_iter().flatten().max()
     }
 
-    /// Returns how long an attempt may still be under way once the key's lifetime is over. No process begins one
-    /// after that; and if the lifetime is over only because a clock was set, this process remembers its own.
-    pub(super) fn time_under_way(&self, now: &Moment, lifetime: TimeDelta) -> TimeDelta {
-        let age = self.age(now).map(|age| age - lifetime);
+    /// Returns how long an attempt may still be under way once the key is too old to be sent. No process begins one
+    /// after that; and if it is too old only because a clock was set, this process remembers its own.
+    pub(super) fn time_under_way(&self, now: &Moment) -> TimeDelta {
+        let age = self.age(now).map(|age| age - MAX_SENT_AGE);
         let own = now.monotonic.zip(self.last_attempt).map(|(now, last)| now - last);
         let passed = age.into_iter().chain(own).min();
         passed.map_or(TimeDelta::zero(), |passed| MAX_EXECUTION - passed)
@@ -461,9 +465,9 @@ mod tests {
         // Minutes since the first attempt, by the wall clock and by the monotonic one; minutes left.
         let day = 24 * 60;
         let table = [
-            (day, day, 10),
-            (day + 4, day + 4, 6),
-            (day + 10, day + 10, 0),
+            (day - 10, day - 10, 10),
+            (day - 6, day - 6, 6),
+            (day, day, 0),
             // In suspend, or after the wall clock was set forward.
             (day + 60, 3, 7),
             (day + 60, 12, 0),
@@ -476,11 +480,10 @@ mod tests {
                 monotonic: Some(TimeDelta::minutes(monotonic)),
                 service: None,
             };
-            let under_way =
-                |memory: &Memory| memory.time_under_way(&now, TimeDelta::hours(24)).num_minutes();
+            let under_way = |memory: &Memory| memory.time_under_way(&now).num_minutes();
             assert_eq!(under_way(&memory).max(0), left, "{wall} {monotonic}");
             let resumed = Memory::from_state(memory.state());
-            assert_eq!(under_way(&resumed).max(0), (day + 10 - wall).max(0), "{wall}");
+            assert_eq!(under_way(&resumed).max(0), (day - wall).max(0), "{wall}");
         }
     }
 

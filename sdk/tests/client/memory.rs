@@ -70,6 +70,7 @@ async fn a_key_that_is_too_old_is_sent_in_no_request_that_is_made_with_it() {
     }
 }
 
+#[cfg(feature = "blocking")]
 #[test]
 fn a_blocking_client_shares_it_too() {
     let script = Script::client([Step::Fail(Phase::MaybeSent)]).1;

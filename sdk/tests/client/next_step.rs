@@ -232,10 +232,10 @@ async fn an_attempt_that_is_still_under_way_when_its_key_expires_is_not_joined_b
         let lost = || (Step::Fail(Phase::MaybeSent), Execution::UnderWay);
         let (client, service) = Service::client([], Some(lost()));
         let mut order = identified();
-        // A first attempt that the service loses, and a last one in the key's last second.
+        // A first attempt that the service loses, and a last one in the last second in which the key is sent.
         client.orders().create(&order).await.unwrap_err();
         service.0.lock().unwrap().under_way.clear();
-        tokio::time::advance(Duration::from_secs(24 * 3600 - 1)).await;
+        tokio::time::advance(Duration::from_secs(24 * 3600 - 601)).await;
         let mut results = follow(&client, &mut order).await;
         assert_eq!(service.counts(), (0, 2), "the last one is under way: {results:?}");
         // It is executed minutes later, or never.
