@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{
-    Error, ErrorCode, ErrorKind, Language,
+    Error, ErrorCode, ErrorKind, Language, TrackingNumber,
     calls::StopReason,
     model::{ErrorBody, ItemError, Row, VoidResult},
 };
@@ -135,6 +135,10 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
         (Exit::Conflict, Some(ErrorCode::ManifestAlreadySubmitted)) => {
             return other_manifest(error);
         }
+        (Exit::Conflict, Some(ErrorCode::IdempotencyConflict)) => match existing_order(error) {
+            Some(number) => return Some(texts::ORDER_IS.with(&[("number", number.as_str())])),
+            None => texts::OTHER_KEY,
+        },
         (Exit::NotFound | Exit::Conflict, Some(code)) => return hint_of_code(code),
         _ => return None,
     };
@@ -163,7 +167,6 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
         ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
         ErrorCode::ManifestNotFound => texts::CHECK_MANIFEST,
         ErrorCode::ParcelDuplicateTracking => texts::OTHER_NUMBER,
-        ErrorCode::IdempotencyConflict => texts::OTHER_KEY,
         ErrorCode::ParcelNotVoidable | ErrorCode::VoidFailed => texts::NOT_VOIDABLE,
         ErrorCode::LabelVoided => texts::CREATE_NEW_ORDER,
         ErrorCode::ManifestParcelsRejected => texts::REMOVE_PARCELS,
@@ -177,6 +180,12 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
 fn other_manifest(error: &Error) -> Option<Message> {
     let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
     Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
+}
+
+/// Returns the number of the order that has the key of a refused one.
+pub(crate) fn existing_order(error: &Error) -> Option<TrackingNumber> {
+    let number = error.body()?.details.as_ref()?.get("trackingNumber")?;
+    TrackingNumber::parse(number.as_str()?).ok()
 }
 
 /// The parcels that an error names, each with its reason.

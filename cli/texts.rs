@@ -245,7 +245,6 @@ texts! {
     REMOVE_PARCELS = "Remove these parcels and try again; nothing was submitted.", "Quite estos paquetes e inténtelo de nuevo; no se envió nada.";
     OTHER_MANIFEST = "Use another air waybill, or see what was submitted: parcelo manifest show {id}", "Use otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
     OTHER_KEY = "If this is a different request, use a different idempotency key.", "Si es otra solicitud, use otra clave de idempotencia.";
-    OTHER_ORDER_KEY = "An order with this idempotencyKey and with other content exists. If yours is another order, change its idempotencyKey, a field of the order.", "Ya existe un pedido con esta idempotencyKey y con otro contenido. Si el suyo es otro pedido, cambie su idempotencyKey, un campo del pedido.";
     ORDER_IS = "The order with this idempotencyKey exists as {number}, with other content. If yours is another order, change its idempotencyKey, a field of the order; to correct the one that exists, void it first.", "El pedido con esta idempotencyKey ya existe como {number}, con otro contenido. Si el suyo es otro pedido, cambie su idempotencyKey, un campo del pedido; para corregir el que existe, anúlelo primero.";
     CREATE_NEW_ORDER = "If it is still to be shipped, create a new order with a new idempotency key.", "Si aún debe enviarse, cree un pedido nuevo con otra clave de idempotencia.";
     OTHER_NUMBER = "Use another trackingNumber, or leave it out to have one generated.", "Use otro trackingNumber u omítalo para que se genere uno.";

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use parcelo::{
-    Client, ErrorCode, LabelFormat, OrderRequest, Outcome,
+    Client, LabelFormat, OrderRequest, Outcome,
     model::{CreatedOrder, Warning},
     rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
 };
@@ -14,7 +14,7 @@ use crate::{
     order_fields::OrderInput,
     results::{CommandOutcome, Created},
     resume::ResumeHint,
-    texts::{self, Message},
+    texts,
 };
 
 /// The file that an order's label is saved in.
@@ -32,12 +32,7 @@ pub(super) async fn create(
     let Accepted { value: order, warnings, .. } = checked(client, &order.read()?)?;
     let key = order.idempotency_key.clone();
     let create = client.orders().create(&order);
-    let reply = match call::execute(create, ResumeHint::SameOrder(&key)).await {
-        Err(why) if why.code == ErrorCode::IdempotencyConflict.code() => {
-            return Err(why.hint(existing(client, &order).await));
-        }
-        reply => reply?,
-    };
+    let reply = call::execute(create, ResumeHint::SameOrder(&key)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
     let CreatedOrder { parcel, warnings: mut all, .. } = reply.into_inner();
     add_new(&mut all, warnings);
@@ -59,17 +54,6 @@ pub(super) async fn create(
         Outcome::Created => done,
         Outcome::Replayed => done.note(texts::REPLAYED),
     })
-}
-
-/// Advice about a key that an order with other content has: which parcel it is, if its reference tells.
-async fn existing(client: &Client, order: &OrderRequest) -> Message {
-    let Some(reference) = &order.external_order_id else { return texts::OTHER_ORDER_KEY.into() };
-    let page = client.parcels().list().external_order_id(reference.clone()).limit(2).await;
-    let parcels = page.map(|page| page.into_inner().parcels).unwrap_or_default();
-    match &parcels[..] {
-        [Ok(parcel)] => texts::ORDER_IS.with(&[("number", parcel.tracking_number.as_str())]),
-        _ => texts::OTHER_ORDER_KEY.into(),
-    }
 }
 
 /// The order, if it is valid.

@@ -10,6 +10,7 @@ use parcelo::{
 
 use super::{MAX_PAGE_SIZE, label};
 use crate::{
+    api_error::existing_order,
     clock,
     failure::Failure,
     import::{
@@ -204,12 +205,7 @@ impl<'a> RowImporter<'a> {
         {
             return ended;
         }
-        let known = match self.parcels_of(row).await {
-            // Best effort: that the order exists is known without its number.
-            Ok(parcels) => <[_; 1]>::try_from(parcels).ok().and_then(|[parcel]| parcel.ok()),
-            Err(_) => None,
-        };
-        let number = known.map(|parcel| parcel.tracking_number);
+        let number = existing_order(&conflict);
         let report = RowReport::new(row, RowOutcome::Failed);
         let report = match &number {
             Some(number) => {

@@ -178,9 +178,7 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
         order["externalOrderId"] = reference;
         order
     };
-    for (reference, expected) in
-        [(json!("PO-77"), "SB-TAKEN-0001"), (Value::Null, "idempotencyKey")]
-    {
+    for reference in [json!("PO-77"), Value::Null] {
         shop.run("sandbox reset --yes");
         shop.dir.write("order.json", &with_reference(50, reference.clone()));
         assert_eq!(shop.run("order create order.json").code, 0);
@@ -189,7 +187,7 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
             let again = shop.run(&format!("order create order.json --lang {language}"));
             assert_eq!(again.code, 6, "{again:?}");
             let hint = again.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(hint.contains(words) && hint.contains(expected), "{hint}");
+            assert!(hint.contains(words) && hint.contains("SB-TAKEN-0001"), "{hint}");
             assert!(hint.contains("idempotencyKey"), "{hint}");
         }
     }

@@ -71,13 +71,17 @@ impl Refusal {
         }
     }
 
-    /// The key was used with another request.
+    /// The key was used with another request; if that created an order, its parcel is named.
     pub fn conflict(record: &IdempotencyRecord) -> Self {
-        let details = json!({
-            "firstSeenAt": wire(record.first_seen),
-            "expiresAt": wire(record.expires()),
-        });
-        Self { details: Some(details), ..ErrorCode::IdempotencyConflict.into() }
+        let answer: Value = serde_json::from_slice(&record.body).unwrap_or_default();
+        let mut details = serde_json::Map::from_iter([
+            ("firstSeenAt".to_owned(), json!(wire(record.first_seen))),
+            ("expiresAt".to_owned(), json!(wire(record.expires()))),
+        ]);
+        if let Some(number) = answer.pointer("/parcel/trackingNumber") {
+            details.insert("trackingNumber".to_owned(), number.clone());
+        }
+        Self { details: Some(details.into()), ..ErrorCode::IdempotencyConflict.into() }
     }
 
     /// The first request with this key has not come back yet.

@@ -87,6 +87,7 @@ async fn spelling_replays_and_any_changed_value_conflicts() {
         let details = &answer.json()["error"]["details"];
         assert_eq!(details["firstSeenAt"], "2026-01-05T08:00:00.000Z");
         assert_eq!(details["expiresAt"], "2026-01-06T08:00:00.000Z");
+        assert_eq!(details["trackingNumber"], first.json()["parcel"]["trackingNumber"]);
     }
 }
 
