@@ -35,8 +35,8 @@ impl Peer {
     pub(crate) fn start_static(folder: &Path) -> Self {
         let ready = folder.join("static.json");
         let mut command = Command::new(std::env::current_exe().unwrap());
-        let child = command.arg(STATIC).arg(&ready).spawn().unwrap();
-        let address = wait_for(&ready).parse().unwrap();
+        let mut child = command.arg(STATIC).arg(&ready).spawn().unwrap();
+        let address = wait_for(&ready, &mut child).parse().unwrap();
         let target = Target { address, key: "pk_test_".into() };
         Self { name: "a static axum handler", child, target, log: None }
     }
@@ -91,7 +91,8 @@ impl Peer {
         command.arg("--ready-file").arg(&ready);
         command.stdout(Stdio::piped()).stderr(File::create(&log).unwrap());
         let mut child = command.spawn().unwrap();
-        let addresses: serde_json::Value = serde_json::from_str(&wait_for(&ready)).unwrap();
+        let addresses: serde_json::Value =
+            serde_json::from_str(&wait_for(&ready, &mut child)).unwrap();
         let output = child.stdout.take().unwrap();
         let key = key.get_or_insert_with(|| printed_key(output)).as_str().into();
         let address = address(&addresses["sandbox"]);
@@ -102,8 +103,8 @@ impl Peer {
         let ready = folder.join("mock.json");
         let mut command = Command::new(SERVER);
         command.args(["mock", "--no-rate-limit", "--ready-file"]).arg(&ready);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let ready: serde_json::Value = serde_json::from_str(&wait_for(&ready)).unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let ready: serde_json::Value = serde_json::from_str(&wait_for(&ready, &mut child)).unwrap();
         let key = ready["apiKey"].as_str().unwrap().into();
         let address = address(&ready["sandbox"]);
         Self {
@@ -222,8 +223,10 @@ fn address(url: &serde_json::Value) -> SocketAddr {
     url.as_str().unwrap().trim_start_matches("http://").parse().unwrap()
 }
 
-fn wait_for(file: &Path) -> String {
+fn wait_for(file: &Path, writer: &mut Child) -> String {
     loop {
+        let ended = writer.try_wait().unwrap();
+        assert_eq!(ended, None, "it ended and is not ready; its log is beside {}", file.display());
         match fs::read_to_string(file) {
             Ok(text) if !text.is_empty() => {
                 fs::remove_file(file).unwrap();
