@@ -258,6 +258,8 @@ async fn the_front_door_takes_a_number_as_people_type_it() {
         let html = answer.text();
         assert!(html.contains("action=\"/track\"") && html.contains("name=\"number\""), "{path}");
         assert!(html.contains("<label for=\"typed\">") && html.contains("id=\"typed\""), "{path}");
+        let home = if path.ends_with("?lang=es") { "/track?lang=es" } else { "/track" };
+        assert!(html.contains(&format!("class=\"brand\" href=\"{home}\"")), "{path}: {html}");
     }
     let typed = [
         ("SB-SUCCESS-0001", "SB-SUCCESS-0001"),

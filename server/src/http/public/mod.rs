@@ -220,7 +220,7 @@ impl PageContext {
 
     fn frame(&self) -> Frame {
         let front_door = format!("{}{FOLDER}", self.base);
-        Frame::new(self.language, self.environment, front_door)
+        Frame::new((self.language, self.is_chosen), self.environment, front_door)
     }
 
     /// The form, with what was typed.

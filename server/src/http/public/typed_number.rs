@@ -5,10 +5,13 @@ use parcelo::{TrackingNumber, rules::is_invisible};
 /// The most characters of what was typed that a page shows again: a link to a number fits.
 const MAX_SHOWN: usize = 200;
 
+/// Characters that mails and documents put around a link or a number.
+const BRACKETS: [char; 6] = ['<', '>', '(', ')', '[', ']'];
+
 /// The number that is meant; none when what was typed cannot be one.
 pub(super) fn read(typed: &str) -> Option<TrackingNumber> {
     let mut number = String::new();
-    for c in number_in(typed).chars() {
+    for c in number_in(typed.trim()).trim_matches(BRACKETS).chars() {
         match c {
             c if c.is_ascii_alphanumeric() => number.push(c.to_ascii_uppercase()),
             // Phones and word processors put a dash in a hyphen's place.
@@ -54,6 +57,10 @@ mod tests {
             "https://parcelo.example/track/EC7K2M9QX4T8WD0",
             "http://127.0.0.1:8080/base/track/ec7k2m9qx4t8wd0/?lang=es#history",
             "HTTPS://PARCELO.EXAMPLE/TRACK/EC7K2M9QX4T8WD0.",
+            "<https://parcelo.example/track/EC7K2M9QX4T8WD0>",
+            "<https://parcelo.example/track/EC7K2M9QX4T8WD0?lang=es>",
+            "(EC7K2M9QX4T8WD0)\n",
+            "[EC7K2M9QX4T8WD0]",
             "See https://parcelo.example/track/X and then https://parcelo.example/track/EC7K2M9QX4T8WD0",
         ] {
             assert_eq!(

@@ -49,6 +49,8 @@ pub(super) struct Frame {
     pub(super) other_link: String,
     /// The page with the field.
     pub(super) front_door: String,
+    /// The same, in the language that the address says.
+    pub(super) home: String,
     pub(super) words: &'static Words,
     pub(super) sandbox: bool,
     pub(super) style: &'static str,
@@ -141,15 +143,21 @@ pub(super) fn render(page: &impl Template) -> Option<String> {
 }
 
 impl Frame {
-    pub(super) fn new(language: Language, environment: Environment, front_door: String) -> Self {
+    pub(super) fn new(
+        (language, is_chosen): (Language, bool),
+        environment: Environment,
+        front_door: String,
+    ) -> Self {
         let (other, other_name) = match language {
             Language::En => (Language::Es, "Español"),
             Language::Es => (Language::En, "English"),
         };
         let sandbox = matches!(environment, Environment::Sandbox);
         let other_link = format!("?lang={}", other.code());
-        let words = words(language);
-        Self { language, other, other_name, other_link, front_door, words, sandbox, style: STYLE }
+        let (words, style) = (words(language), STYLE);
+        let chosen = if is_chosen { format!("?lang={}", language.code()) } else { String::new() };
+        let home = format!("{front_door}{chosen}");
+        Self { language, other, other_name, other_link, front_door, home, words, sandbox, style }
     }
 
     /// With a link to the other language that keeps what was typed.
@@ -363,7 +371,8 @@ mod tests {
             ParcelStatus::KNOWN.iter().chain([&ParcelStatus::Unknown("TELEPORTED".to_owned())])
         {
             for language in [Language::En, Language::Es] {
-                let frame = Frame::new(language, Environment::Production, "/track".to_owned());
+                let frame =
+                    Frame::new((language, false), Environment::Production, "/track".to_owned());
                 let record = record(status, language);
                 let page = ParcelPage::new(frame, &record, (Shop::default(), Millis(0)));
                 let page = render(&page).unwrap();
