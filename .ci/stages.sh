@@ -59,6 +59,8 @@ need_python() {
 run_stage() {
     local name=$1 limit=$2 start=$SECONDS code=0 follower
     printf '\n=== %s\n' "$name"
+    # What follows it must find it.
+    : >"$tools/output"
     timeout -k 10 "$limit" bash "$script" --stage "$name" >"$tools/output" 2>&1 </dev/null &
     current=$!
     tail -n +1 -s 0.2 -f --pid="$current" "$tools/output" &
