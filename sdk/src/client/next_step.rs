@@ -9,6 +9,9 @@ use crate::model::ErrorCode;
 /// long as it may, so whatever is wrong lasts longer than a moment.
 const RESEND_AFTER: Duration = Duration::from_secs(5);
 
+/// Minimum pause before that: one that asks for none would have a program send without end.
+const MIN_WAIT: Duration = Duration::from_secs(1);
+
 /// The next step after a failed call: [`Error::next_step`].
 ///
 /// A program that follows it never ships an order twice. See "Errors" in the [guide](crate) for the table, and "Exactly
@@ -19,7 +22,8 @@ pub enum NextStep {
     /// Send the same request with the same idempotency key and the same API key again, not before this time has
     /// passed. Let the program go on to other work after a few times, and keep the request.
     Resend {
-        /// The time that the service, or the client's own rate limiter, asks for, an hour at most; otherwise 5 s.
+        /// The time that the service, or the client's own rate limiter, asks for, from a second to an hour;
+        /// otherwise 5 s.
         after: Duration,
     },
     /// Do not send it: find out whether it was executed, after correcting what the error's kind names, such as the API
@@ -86,36 +90,35 @@ impl Error {
             ErrorKind::KeyExpired => NextStep::LookUp { if_absent: self.if_expired_and_absent() },
             // What has the key may be an earlier version of the request, with another id.
             ErrorKind::KeyReused => LOOK_UP,
+            // No such endpoint: what is wrong is the address.
+            ErrorKind::NotFound if self.known_code() == Some(ErrorCode::NotFound) => {
+                self.configure()
+            }
             ErrorKind::Validation | ErrorKind::NotFound => NextStep::Correct,
             ErrorKind::RateLimited => self.resend(),
             ErrorKind::Conflict => self.after_conflict(),
             ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout => self.after_failure(),
-            // With another API key, or corrected, it could be executed a second time.
-            ErrorKind::Decode
-            | ErrorKind::Unexpected
-            | ErrorKind::Authentication
+            ErrorKind::Decode | ErrorKind::Unexpected => self.after_unknown_answer(),
+            ErrorKind::Authentication
             | ErrorKind::CountryNotAllowed
             | ErrorKind::Forbidden
             | ErrorKind::Config
-            | ErrorKind::File
-                if self.may_have_executed() =>
-            {
-                LOOK_UP
-            }
-            // It is the service's, and this version does not know it.
-            ErrorKind::Decode | ErrorKind::Unexpected
-                if self.body().is_some() || self.unreadable().is_some() =>
-            {
-                NextStep::GiveUp
-            }
-            // What is not the service's answer comes from something else at the address.
-            ErrorKind::Decode
-            | ErrorKind::Unexpected
-            | ErrorKind::Authentication
-            | ErrorKind::CountryNotAllowed
-            | ErrorKind::Forbidden
-            | ErrorKind::Config
-            | ErrorKind::File => NextStep::Configure,
+            | ErrorKind::File => self.configure(),
+        }
+    }
+
+    /// With another API key, or corrected, what was executed could be executed a second time.
+    fn configure(&self) -> NextStep {
+        if self.may_have_executed() { LOOK_UP } else { NextStep::Configure }
+    }
+
+    fn after_unknown_answer(&self) -> NextStep {
+        let is_the_services = self.body().is_some() || self.unreadable().is_some();
+        // What is not the service's answer comes from something else at the address.
+        if is_the_services && !self.may_have_executed() {
+            NextStep::GiveUp
+        } else {
+            self.configure()
         }
     }
 
@@ -164,7 +167,7 @@ impl Error {
         if self.may_have_executed() && self.idempotency_key().is_none() {
             return LOOK_UP;
         }
-        let asked = self.retry_after().map(|asked| asked.min(MAX_WAIT));
+        let asked = self.retry_after().map(|asked| asked.clamp(MIN_WAIT, MAX_WAIT));
         NextStep::Resend { after: asked.unwrap_or(RESEND_AFTER) }
     }
 }
@@ -285,6 +288,16 @@ mod tests {
     }
 
     #[test]
+    fn an_address_without_such_an_endpoint_is_to_be_configured() {
+        let step = |code, in_doubt| {
+            let error = error(NotFound, Some(StopReason::Permanent), in_doubt);
+            error.with(|inner| inner.body = Some(body(code))).next_step()
+        };
+        assert_eq!([step("NOT_FOUND", false), step("NOT_FOUND", true)], [Configure, LOOK_UP]);
+        assert_eq!(step("PARCEL_NOT_FOUND", false), Correct);
+    }
+
+    #[test]
     fn an_answer_of_the_service_that_this_version_does_not_know_is_no_one_s_configuration() {
         let stop = Some(StopReason::Permanent);
         let row = Unreadable::new(serde_json::json!({"new": 1}));
@@ -294,9 +307,9 @@ mod tests {
     }
 
     #[test]
-    fn it_is_sent_again_when_the_service_says_within_an_hour_and_without_a_key_only_if_it_cannot_have_been_executed()
+    fn it_is_sent_again_when_the_service_says_in_a_second_to_an_hour_and_without_a_key_only_if_it_cannot_have_been_executed()
      {
-        for (asked, after) in [(45, 45), (3600, 3600), (99_999_999, 3600)] {
+        for (asked, after) in [(0, 1), (45, 45), (3600, 3600), (99_999_999, 3600)] {
             let error = error(Server, Some(StopReason::RetryAfterTooLong), true);
             let error = error.with(|inner| inner.retry_after = Some(Duration::from_secs(asked)));
             assert_eq!(error.next_step(), NextStep::Resend { after: Duration::from_secs(after) });

@@ -89,9 +89,11 @@ impl ListParcels {
     /// All parcels of the list from its page on, requested 100 at a time unless [`ListParcels::limit`] is set.
     ///
     /// Each parcel appears once, whatever becomes of it and of others meanwhile: the loop may void the parcels of a
-    /// list by status. Those that are created meanwhile are left out. A row that this version cannot
-    /// read is an error with [`Error::unreadable`], after which the stream continues; after any other error it
-    /// ends, such as `Conflict` for a list that changes faster than it can be read. The stream has its own clone of the client, so it can be sent to another task.
+    /// list by status. Those that are created meanwhile are left out. (One can be missed where more parcels than
+    /// [`ListParcels::limit`] were created in one millisecond, if one of these leaves the list and another enters it
+    /// between two requests.) A row that this version cannot read is an error with [`Error::unreadable`], after which
+    /// the stream continues; after any other error it ends, such as `Conflict` for a list that changes faster than it
+    /// can be read. The stream has its own clone of the client, so it can be sent to another task.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -9,8 +9,12 @@ use http::{
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Error, ErrorKind, Outcome, RateLimitStatus, StopReason, call::Call, call_state::CallState,
-    error::Texts, outcome::outcome, response, response::ServiceResponse,
+    Error, ErrorKind, Outcome, RateLimitStatus, StopReason,
+    call::Call,
+    call_state::CallState,
+    error::Texts,
+    outcome::outcome,
+    response::{self, ServiceResponse, is_from_service},
 };
 use crate::model::{
     CreatedOrder, Health, IdempotencyKey, RequestId, TrackingRecord, Unreadable, header,
@@ -199,9 +203,11 @@ pub(super) fn read<T: DeserializeOwned + HasSuccess>(
     let value: T = serde_json::from_slice(&response.body).map_err(|error| {
         let cause = cause(&response.headers, &error);
         let json = serde_json::from_slice(&response.body).ok();
-        // Even if the body cannot be read as the type, its `success` says that the write was executed.
+        // Even if the body cannot be read as the type, its `success` says that the write was executed; a gateway's
+        // may speak of itself.
+        let is_settled = state.is_write && is_from_service(&response.headers);
         let error = match &json {
-            Some(json) if state.is_write && says_success(json) => {
+            Some(json) if is_settled && says_success(json) => {
                 decode_error(&response, state, EXECUTED).with(|it| it.kind = ErrorKind::Executed)
             }
             _ => decode_error(&response, state, UNREADABLE),

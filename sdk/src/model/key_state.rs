@@ -107,9 +107,13 @@ pub(super) struct Memory {
     /// The moment of the first attempt, by a monotonic clock; `None` in a process that resumes.
     #[cfg(feature = "client")]
     monotonic: Option<TimeDelta>,
-    /// The moment of this process's last attempt, by the same clock.
+    /// The moment of this process's last attempt, by the same clock; of a key that another process sent, the moment
+    /// at which this one first looked whether an attempt may be under way.
     #[cfg(feature = "client")]
     last_attempt: Option<TimeDelta>,
+    /// How old the key was when the last attempt began that no answer had come before.
+    #[cfg(feature = "client")]
+    age_at_attempt: TimeDelta,
     /// Attempts that have not ended.
     #[cfg(feature = "client")]
     in_flight: u32,
@@ -128,6 +132,8 @@ impl Memory {
             #[cfg(feature = "client")]
             last_attempt: None,
             #[cfg(feature = "client")]
+            age_at_attempt: TimeDelta::zero(),
+            #[cfg(feature = "client")]
             in_flight: 0,
             state,
         }
@@ -143,6 +149,8 @@ impl Memory {
             monotonic,
             #[cfg(feature = "client")]
             last_attempt: self.last_attempt,
+            #[cfg(feature = "client")]
+            age_at_attempt: self.age_at_attempt,
             ..Self::from_state(merged)
         }
     }
@@ -218,6 +226,12 @@ impl Memory {
             self.state.first_sent = Some(now.wall);
             self.state.service_time = now.service;
             self.monotonic = now.monotonic;
+        } else if self.monotonic.is_none() || self.state.service_time.is_none() {
+            let now = now();
+            let age = self.age(&now).unwrap_or_default().max(TimeDelta::zero());
+            self.age_at_attempt = age;
+            // If another process sent it first, no clock that is set makes it younger from here on.
+            self.monotonic = self.monotonic.or(now.monotonic.map(|now| now - age));
         }
         self.last_attempt = monotonic;
         self.in_flight = self.in_flight.saturating_add(1);
@@ -257,22 +271,30 @@ impl Memory {
 
     /// An answer to an attempt with the key showed the service's clock.
     pub(super) fn note_service_time(&mut self, date: DateTime<Utc>) {
-        self.state.service_time.get_or_insert(date);
+        self.state.service_time.get_or_insert(date - self.age_at_attempt);
     }
 
-    /// How long ago it was first sent, by the clock that says most.
+    /// Returns how long ago it was first sent, by the clock that says most.
     pub(super) fn age(&self, now: &Moment) -> Option<TimeDelta> {
-        let wall = now.wall - self.state.first_sent?;
+        let first_sent = self.state.first_sent?;
+        let wall = now.wall - first_sent;
         let monotonic = now.monotonic.zip(self.monotonic).map(|(now, first)| now - first);
-        let service = now.service.zip(self.state.service_time).map(|(now, first)| now - first);
+        // Saved before any answer, it has the other process's wall time only, which this one's may be behind.
+        let first = self.state.service_time.or(Some(first_sent).filter(|_| monotonic.is_none()));
+        let service = now.service.zip(first).map(|(now, first)| now - first);
         [Some(wall), monotonic, service].into_iter().flatten().max()
     }
 
     /// Returns how long an attempt may still be under way once the key is too old to be sent. No process begins one
-    /// after that; and if it is too old only because a clock was set, this process remembers its own.
-    pub(super) fn time_under_way(&self, now: &Moment) -> TimeDelta {
+    /// after that. It may be too old only because a clock was set: this process remembers its own last attempt, and
+    /// of another's it believes the wall clock only if the service's clock shows the same.
+    pub(super) fn time_under_way(&mut self, now: &Moment) -> TimeDelta {
         let age = self.age(now).map(|age| age - MAX_SENT_AGE);
-        let own = now.monotonic.zip(self.last_attempt).map(|(now, last)| now - last);
+        let shows_the_same = |service: DateTime<Utc>| (now.wall - service).abs() < MAX_EXECUTION;
+        let own = match (self.last_attempt, now.monotonic) {
+            (None, _) if now.service.is_some_and(shows_the_same) => None,
+            (_, monotonic) => monotonic.map(|now| now - *self.last_attempt.get_or_insert(now)),
+        };
         let passed = age.into_iter().chain(own).min();
         passed.map_or(TimeDelta::zero(), |passed| MAX_EXECUTION - passed)
     }
@@ -480,11 +502,58 @@ mod tests {
                 monotonic: Some(TimeDelta::minutes(monotonic)),
                 service: None,
             };
-            let under_way = |memory: &Memory| memory.time_under_way(&now).num_minutes();
-            assert_eq!(under_way(&memory).max(0), left, "{wall} {monotonic}");
-            let resumed = Memory::from_state(memory.state());
-            assert_eq!(under_way(&resumed).max(0), (day - wall).max(0), "{wall}");
+            assert_eq!(under_way(&mut memory, &now), left, "{wall} {monotonic}");
         }
+    }
+
+    fn under_way(memory: &mut Memory, now: &Moment) -> i64 {
+        memory.time_under_way(now).num_minutes().max(0)
+    }
+
+    #[test]
+    fn another_process_s_attempt_is_over_if_two_clocks_say_so_and_ten_minutes_after_the_first_look()
+    {
+        let minutes = TimeDelta::minutes;
+        let by = |wall, service: Option<i64>, monotonic| Moment {
+            wall: at(0) + minutes(wall),
+            monotonic: Some(minutes(monotonic)),
+            service: service.map(|service| at(0) + minutes(service)),
+        };
+        let day = 24 * 60;
+        let table = [
+            // The moments of two looks; minutes left at each.
+            (by(day + 1, Some(day), 0), by(day + 3, Some(day + 2), 2), [0, 0]),
+            (by(day - 6, Some(day - 6), 0), by(day, Some(day), 6), [6, 0]),
+            // Set forward, or not known to be right.
+            (by(day + 60, Some(1), 0), by(day + 64, Some(5), 4), [10, 6]),
+            (by(day + 60, None, 0), by(day + 69, None, 9), [10, 1]),
+            (by(day + 60, None, 0), by(day + 61, Some(day + 61), 1), [10, 9]),
+            (by(day + 60, None, 0), by(day + 70, None, 10), [10, 0]),
+        ];
+        for (first, second, left) in table {
+            let mut memory = Memory::from_state(KeyState::sent_at(at(0)));
+            let found = [&first, &second].map(|now| under_way(&mut memory, now));
+            assert_eq!(found, left, "{first:?} {second:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_another_process_sent_becomes_no_younger_when_this_one_s_clock_is_set_back() {
+        let now = |wall, hours, service: Option<i64>| Moment {
+            wall: at(wall),
+            monotonic: Some(TimeDelta::hours(hours)),
+            service: service.map(at),
+        };
+        let age = |memory: &Memory, now: &Moment| memory.age(now).unwrap().num_hours();
+        // The service's clock, where this process's is behind.
+        let mut memory = Memory::from_state(KeyState::sent_at(at(0)));
+        assert_eq!(age(&memory, &now(22, 0, Some(25))), 25);
+        // The monotonic one from the first attempt on, and the service's from the first answer on.
+        begin(&mut memory, now(10, 0, None));
+        assert_eq!(age(&memory, &now(-4, 15, None)), 25);
+        memory.note_service_time(at(110));
+        assert_eq!(memory.state().service_time, Some(at(100)));
+        assert_eq!(age(&memory, &now(-4, 1, Some(125))), 25);
     }
 
     #[test]

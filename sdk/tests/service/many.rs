@@ -142,8 +142,8 @@ async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
 
 #[tokio::test]
 async fn a_loop_over_a_filtered_list_sees_each_parcel_once_whatever_it_does_with_them() {
-    // All parcels created in the same millisecond, and 50 in each.
-    for (batches, size) in [(1, 250), (5, 50)] {
+    // All parcels created in the same millisecond, on many pages or few, and 50 in each.
+    for (batches, size, limit) in [(1, 250, 100), (1, 250, 10), (5, 50, 100)] {
         for voids_each in [1, 2, 3, 1000] {
             let server = MockServer::start().await;
             let client = server.client(&server.key().issue());
@@ -154,7 +154,7 @@ async fn a_loop_over_a_filtered_list_sees_each_parcel_once_whatever_it_does_with
                 server.clock().advance(Duration::from_millis(1)).await;
             }
             let labelled = client.parcels().list().status(&ParcelStatus::LabelGenerated);
-            let (mut parcels, mut seen) = (labelled.stream(), Vec::new());
+            let (mut parcels, mut seen) = (labelled.limit(limit).stream(), Vec::new());
             while let Some(parcel) = parcels.next().await {
                 let number = parcel.unwrap().tracking_number;
                 if seen.len() % voids_each == 0 {

@@ -12,8 +12,8 @@ use crate::{
     model::{ParcelSummary, Row},
 };
 
-/// Maximum number of times that a walk begins again with the same millisecond. It takes a change between every two requests to
-/// need more.
+/// Maximum number of times that a walk begins again with the same millisecond and finds nothing new. It takes a change
+/// between every two requests to need more.
 const MAX_RESTARTS: u32 = 10;
 const CHANGING: Texts = (
     "The list changes faster than it can be read.",
@@ -31,7 +31,7 @@ pub(super) struct Walk {
     seen: HashSet<String>,
     /// The length of the list when it was last requested.
     total: u64,
-    /// The number of times that it began again with that millisecond.
+    /// The number of times that it began again with that millisecond since it last found something new.
     restarts: u32,
 }
 
@@ -52,7 +52,8 @@ impl Walk {
         let new = parcels.iter().filter(|row| !self.seen.contains(&id(row)));
         let rows = new.cloned().map(|row| row.map_err(|row| head.unreadable_row(row)));
         let mut rows: Vec<_> = rows.collect();
-        let walk = Self { total: meta.total, ..self };
+        let restarts = if rows.is_empty() { self.restarts } else { 0 };
+        let walk = Self { total: meta.total, restarts, ..self };
         let next = match (has_moved, is_last) {
             (true, _) if walk.restarts == MAX_RESTARTS => {
                 rows.push(Err(Error::new(ErrorKind::Conflict, CHANGING)));
