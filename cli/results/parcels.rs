@@ -350,7 +350,7 @@ mod tests {
                 "IN_TRANSIT",
                 Some("DELAYED"),
                 "late, due 2026-01-13",
-                "con retraso, era para el 2026-01-13",
+                "con retraso, se esperaba el 2026-01-13",
             ),
             ("DELIVERED", Some("DELIVERED"), "delivered 2026-01-13", "entregado el 2026-01-13"),
             ("IN_TRANSIT", Some("TELEPORTED"), "2026-01-13", "2026-01-13"),

@@ -20,7 +20,7 @@ texts! {
     MAN_SYNOPSIS = "SYNOPSIS", "SINOPSIS";
     MAN_EXITS = "EXIT STATUS", "CÓDIGOS DE SALIDA";
     MAN_ENVIRONMENT = "ENVIRONMENT", "ENTORNO";
-    MAN_VARIABLES = "PARCELO_API_KEY, PARCELO_BASE_URL, PARCELO_PROFILE, PARCELO_LANG, PARCELO_OUTPUT: defaults of the options, which override them; they override the profile.\nPARCELO_WEBHOOK_SECRET: the secret of webhook listen; several, separated by commas.\nNO_COLOR: disables colours.\nLC_ALL, LC_MESSAGES, LANG: the language, unless it is set otherwise.", "PARCELO_API_KEY, PARCELO_BASE_URL, PARCELO_PROFILE, PARCELO_LANG, PARCELO_OUTPUT: valores por defecto de las opciones, que tienen prioridad; tienen prioridad sobre el perfil.\nPARCELO_WEBHOOK_SECRET: el secreto de webhook listen; varios, separados por comas.\nNO_COLOR: desactiva los colores.\nLC_ALL, LC_MESSAGES, LANG: el idioma, si no se indica de otra forma.";
+    MAN_VARIABLES = "PARCELO_API_KEY, PARCELO_BASE_URL, PARCELO_PROFILE, PARCELO_LANG, PARCELO_OUTPUT: defaults of the options, which override them; they override the profile.\nPARCELO_WEBHOOK_SECRET: the secret of webhook listen; several, separated by commas.\nNO_COLOR: disables colours.\nLC_ALL, LC_MESSAGES, LANG: the language, unless it is set otherwise.", "PARCELO_API_KEY, PARCELO_BASE_URL, PARCELO_PROFILE, PARCELO_LANG, PARCELO_OUTPUT: valores por defecto de las opciones; una opción tiene prioridad sobre su variable, y una variable sobre el perfil.\nPARCELO_WEBHOOK_SECRET: el secreto de webhook listen; varios, separados por comas.\nNO_COLOR: desactiva los colores.\nLC_ALL, LC_MESSAGES, LANG: el idioma, si no se indica de otra forma.";
     MAN_FILES = "FILES", "ARCHIVOS";
     MAN_CONFIG = "$XDG_CONFIG_HOME/parcelo/config.toml (~/.config/parcelo/config.toml): the profiles, readable by their owner only; parcelo config path prints the path.", "$XDG_CONFIG_HOME/parcelo/config.toml (~/.config/parcelo/config.toml): los perfiles, que solo su dueño puede leer; parcelo config path muestra la ruta.";
 
@@ -33,7 +33,7 @@ texts! {
     SEE_PROFILES = "parcelo config list lists the profiles, parcelo config init creates one.", "parcelo config list muestra los perfiles y parcelo config init crea uno.";
     NO_PROFILES = "There are no profiles yet; parcelo config init creates one.", "Todavía no hay perfiles; parcelo config init crea uno.";
     PROFILE_EXISTS = "Profile {name} already exists.", "El perfil {name} ya existe.";
-    ADD_FORCE = "Use another name, or add --force to replace it.", "Use otro nombre o añada --force para sustituirlo.";
+    ADD_FORCE = "Use another name, or add --force to replace it.", "Use otro nombre o agregue --force para reemplazarlo.";
     INVALID_PROFILE_NAME = "invalid profile name '{name}': expected at most 64 letters, digits, hyphens and underscores", "nombre de perfil no válido '{name}': se esperan como máximo 64 letras, dígitos, guiones y guiones bajos";
     PROFILE_SAVED = "Saved profile {name} ({environment}) in {file}, which only you can read. Test it with parcelo doctor.", "Se guardó el perfil {name} ({environment}) en {file}, que solo usted puede leer. Pruébelo con parcelo doctor.";
     NO_HOME = "No home directory found for the configuration file.", "No se encontró un directorio personal para el archivo de configuración.";
@@ -48,7 +48,7 @@ texts! {
     // Raw calls, and requests that are not sent.
     BINARY_RESPONSE = "The response is not text and cannot be written to a terminal.", "La respuesta no es texto y no se puede escribir en una terminal.";
     REDIRECT_OUTPUT = "Redirect standard output to a file or a pipe.", "Redirija la salida estándar a un archivo o una tubería.";
-    RESUME_REQUEST = "The outcome is unknown: the request may have been executed. If it has an idempotencyKey, run the same command again: it is not executed twice (for 24 hours). If not, check first.", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Si tiene idempotencyKey, ejecute otra vez el mismo comando: no se ejecuta dos veces (durante 24 horas). Si no la tiene, compruébelo antes.";
+    RESUME_REQUEST = "The outcome is unknown: the request may have been executed. If it has an idempotencyKey, run the same command again: it is not executed twice (for 24 hours). If not, check first.", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Si tiene idempotencyKey, ejecute otra vez el mismo comando: no se ejecuta dos veces (durante 24 horas). Si no la tiene, verifique primero si se ejecutó.";
     NO_DRY_RUN = "--dry-run cannot be used with this command, which sends no request that it could show.", "--dry-run no se puede usar con este comando, que no envía ninguna solicitud que se pueda mostrar.";
 
     // Orders by their fields.
@@ -64,7 +64,7 @@ texts! {
 
     // Webhooks.
     LISTENING = "Listening on {address} (Ctrl-C to stop)", "Escuchando en {address} (Ctrl-C para terminar)";
-    NO_LONGER_LISTENING = "No longer listening. In the sandbox, an event that is not accepted within about a minute turns the webhook off; its page on the dashboard turns it on and sends what was missed.", "Ya no se escucha. En el entorno de pruebas, un evento que no se acepta en cerca de un minuto desactiva el webhook; su página en el panel lo activa y envía lo que faltó.";
+    NO_LONGER_LISTENING = "No longer listening. In the sandbox, an event that is not accepted within about a minute turns the webhook off; its page on the dashboard turns it on and sends what was missed.", "Ya no se reciben eventos. En el entorno de pruebas, un evento que no se acepta en alrededor de un minuto desactiva el webhook; desde su página en el panel se activa y se envía lo que faltó.";
     NO_SECRET = "No webhook secret provided.", "Falta el secreto del webhook.";
     MALFORMED_SECRET = "Malformed webhook secret: expected whsec_ followed by 24-64 bytes in base64.", "Secreto de webhook mal formado: se espera whsec_ seguido de 24-64 bytes en base64.";
     GIVE_SECRET = "Set PARCELO_WEBHOOK_SECRET, or pass the secret on standard input with --secret -.", "Defina PARCELO_WEBHOOK_SECRET o pase el secreto por la entrada estándar con --secret -.";
@@ -93,7 +93,7 @@ texts! {
     PROFILE_OF = "{name}, from {file}", "{name}, de {file}";
     NO_CONFIG = "none; options and variables only", "ninguno; solo opciones y variables";
     EXPOSED_HINT = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
-    DEPENDS_ON_FAILED = "depends on a failed check", "depende de una comprobación fallida";
+    DEPENDS_ON_FAILED = "depends on a failed check", "depende de una verificación fallida";
     NO_SUCH_HOST = "Cannot resolve {host}: {why}.", "No se puede resolver {host}: {why}.";
     KEY_ACCEPTED = "accepts the key {key} ({environment})", "acepta la clave {key} ({environment})";
     KEY_ACCEPTED_TLS = "TLS works; accepts the key {key} ({environment})", "TLS funciona; acepta la clave {key} ({environment})";
@@ -101,9 +101,9 @@ texts! {
     CLOCK_IN_SYNC = "in sync with the service", "sincronizado con el servicio";
     CLOCK_FAST = "{time} fast", "adelantado {time}";
     CLOCK_SLOW = "{time} slow", "atrasado {time}";
-    SET_CLOCK = "Set this machine's clock: webhooks are rejected if it is off by more than 300 s.", "Ajuste el reloj de esta máquina: los webhooks se rechazan si difiere más de 300 s.";
+    SET_CLOCK = "Set this machine's clock: webhooks are rejected if it is off by more than 300 s.", "Ajuste el reloj de esta máquina: los webhooks se rechazan si difiere en más de 300 s.";
     LIMITS_SEEN = "{limit} requests per second, {remaining} left in the current second", "{limit} solicitudes por segundo, quedan {remaining} en el segundo actual";
     NO_LIMITS = "the service sent no rate limit", "el servicio no envió el límite de solicitudes";
-    CHECKS_FAILED = "Failed checks: {n}.", "Comprobaciones fallidas: {n}.";
+    CHECKS_FAILED = "Failed checks: {n}.", "Verificaciones fallidas: {n}.";
     DIR_OR_COMMAND = "--dir writes all pages and cannot be used with a command", "--dir escribe todas las páginas y no se puede usar con un comando";
 }

@@ -9,7 +9,10 @@ use crate::{
 };
 
 async fn dir(body: &'static str) -> Workdir {
-    Workdir::new(Shop::open().await.key.secret(), &peer::saying("200 OK", body).await)
+    Workdir::new(
+        Shop::open().await.key.secret(),
+        &peer::saying("200 OK\r\nx-request-id: req_1", body).await,
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]

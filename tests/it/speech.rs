@@ -123,7 +123,7 @@ fn what_is_out_of_range_or_excluded_says_what_would_do() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_without_its_scheme_is_told_how_to_begin() {
     let shop = Shop::open().await;
-    for (language, expected) in [("en", "begin it with http://"), ("es", "comience con http://")] {
+    for (language, expected) in [("en", "begin it with http://"), ("es", "comenzar con http://")] {
         let line = format!("track SB-SUCCESS-0001 --base-url 127.0.0.1:8081 --lang {language}");
         let ran = shop.run(&line);
         assert!(ran.code == 2 && ran.stderr.contains(expected), "{ran:?}");

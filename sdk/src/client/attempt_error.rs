@@ -157,7 +157,7 @@ pub(super) enum WriteOutcome {
 const TOO_LARGE: Texts =
     ("The answer is larger than allowed.", "La respuesta supera el tamaño permitido.");
 const NOT_FROM_SERVICE: Texts =
-    ("The answer does not come from this API.", "La respuesta no corresponde a esta API.");
+    ("The answer does not come from this API.", "La respuesta no proviene de esta API.");
 
 impl AttemptError {
     pub(super) fn class(&self) -> FailureClass {

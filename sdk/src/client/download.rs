@@ -355,7 +355,7 @@ fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
 }
 
-const NO_FILE_NAME: Texts = ("The path does not name a file.", "La ruta no nombra un archivo.");
+const NO_FILE_NAME: Texts = ("The path does not name a file.", "La ruta no indica un archivo.");
 const NOT_WRITTEN: Texts = ("The file could not be written.", "No se pudo escribir el archivo.");
 
 /// Does disk work on a blocking thread. It runs to its end even when this future is dropped.

@@ -123,7 +123,7 @@ impl NotAdmitted {
         );
         const BANNED: Texts = (
             "The service has asked for no more requests until later, and the call must not wait that long.",
-            "El servicio pidió no enviar más solicitudes por ahora, y la llamada no debe esperar tanto.",
+            "El servicio pidió no enviar más solicitudes por ahora, y la llamada no puede esperar tanto.",
         );
         const OUT_OF_TIME: Texts = (
             "The call's time ran out before it could be sent.",

@@ -77,7 +77,7 @@ impl Phase {
     pub(super) fn texts(self) -> (&'static str, &'static str) {
         match self {
             Self::NotSent => {
-                ("The service could not be reached.", "No se pudo contactar con el servicio.")
+                ("The service could not be reached.", "No se pudo conectar con el servicio.")
             }
             Self::Refused => (
                 "A transport layer of this program refused the request.",
@@ -96,7 +96,7 @@ impl Phase {
             }
             Self::NotHttp => (
                 "The server at this address does not speak HTTP.",
-                "El servidor de esa dirección no habla HTTP.",
+                "El servidor de esa dirección no responde en HTTP.",
             ),
         }
     }

@@ -13,7 +13,9 @@ pub enum InvalidValue {
     #[error("not an idempotency key: expected 8-64 letters, digits, hyphens and underscores")]
     IdempotencyKey,
     /// Not an API key.
-    #[error("not an API key: expected pk_live_ or pk_test_ and more, without blanks")]
+    #[error(
+        "not an API key: expected pk_live_ or pk_test_ followed by more characters, without spaces"
+    )]
     ApiKey,
     /// Not a carrier key, or one with a typo.
     #[error(

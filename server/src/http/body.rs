@@ -59,7 +59,7 @@ fn broken_off() -> FieldFault {
         FaultCode::MalformedJson,
         (
             "The body ended before it was complete; send it again.",
-            "El cuerpo terminó antes de estar completo; envíelo de nuevo.",
+            "El cuerpo llegó incompleto; envíelo de nuevo.",
         ),
     )
 }

@@ -20,11 +20,11 @@ const GROUPS: &[Group] = &[
     ("Orders", "Pedidos", &[
         (Operation::CreateOrder, "Creates an order with its label.", "Crea un pedido con su etiqueta."),
         (Operation::VoidOrders, "Voids up to 100 orders.", "Anula hasta 100 pedidos."),
-        (Operation::ListParcels, "Lists parcels, newest first.", "Lista los paquetes, los más nuevos primero."),
+        (Operation::ListParcels, "Lists parcels, newest first.", "Lista los paquetes, los más recientes primero."),
     ]),
     ("Labels and papers", "Etiquetas y documentos", &[
         (Operation::DownloadLabel, "Downloads a label as PDF, PNG or ZPL.", "Descarga una etiqueta en PDF, PNG o ZPL."),
-        (Operation::BatchLabels, "Downloads up to 100 labels as one file.", "Descarga hasta 100 etiquetas en un archivo."),
+        (Operation::BatchLabels, "Downloads up to 100 labels as one file.", "Descarga hasta 100 etiquetas en un solo archivo."),
         (Operation::GetLabel, "Reads what is known about a label.", "Lee los datos de una etiqueta."),
         (Operation::ReprintLabel, "Makes a new version of a label.", "Genera una versión nueva de una etiqueta."),
         (Operation::DownloadInvoice, "Downloads a parcel's commercial invoice.", "Descarga la factura comercial de un paquete."),
@@ -39,11 +39,11 @@ const GROUPS: &[Group] = &[
         (Operation::PublicTracking, "Tracks one parcel without a key.", "Rastrea un paquete sin clave."),
     ]),
     ("Key and sandbox", "Clave y entorno de pruebas", &[
-        (Operation::Health, "Checks the key.", "Comprueba la clave."),
+        (Operation::Health, "Checks the key.", "Verifica la clave."),
         (Operation::ResetSandbox, "Deletes all data of your sandbox.", "Borra todos los datos de su entorno de pruebas."),
     ]),
     ("For carriers", "Para transportistas", &[
-        (Operation::PushCarrierEvents, "Reports a carrier's scans.", "Informa los escaneos de un transportista."),
+        (Operation::PushCarrierEvents, "Reports a carrier's scans.", "Reporta los escaneos de un transportista."),
     ]),
     ("Legacy API", "API anterior", &[
         (Operation::LegacyCreateOrder, "Creates an order.", "Crea un pedido."),

@@ -36,7 +36,7 @@ static ES: Words = Words {
     parcel_for: "Destinatario",
     order: "Pedido",
     track: "Rastrear el paquete",
-    why_receiver: "Recibe este correo porque el remitente del paquete dio esta dirección para usted.",
+    why_receiver: "Recibe este correo porque el remitente del paquete indicó esta dirección como la de usted.",
     why_sender: "Recibe este correo porque esta dirección es la del remitente en el pedido del paquete.",
     unsubscribe: "No recibir más correos sobre paquetes de este remitente",
     no_replies: "Este correo se envió automáticamente. Las respuestas no se leen.",
@@ -89,10 +89,10 @@ pub(super) fn headline(
 const fn failed(state: State, is_receiver: bool) -> (&'static str, &'static str) {
     match (state, is_receiver) {
         (State::DeliveryAttempted, true) => {
-            ("Your parcel was not handed over", "No pudimos entregarle su paquete")
+            ("Your parcel was not handed over", "El repartidor no pudo entregarle su paquete")
         }
         (State::DeliveryAttempted, false) => {
-            ("A parcel was not handed over", "Un paquete no se pudo entregar en el primer intento")
+            ("A parcel was not handed over", "El repartidor no pudo entregar un paquete")
         }
         (_, true) => ("Your parcel could not be delivered", "Su paquete no se pudo entregar"),
         (_, false) => ("A parcel could not be delivered", "Un paquete no se pudo entregar"),
@@ -104,7 +104,7 @@ pub(super) fn sender_meaning(state: State, language: Language) -> Option<&'stati
     let (en, es) = match state {
         State::CustomsHold => (
             "Customs has stopped the parcel for now. It moves on once it is released.",
-            "La aduana ha detenido el paquete por ahora. Seguirá su camino cuando lo libere.",
+            "La aduana tiene retenido el paquete por ahora. Seguirá su camino cuando lo libere.",
         ),
         State::DeliveryAttempted => (
             "The driver could not hand over the parcel. There will be another attempt.",

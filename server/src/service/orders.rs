@@ -144,7 +144,7 @@ impl Service {
 fn cut_on_label(field: &str) -> Warning {
     let texts = (
         "The label has no room for the whole text and cuts it: shorten it.",
-        "La etiqueta no tiene lugar para todo el texto y lo corta: acórtelo.",
+        "El texto no cabe completo en la etiqueta y se corta: acórtelo.",
     );
     Warning::new(WarningCode::TextCutOnLabel, field, texts)
 }

@@ -84,7 +84,7 @@ static ES: Words = Words {
     stages: ["Preparado", "En camino", "En reparto", "Entregado"],
     estimated_delivery: "Entrega estimada",
     today: "Hoy",
-    by_end_of_day: "Antes de terminar el día",
+    by_end_of_day: "Antes de que termine el día",
     delayed: "Con retraso: se esperaba el",
     no_new_date: "Todavía no se conoce la nueva fecha.",
     delivered_on: "Entregado el",
@@ -92,11 +92,11 @@ static ES: Words = Words {
     sent_by: "Enviado por",
     questions: "Preguntas:",
     history: "Historial",
-    times: "Horas del destino",
-    times_in_utc: "Horas en UTC",
+    times: "Hora del destino",
+    times_in_utc: "Hora en UTC",
     updated: "Última actualización:",
     updates_itself: "Esta página se actualiza sola cada cinco minutos.",
-    sandbox: "Entorno de pruebas: nada se envía.",
+    sandbox: "Entorno de pruebas: no se envía nada.",
     privacy: "Cualquiera que tenga el número de rastreo puede ver esta página; por eso no muestra nombres ni direcciones.",
     language: "Idioma",
     find: "¿Dónde está mi paquete?",
@@ -128,10 +128,10 @@ pub(crate) const fn words(language: Language) -> &'static Words {
 pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str {
     let (en, es) = match status {
         ParcelStatus::Ordered => {
-            ("The shipper has announced the parcel.", "El remitente ha anunciado el paquete.")
+            ("The sender has announced the parcel.", "El remitente ya registró el paquete.")
         }
         ParcelStatus::LabelGenerated => (
-            "The shipper is getting the parcel ready for the carrier.",
+            "The sender is getting the parcel ready for the carrier.",
             "El remitente prepara el paquete para entregarlo al transportista.",
         ),
         ParcelStatus::ManifestSubmitted => (
@@ -147,7 +147,7 @@ pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
         ),
         ParcelStatus::CustomsHold => (
             "Customs has stopped the parcel for now. It moves on once it is released.",
-            "La aduana ha detenido el paquete por ahora. Seguirá su camino cuando lo libere.",
+            "La aduana tiene retenido el paquete por ahora. Seguirá su camino cuando lo libere.",
         ),
         ParcelStatus::InTransit => (
             "The parcel is travelling towards its destination.",
@@ -160,7 +160,7 @@ pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
             "The driver could not hand over the parcel. There will be another attempt.",
             "El repartidor no pudo entregar el paquete. Habrá otro intento.",
         ),
-        ParcelStatus::Delivered => ("The parcel has arrived.", "El paquete ha llegado."),
+        ParcelStatus::Delivered => ("The parcel has arrived.", "El paquete ya llegó."),
         ParcelStatus::DeliveryFailed => (
             "The carrier could not deliver the parcel. Please contact the sender.",
             "El transportista no pudo entregar el paquete. Comuníquese con el remitente.",
@@ -170,8 +170,8 @@ pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
             "El paquete va de regreso al remitente.",
         ),
         ParcelStatus::Voided => (
-            "The shipper has cancelled this shipment. There will be no delivery.",
-            "El remitente ha cancelado este envío. No habrá entrega.",
+            "The sender has cancelled this shipment. There will be no delivery.",
+            "El remitente canceló este envío. No habrá entrega.",
         ),
         // One that is newer than this page.
         _ => ("", ""),

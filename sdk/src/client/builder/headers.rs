@@ -195,7 +195,7 @@ macro_rules! reserved {
             $name,
             (
                 concat!("The header ", $name, " is reserved for the client: it cannot be set."),
-                concat!("La cabecera ", $name, " está reservada al cliente: no se puede definir."),
+                concat!("El encabezado ", $name, " está reservado para el cliente: no se puede definir."),
             ),
         )),*]
     };
@@ -213,13 +213,13 @@ const RESERVED_HEADERS: &[(&str, Texts)] = reserved!(
 );
 
 pub(super) const INVALID_KEY: Texts = (
-    "PARCELO_API_KEY is not an API key: those start with pk_live_ or pk_test_ and have no blanks.",
+    "PARCELO_API_KEY is not an API key: those start with pk_live_ or pk_test_ and have no spaces.",
     "PARCELO_API_KEY no es una clave de API: estas comienzan con pk_live_ o pk_test_ y no tienen espacios.",
 );
-const INVALID_NAME: Texts = ("Invalid header name.", "Nombre de cabecera no válido.");
+const INVALID_NAME: Texts = ("Invalid header name.", "Nombre de encabezado no válido.");
 const INVALID_VALUE: Texts = (
     "Invalid header value: it has a character that headers must not have, such as a line break.",
-    "Valor de cabecera no válido: contiene un carácter no permitido, como un salto de línea.",
+    "Valor de encabezado no válido: contiene un carácter no permitido, como un salto de línea.",
 );
 const INVALID_USER_AGENT: Texts = (
     "Invalid User-Agent suffix: expected words of visible ASCII, separated by single spaces.",

@@ -276,7 +276,7 @@ const NO_BASE_URL: Texts = (
 );
 const INVALID_BASE_URL: Texts = (
     "The base URL is not an http or https address: begin it with http:// or https://.",
-    "La URL base no es una dirección http o https: comience con http:// o https://.",
+    "La URL base no es una dirección http o https: debe comenzar con http:// o https://.",
 );
 const BASE_URL_WITH_EXTRAS: Texts = (
     "The base URL must not have credentials, a query or a fragment.",
@@ -288,7 +288,7 @@ const UNENCRYPTED: Texts = (
 );
 const WRONG_ENVIRONMENT: Texts = (
     "The key and the address belong to different environments: sandbox and production.",
-    "La clave y la dirección pertenecen a entornos distintos: sandbox y producción.",
+    "La clave y la dirección pertenecen a entornos distintos: pruebas y producción.",
 );
 const INVALID_LABEL_HOST: Texts = (
     "Invalid label host: expected a host name without scheme, port and path.",

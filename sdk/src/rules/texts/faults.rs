@@ -394,15 +394,15 @@ pub(crate) fn environment() -> FaultText {
 pub(crate) fn all_or_some_countries() -> FaultText {
     FaultText::mismatch(
         "Use * alone for every country, or list countries without it.",
-        "Use * solo para todos los países, o indique países sin él.",
+        "Use únicamente * para todos los países, o indique los países sin él.",
     )
 }
 
 #[cfg(feature = "server")]
 pub(crate) fn network() -> FaultText {
     FaultText::invalid(
-        "Write an address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
-        "Escriba una dirección o una red, por ejemplo 203.0.113.7 o 10.0.0.0/8.",
+        "Write an IP address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
+        "Escriba una dirección IP o una red, por ejemplo 203.0.113.7 o 10.0.0.0/8.",
     )
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn hidden_character() -> WarningText {
     WarningText::new(
         WarningCode::TextHiddenCharacter,
         "The name contains an invisible character, which its script may need: check that it belongs there.",
-        "El nombre contiene un carácter invisible, que su escritura puede requerir: compruebe que corresponde.",
+        "El nombre contiene un carácter invisible, que su escritura puede requerir: revise que deba estar ahí.",
     )
 }
 

@@ -71,7 +71,7 @@ impl InvalidUrl {
             ),
             Self::Credentials => language.pick(
                 "Leave user and password out of the webhook's address; verify the signature instead.",
-                "No ponga usuario ni contraseña en la dirección del webhook; verifique la firma.",
+                "No ponga usuario ni contraseña en la dirección del webhook; en su lugar, verifique la firma.",
             ),
             Self::Plain => language.pick(
                 "In production a webhook's address begins with https.",

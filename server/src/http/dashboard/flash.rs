@@ -105,7 +105,7 @@ impl FlashText {
             ),
             Self::WebhookSet => language.pick(
                 "The webhook is saved and turned on.",
-                "El webhook está guardado y activado.",
+                "El webhook se guardó y está activado.",
             ),
             Self::TestSent => language.pick(
                 "A test event is on its way. Reload the page to see the result.",
@@ -120,7 +120,7 @@ impl FlashText {
             ),
             Self::Removed => language.pick(
                 "The webhook is removed. Undelivered events are held for 30 days.",
-                "El webhook está eliminado. Los eventos no entregados se guardan durante 30 días.",
+                "El webhook se eliminó. Los eventos no entregados se guardan durante 30 días.",
             ),
             Self::IsOff => language.pick(
                 "Nothing was sent: the webhook is turned off. Turn it on first.",
@@ -133,7 +133,7 @@ impl FlashText {
             Self::ShopSet => language.pick("Saved.", "Guardado."),
             Self::ParcelVoided => language.pick(
                 "The order is voided, and its label can no longer be used.",
-                "El pedido está anulado y su etiqueta ya no se puede usar.",
+                "El pedido se anuló y su etiqueta ya no se puede usar.",
             ),
             Self::LabelReprinted => language.pick(
                 "The label has a new version. Print it, and throw the old one away.",
@@ -141,7 +141,7 @@ impl FlashText {
             ),
             Self::PasswordChanged => language.pick(
                 "The password is changed. All other sessions of this account have ended.",
-                "La contraseña está cambiada. Las demás sesiones de esta cuenta terminaron.",
+                "La contraseña se cambió. Las demás sesiones de esta cuenta se cerraron.",
             ),
             Self::FormRestored => language.pick(
                 "Your session had ended, so nothing was sent. The form is as you filled it in: check it and send it.",
@@ -149,7 +149,7 @@ impl FlashText {
             ),
             Self::NothingDone => language.pick(
                 "Your session had ended, so nothing was done. Press the button again.",
-                "Su sesión había terminado, así que no se hizo nada. Pulse el botón de nuevo.",
+                "Su sesión había terminado, así que no se hizo nada. Presione el botón de nuevo.",
             ),
             Self::Replayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")

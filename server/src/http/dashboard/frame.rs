@@ -202,7 +202,7 @@ impl Notice {
                 language.pick("The form was not accepted", "El formulario no fue aceptado"),
                 language.pick(
                     "It was not sent from a page of this session, so nothing was changed. Go back, reload the page and try again. If this keeps happening, your browser does not keep cookies for this address: use https, or http://127.0.0.1 on the server itself.",
-                    "No se envió desde una página de esta sesión, así que nada cambió. Regrese, vuelva a cargar la página e intente de nuevo. Si sigue sucediendo, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio servidor.",
+                    "No se envió desde una página de esta sesión, así que no se cambió nada. Regrese, vuelva a cargar la página e inténtelo de nuevo. Si sigue sucediendo, su navegador no guarda cookies de esta dirección: use https, o http://127.0.0.1 en el propio servidor.",
                 ).to_owned(),
             ),
             ErrorCode::NotFound | ErrorCode::ParcelNotFound => (

@@ -94,7 +94,7 @@ const OVERLAPS: [Overlap; 4] = [
     Overlap {
         seconds: 0,
         english: "no: end it now (it may have leaked)",
-        spanish: "no: terminarlo ya (puede haberse filtrado)",
+        spanish: "no: desactivarlo ya (puede haberse filtrado)",
     },
 ];
 

@@ -83,7 +83,7 @@ fn kind_name(kind: MailKind, language: Language) -> &'static str {
         MailKind::OutForDelivery => language.pick("Out for delivery", "En reparto"),
         MailKind::Delivered => language.pick("Delivered", "Entregado"),
         MailKind::Failed => language.pick("Not delivered", "No entregado"),
-        MailKind::Returning => language.pick("Going back to the sender", "Regresa al remitente"),
+        MailKind::Returning => language.pick("Going back to the sender", "De regreso al remitente"),
     }
 }
 
@@ -112,7 +112,7 @@ fn became(status: MailStatus, language: Language) -> &'static str {
             ),
             Dropped::OptedOut => language.pick(
                 "not sent: unsubscribed, or the address does not exist",
-                "no se envió: dado de baja, o la dirección no existe",
+                "no se envió: la dirección se dio de baja o no existe",
             ),
             Dropped::SwitchedOff => language
                 .pick("not sent: switched off in Settings", "no se envió: desactivado en Ajustes"),
@@ -122,7 +122,7 @@ fn became(status: MailStatus, language: Language) -> &'static str {
             ),
             Dropped::TooMany => language.pick(
                 "not sent: too many e-mails to the address, or of the account",
-                "no se envió: demasiados correos a la dirección, o de la cuenta",
+                "no se envió: demasiados correos a esa dirección o de esta cuenta",
             ),
         },
     }

@@ -155,8 +155,8 @@ async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let counted = api.service.activity_of(member.tenant(environment), first).await?;
     let noticed = |(state, parcels)| {
         let status = ParcelStatus::from(state);
-        let what =
-            language.pick("Parcels past the promised day", "Paquetes con el día prometido vencido");
+        let what = language
+            .pick("Parcels past the promised day", "Paquetes con la fecha prometida vencida");
         let search = Search {
             environment,
             from: Some(begin_of(first).to_utc().date_naive()),

@@ -152,7 +152,10 @@ fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
             say("Arrival", "Llegada"),
             arrival.map_or_else(|| say("no date", "sin fecha").to_owned(), |known| known.text),
         ),
-        (say("Promised day", "Día prometido"), record.estimated_delivery.date_naive().to_string()),
+        (
+            say("Promised day", "Fecha prometida"),
+            record.estimated_delivery.date_naive().to_string(),
+        ),
         (say("Label version", "Versión de la etiqueta"), row.label_version.to_string()),
     ];
     let weight = details.weight_kg.map(|kg| format!("{kg} kg"));

@@ -28,9 +28,9 @@ pub(super) type Fault = (&'static str, &'static str);
 
 const NOTHING_TO_SEARCH: Fault = (
     "Type letters or digits to search for, 100 characters at most.",
-    "Escriba letras o dígitos que buscar, 100 caracteres como máximo.",
+    "Escriba las letras o los dígitos que busca, 100 caracteres como máximo.",
 );
-const NO_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba la fecha como 2026-01-31.");
+const NO_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba las fechas como 2026-01-31.");
 const BACKWARDS: Fault =
     ("The end date is before the start date.", "La fecha final es anterior a la inicial.");
 

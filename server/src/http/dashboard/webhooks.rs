@@ -302,7 +302,7 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
         DisabledBy::Operator => language.pick("It was turned off by hand.", "Se desactivó manualmente."),
         DisabledBy::Gone => language.pick(
             "The receiver answered that it is gone (410). Check the address, then turn it on.",
-            "El receptor respondió que ya no existe (410). Revise la dirección y actívelo.",
+            "El receptor respondió que ya no existe (410). Revise la dirección y active el webhook.",
         ),
         DisabledBy::Unreadable => language.pick(
             "Its settings cannot be read from the database. Set it up again.",
@@ -311,11 +311,11 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
         DisabledBy::Failures => match environment {
             Environment::Production => language.pick(
                 "An event could not be delivered for three days. Fix the receiver, then turn it on.",
-                "Un evento no se pudo entregar durante tres días. Repare el receptor y actívelo.",
+                "Un evento no se pudo entregar durante tres días. Repare el receptor y active el webhook.",
             ),
             Environment::Sandbox => language.pick(
                 "An event could not be delivered for about a minute. Fix the receiver, then turn it on.",
-                "Un evento no se pudo entregar durante un minuto. Repare el receptor y actívelo.",
+                "Un evento no se pudo entregar durante cerca de un minuto. Repare el receptor y active el webhook.",
             ),
         },
     }

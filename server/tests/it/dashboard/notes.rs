@@ -127,7 +127,7 @@ async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
     let mut member = house.member("default").await;
     let table = [
         (Environment::Production, "for three days", "durante tres días"),
-        (Environment::Sandbox, "for about a minute", "durante un minuto"),
+        (Environment::Sandbox, "for about a minute", "durante cerca de un minuto"),
     ];
     for (environment, english, spanish) in table {
         let tenant = house.key("default", environment).await.tenant();

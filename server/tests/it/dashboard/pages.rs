@@ -187,7 +187,7 @@ async fn the_overview_points_to_parcels_whose_promised_day_has_passed() {
     assert!(html.contains(link), "{html}");
     let html = member.page("/dashboard?lang=es").await;
     assert!(
-        html.contains("Paquetes con el día prometido vencido (Etiqueta generada): 1"),
+        html.contains("Paquetes con la fecha prometida vencida (Etiqueta generada): 1"),
         "{html}"
     );
 }
