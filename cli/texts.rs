@@ -259,7 +259,7 @@ texts! {
     RESUME_MANIFEST = "The outcome is unknown: the request may have been executed. Run the same command again: the same parcels under the same air waybill are never submitted twice.", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Ejecute otra vez el mismo comando: un manifiesto con los mismos paquetes y la misma guía aérea nunca se envía dos veces.";
     RESUME_CHECK_FIRST = "The outcome is unknown: the request may have been executed. Check with parcelo parcel list, and run the same command again if necessary.", "El resultado es desconocido: puede que la solicitud se haya ejecutado. Verifíquelo con parcelo parcel list y, si hace falta, ejecute otra vez el mismo comando.";
     INTERRUPTED = "Interrupted.", "Interrumpido.";
-    PARTLY_FAILED = "{done} of {all} succeeded; {failed} failed.", "{done} de {all} se completaron; {failed} fallaron.";
+    PARTLY_FAILED = "{done} of {all} succeeded; {failed} failed.", "Completados: {done} de {all}; fallidos: {failed}.";
     ALL_FAILED = "None of {all} succeeded.", "No se completó ninguno de {all}.";
     LABEL_UNSAVED = "The order was created, but its label could not be saved: {why}", "El pedido se creó, pero no se pudo guardar su etiqueta: {why}";
     GET_LABEL = "Get the label with: parcelo label get {number}", "Obtenga la etiqueta con: parcelo label get {number}";

@@ -43,7 +43,11 @@ pub(super) fn write(
         Format::Ndjson => io::copy(&mut results.lines()?, out).map(drop),
         // The same as the file of results.
         Format::Csv => io::copy(&mut results.rows()?, out).map(drop),
-        Format::Numbers => write_numbers(out, results),
+        // People see the summary all the same: faults and warnings have no number.
+        Format::Numbers => {
+            write_text(&mut anstream::stderr(), results, options.language)?;
+            write_numbers(out, results)
+        }
     }
 }
 

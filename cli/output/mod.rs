@@ -118,17 +118,19 @@ fn write_messages(
             None => Ok(()),
         };
     }
+    let mut messages = Vec::new();
     for note in &outcome.notes {
-        let width = io::stderr().is_terminal().then(columns);
-        writeln!(err, "{}", text::wrapped(note.pick(language), width))?;
+        writeln!(messages, "{}", note.pick(language))?;
     }
     for warning in outcome.results.iter().flat_map(Results::warnings) {
-        errors::write_warning(&mut err, warning, language)?;
+        errors::write_warning(&mut messages, warning, language)?;
     }
-    match failure {
-        Some(failure) => errors::write_failure(&mut err, failure, language),
-        None => Ok(()),
+    if let Some(failure) = failure {
+        errors::write_failure(&mut messages, failure, language)?;
     }
+    let width = io::stderr().is_terminal().then(columns);
+    let messages = String::from_utf8_lossy(&messages);
+    messages.lines().try_for_each(|line| writeln!(err, "{}", text::wrapped(line, width)))
 }
 
 /// With `--verbose`, writes attempts and waits as they happen.

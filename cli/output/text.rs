@@ -33,13 +33,17 @@ pub(super) fn write(
     })
 }
 
-/// A sentence in lines that are not wider than so many columns, if a number is given; no word is broken.
+/// Breaks a line into lines that are not wider than so many columns, if a number is given, and indented as it is. No
+/// word is broken.
 pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
+    let words = text.trim_start_matches(' ');
+    let indent = " ".repeat(text.len() - words.len());
     let (mut lines, mut line) = (Vec::new(), String::new());
-    for word in text.split(' ') {
-        let together = line.chars().count() + 1 + word.chars().count();
-        if !line.is_empty() && together > width {
+    for word in words.split(' ') {
+        // Colours take no columns.
+        let shown = strip_str(&line).to_string() + strip_str(word).to_string().as_str();
+        if !line.is_empty() && indent.len() + shown.chars().count() + 1 > width {
             lines.push(std::mem::take(&mut line));
         }
         if !line.is_empty() {
@@ -48,6 +52,7 @@ pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
         line.push_str(word);
     }
     lines.push(line);
+    let lines: Vec<_> = lines.into_iter().map(|line| format!("{indent}{line}")).collect();
     lines.join("\n")
 }
 
@@ -234,6 +239,9 @@ mod tests {
             assert_eq!(lines.replace('\n', " "), **text);
         }
         assert_eq!(wrapped("a word", None), "a word");
+        assert_eq!(wrapped("  field: a long word", Some(11)), "  field: a\n  long word");
+        let coloured = format!("{RED}error:{RED:#} no", RED = anstyle::AnsiColor::Red.on_default());
+        assert_eq!(wrapped(&coloured, Some(9)), coloured, "nine columns without the colour");
         assert_eq!(wrapped("unbreakable", Some(3)), "unbreakable");
     }
 

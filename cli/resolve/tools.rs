@@ -103,7 +103,7 @@ impl Resolver {
         let old = self.settings.profiles()?.and_then(|all| all.all.get(&name));
         let sender = old.and_then(|old| old.sender.clone());
         let base_url = self.address_or_prompt()?;
-        let key = self.parse_key(&self.key_or_prompt()?)?;
+        let key = self.key_or_prompt()?;
         let profile = Profile {
             base_url: Some(base_url.clone()),
             api_key: Some(Secret(key.secret().to_owned())),
@@ -119,7 +119,7 @@ impl Resolver {
     fn address_or_prompt(&self) -> Result<String, Failure> {
         let given = self.global.base_url.as_deref().map(str::trim);
         if let Some(address) = given.filter(|address| !address.is_empty()) {
-            return Ok(address.to_owned());
+            return Ok(with_scheme(address));
         }
         if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
@@ -138,15 +138,27 @@ impl Resolver {
     }
 
     /// The key, typed without echo or from standard input; it is never an argument.
-    fn key_or_prompt(&self) -> Result<String, Failure> {
+    ///
+    /// A mistyped one is asked for again; the same one twice is taken, since only the service knows its keys.
+    fn key_or_prompt(&self) -> Result<ApiKey, Failure> {
         if self.global.api_key_stdin {
-            return input::line();
+            return self.parse_key(&input::line()?);
         }
         if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
-        output::prompt(texts::ASK_KEY, self.settings.output.language);
-        input::hidden_line()
+        let mut before = String::new();
+        loop {
+            output::prompt(texts::ASK_KEY, self.settings.output.language);
+            let typed = input::hidden_line()?;
+            match self.parse_key(&typed) {
+                Ok(key) if key.looks_mistyped() && typed != before => before = typed,
+                Err(why) if !typed.trim().is_empty() => {
+                    output::warn(&why.message, self.settings.output);
+                }
+                answer => return answer,
+            }
+        }
     }
 
     fn into_profiles(self) -> Result<Profiles, Failure> {

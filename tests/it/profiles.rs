@@ -237,3 +237,19 @@ async fn on_a_terminal_address_and_key_are_asked_for_and_the_key_is_not_shown() 
     assert!(!ran.text().contains(shop.key.secret()), "{ran:?}");
     assert_eq!(dir.run("health").code, 0);
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_key_is_asked_for_again_and_taken_if_it_is_meant() {
+    let shop = Shop::open().await;
+    let (url, secret) = (shop.server.url(), shop.key.secret());
+    let wrong =
+        format!("{}{}", &secret[..secret.len() - 1], if secret.ends_with('a') { 'b' } else { 'a' });
+    let dir = bare();
+    let ran = dir.on_terminal("config init", &format!("{url}\nnonsense\n{wrong}\n{secret}\n"));
+    assert_eq!((ran.code, ran.text().matches("API key (hidden)").count()), (0, 3), "{ran:?}");
+    assert_eq!(dir.run("health").code, 0);
+    let dir = bare();
+    let ran = dir.on_terminal("config init", &format!("{url}\n{wrong}\n{wrong}\n"));
+    assert!(fs::read_to_string(file(&dir)).unwrap().contains(&wrong), "{ran:?}");
+}

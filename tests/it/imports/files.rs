@@ -127,6 +127,11 @@ async fn a_warning_is_shown_and_stands_in_the_results() {
     assert!(results[0]["warnings"].starts_with("receiver.nationalId: "), "{results:?}");
     assert_ne!(results[0]["warnings"], results[0]["warnings_es"]);
     assert_eq!((results[0]["outcome"].as_str(), results[1]["warnings"].as_str()), ("created", ""));
+    // Numbers alone go into the pipe, and people see the rest.
+    let numbers = shop.import("--resume -o numbers");
+    assert_eq!(numbers.text().lines().count(), 2, "{numbers:?}");
+    let dry = shop.run("order import orders.csv --labels other --dry-run -o numbers");
+    assert!(dry.text().is_empty() && dry.stderr.contains("nationalId: warning: "), "{dry:?}");
 }
 
 #[test]
