@@ -45,7 +45,7 @@ pub(super) struct CreateAccount {
 pub(super) struct SetShop {
     #[command(flatten)]
     database: DatabaseArg,
-    /// The account; created if it does not exist.
+    /// The account.
     #[arg(default_value = "default", value_parser = name)]
     name: String,
     /// What the shop is called, at most 60 characters; '' for no name.

@@ -139,7 +139,12 @@ async fn create_key(options: CreateKey) -> Result<(), Failure> {
     };
     let options = ListKeys { database: options.database, json: options.json };
     let opened = Opened::new(&options.database).await?;
-    let (key, record) = opened.issuer().issue_api_key(request, SystemClock.now()).await?;
+    let (issuer, now) = (opened.issuer(), SystemClock.now());
+    let (account, is_new) = issuer.account(request.account.clone(), now).await?;
+    if is_new {
+        print::new_account(&account.name);
+    }
+    let (key, record) = issuer.issue_api_key(request, now).await?;
     show_new::<ApiKeyScope>(&options, &key, &record)
 }
 

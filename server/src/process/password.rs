@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct SetPassword {
     #[command(flatten)]
     database: DatabaseArg,
-    /// The account; created if it does not exist.
+    /// The account.
     #[arg(default_value = "default", value_parser = name)]
     name: String,
 }
@@ -33,13 +33,14 @@ pub(super) struct SetPassword {
 pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
     // Before the password is asked for: none is typed in vain.
     let store = open(&options.database).await?;
+    let account = store.account_named(&options.name).await?;
+    let account = account.ok_or_else(|| Failure::NoAccount(options.name.clone()))?;
     let password = read()?;
     if !is_password(&password) {
         return Err(Failure::WeakPassword);
     }
     let (ids, now) = (Ids::random(), SystemClock.now());
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
-    let account = store.account(&options.name, named("acc", ids.ulid(now)), now).await?;
     store.set_password(account, hash, now, &Actor::Command.at(now)).await?;
     print::password_set(&options.name)?;
     Ok(())

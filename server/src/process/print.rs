@@ -176,6 +176,11 @@ pub(super) fn new_secret(secret: &str, what: &str, (id, name): (&str, &str)) -> 
     })
 }
 
+/// Says that an account was made, since it may be a typing error in the name of another.
+pub(super) fn new_account(name: &str) {
+    note(format_args!("The account {name} is new. `parcelo-server accounts list` shows all."));
+}
+
 /// A key's new secret, and how long the old one keeps working.
 pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> Written {
     print_secret(|out| {

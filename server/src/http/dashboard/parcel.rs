@@ -6,7 +6,9 @@ use axum::{
     http::header,
     response::{IntoResponse, Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, LabelFormat, OrderRequest, Product, Receiver, Sender};
+use parcelo::{
+    Environment, ErrorCode, LabelFormat, OrderRequest, ParcelStatus, Product, Receiver, Sender,
+};
 
 use super::{
     auth::{SignedIn, SubmittedForm},
@@ -152,17 +154,16 @@ fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
             say("Arrival", "Llegada"),
             arrival.map_or_else(|| say("no date", "sin fecha").to_owned(), |known| known.text),
         ),
-        (
-            say("Promised day", "Fecha prometida"),
-            record.estimated_delivery.date_naive().to_string(),
-        ),
         (say("Label version", "Versión de la etiqueta"), row.label_version.to_string()),
     ];
     let weight = details.weight_kg.map(|kg| format!("{kg} kg"));
     let weight = weight.or_else(|| details.weight_lbs.map(|pounds| format!("{pounds} lb")));
     let customs = order.customs_info.as_ref().filter(|_| order.products.is_empty());
     let contents = customs.and_then(|customs| customs.description.clone());
+    let is_voided = record.status == ParcelStatus::Voided;
+    let promised = (!is_voided).then(|| record.estimated_delivery.date_naive().to_string());
     let optional = [
+        (say("Promised day", "Fecha prometida"), promised),
         (say("Weight", "Peso"), weight),
         (say("Contents", "Contenido"), contents),
         (say("Your order", "Su pedido"), order.external_order_id.clone()),

@@ -48,6 +48,7 @@ async fn an_order_is_voided_once_and_its_label_is_gone() {
         assert_eq!((answer.status, answer.header("location")), (303, PAGE));
         let page = member.page(PAGE).await;
         assert!(page.contains("The order is voided") && !page.contains("value=\"void\""));
+        assert!(!page.contains("Promised day"), "it will not arrive");
     }
     assert_eq!(member.get(&format!("{PAGE}/label.pdf")).await.status, 409);
     let refused = member.post(PAGE, &[("action", "reprint")]).await;

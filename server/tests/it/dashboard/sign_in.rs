@@ -334,8 +334,13 @@ async fn a_new_database_says_its_password_once_and_a_command_sets_another() {
     assert_eq!(member.get("/dashboard").await.status, 303, "its sessions have ended");
     assert_eq!(visitor("en").sign_in("default", first).await.status, 401);
     assert_eq!(visitor("en").sign_in("default", "another one, twelve").await.status, 303);
-    let (done, _) = set_password(&ground, "Second shop", "another one, twelve\r\n");
-    assert!(done);
+    let (done, said) = set_password(&ground, "Second shop", "another one, twelve\r\n");
+    assert!(!done && said.contains("no account is named Second shop"), "{said}");
+    let mut create = Command::new(BINARY);
+    create.args(["accounts", "create", "Second shop", "--database", &ground.database()]);
+    assert!(create.env_clear().status().unwrap().success());
+    let (done, said) = set_password(&ground, "Second shop", "another one, twelve\r\n");
+    assert!(done, "{said}");
     assert_eq!(visitor("es").sign_in("Second shop", "another one, twelve").await.status, 303);
     for bad in ["", "short\n", "twelve chars\nand more\n", &" ".repeat(12), &"a".repeat(201)] {
         let (done, told) = set_password(&ground, "default", bad);

@@ -214,6 +214,11 @@ async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
         (RetryDecision::Again { at: later }, DeliveryStatus::Ready, Settled::Counted),
         (RetryDecision::Unreadable, DeliveryStatus::Failed, Settled::Counted),
         (RetryDecision::Gone, DeliveryStatus::Failed, Settled::SwitchedOff(DisabledBy::Gone)),
+        (
+            RetryDecision::GivenUp,
+            DeliveryStatus::Failed,
+            Settled::SwitchedOff(DisabledBy::Failures),
+        ),
     ];
     for (account, (decision, status, settled)) in (1..).zip(table) {
         let tenant = sandbox(account);
