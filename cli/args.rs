@@ -176,8 +176,10 @@ pub(crate) struct Write {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Validate {
-    #[arg(value_name = "FILE|-", required = true)]
+    #[arg(value_name = "FILE|-", required_unless_present = "set")]
     pub(crate) files: Vec<PathBuf>,
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -30,6 +30,13 @@ impl Source {
         *self == Self::Stdin
     }
 
+    /// Returns true for a file that is a table by its name.
+    pub(crate) fn is_sheet(&self) -> bool {
+        let Self::File(path) = self else { return false };
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        ["csv", "tsv", "xls", "xlsx", "ods"].iter().any(|sheet| ending == *sheet)
+    }
+
     /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -77,6 +84,12 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
+/// Returns true for a text whose first line has several cells, and is not of JSON.
+pub(crate) fn is_table(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    first.contains([',', ';', '\t', '|']) && !first.contains(['{', '[', ':'])
+}
+
 /// The text of each order: one order, an array of them, or one on each line.
 pub(crate) fn orders(content: &str) -> Vec<&str> {
     if content.trim_start().starts_with('[')
@@ -119,6 +132,18 @@ mod tests {
             assert_eq!(first_line(bytes).unwrap(), line, "{bytes:?}");
         }
         assert!(first_line(&b"caf\xe9\n"[..]).is_err());
+    }
+
+    #[test]
+    fn a_table_is_known_by_its_first_line() {
+        for table in ["reference,sender_name\nA-1,Ana", "\n a;b", "a\tb", "\"a\",\"b\"", "a|b"] {
+            assert!(is_table(table), "{table:?}");
+        }
+        for other in
+            ["", "SB-1\nSB-2, SB-3", "{\"a\": 1, \"b\": 2}", "[1, 2]", "\"a\": 1,\n\"b\": 2}"]
+        {
+            assert!(!is_table(other), "{other:?}");
+        }
     }
 
     #[test]

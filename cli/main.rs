@@ -15,6 +15,7 @@ mod failure;
 mod help;
 mod import;
 mod input;
+mod order_check;
 mod order_fields;
 mod output;
 mod profiles;

@@ -1,4 +1,4 @@
-//! `--set receiver.address.city=Quito`: fields that are set in the order's file or in an empty order.
+//! `--set receiver.address.city=Quito`: fields that are set in the orders of files or in an empty order.
 //! Whether they exist and are valid is for the rules to decide.
 
 use parcelo::{
@@ -15,10 +15,10 @@ use crate::{
     texts,
 };
 
-/// An order as a file, as fields, or both.
+/// Orders as files, as fields, or both.
 #[derive(Debug)]
 pub(crate) struct OrderInput {
-    pub(crate) source: Option<Source>,
+    pub(crate) sources: Vec<Source>,
     pub(crate) fields: Vec<FieldAssignment>,
 }
 
@@ -52,26 +52,51 @@ const NUMBERS: [&str; 9] = [
 const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
-    /// The order's JSON.
-    pub(crate) fn read(&self) -> Result<String, Failure> {
-        let content = match &self.source {
-            Some(source) => source.read()?,
-            None => "{}".to_owned(),
+    /// Reads the JSON of the only order.
+    pub(crate) fn one(&self) -> Result<String, Failure> {
+        let mut orders: Vec<_> = self.all()?.into_iter().flat_map(|(_, orders)| orders).collect();
+        match orders.len() {
+            0 | 1 => Ok(orders.pop().unwrap_or_default()),
+            several => Err(several_orders(several)),
+        }
+    }
+
+    /// Reads the JSON of every order, by the name of its file. A file without orders has a blank one.
+    pub(crate) fn all(&self) -> Result<Vec<(String, Vec<String>)>, Failure> {
+        if self.sources.is_empty() {
+            return Ok(vec![("--set".to_owned(), vec![self.filled("{}")])]);
+        }
+        let read = |source: &Source| {
+            let content = content(source)?;
+            let orders = match &*input::orders(&content) {
+                [] => vec![String::new()],
+                orders => orders.iter().map(|order| self.filled(order)).collect(),
+            };
+            Ok((source.name(), orders))
         };
-        let order = match &input::orders(&content)[..] {
-            [order] => *order,
-            [] => &content,
-            several => return Err(several_orders(several.len())),
-        };
+        self.sources.iter().map(read).collect()
+    }
+
+    /// The order with the fields; text that is not JSON is left to the rules, which report it.
+    fn filled(&self, order: &str) -> String {
         match serde_json::from_str(order) {
             Ok(mut order) if !self.fields.is_empty() => {
                 self.fields.iter().for_each(|field| field.put(&mut order));
-                Ok(order.to_string())
+                order.to_string()
             }
-            // Content that is not JSON is reported by the rules.
-            Ok(_) | Err(_) => Ok(order.to_owned()),
+            Ok(_) | Err(_) => order.to_owned(),
         }
     }
+}
+
+/// Reads a file of orders. Errors: a table, for which there is another command.
+fn content(source: &Source) -> Result<String, Failure> {
+    // By its name first: spreadsheets save tables in encodings that an order never has.
+    let content = if source.is_sheet() { None } else { Some(source.read()?) };
+    content.filter(|content| !input::is_table(content)).ok_or_else(|| {
+        let message = texts::TABLE_OF_ORDERS.with(&[("file", &source.name())]);
+        Failure::usage(message, texts::IMPORT_THEM)
+    })
 }
 
 fn several_orders(count: usize) -> Failure {

@@ -86,24 +86,25 @@ impl Resolver {
     fn order(&self, order: Order) -> Result<Job, Failure> {
         match order {
             Order::Create(create) => {
-                let source = create.file.as_deref().map(Source::from_argument);
-                self.stdin_once(usize::from(source.as_ref().is_some_and(Source::is_stdin)))?;
-                let fields = create.set.iter().map(|field| FieldAssignment::parse(field));
-                let order = OrderInput { source, fields: fields.collect::<Result<_, _>>()? };
+                let order = self.orders(create.file.as_slice(), &create.set)?;
                 let label = label_file(create)?;
                 Ok(Job::Create(self.client()?, order, label))
             }
             Order::Void(void) => self.void(void),
             Order::Validate(validate) => {
-                let sources: Vec<_> =
-                    validate.files.iter().map(|file| Source::from_argument(file)).collect();
-                self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
-                Ok(Job::Validate(sources))
+                Ok(Job::Validate(self.orders(&validate.files, &validate.set)?))
             }
             Order::Import(import) => self.import(import),
             Order::Template(template) if template.csv => Ok(Job::CsvTemplate),
             Order::Template(template) => Ok(Job::Template(country(&template.country)?)),
         }
+    }
+
+    fn orders(&self, files: &[PathBuf], set: &[String]) -> Result<OrderInput, Failure> {
+        let sources: Vec<_> = files.iter().map(|file| Source::from_argument(file)).collect();
+        self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
+        let fields = set.iter().map(|field| FieldAssignment::parse(field));
+        Ok(OrderInput { sources, fields: fields.collect::<Result<_, _>>()? })
     }
 
     fn manifest(&self, manifest: Manifest) -> Result<Job, Failure> {

@@ -227,7 +227,8 @@ texts! {
     INVALID_MANIFEST_ID = "Invalid manifest ID; nothing was sent.", "Identificador de manifiesto no válido; no se envió nada.";
     MANIFEST_FORM = "{value}: a manifest ID starts with man_.", "{value}: el identificador de un manifiesto empieza con man_.";
     SEVERAL_ORDERS = "The file has {n} orders, and order create takes one.", "El archivo tiene {n} pedidos y order create acepta uno.";
-    IMPORT_THEM = "Use parcelo order import, which takes a file with an order on each line.", "Use parcelo order import, que acepta un archivo con un pedido en cada línea.";
+    TABLE_OF_ORDERS = "{file} is a table, and this command takes orders as JSON.", "{file} es una tabla, y este comando acepta pedidos en JSON.";
+    IMPORT_THEM = "Use parcelo order import FILE --labels DIR, which creates all orders of a file; with --dry-run it only checks them.", "Use parcelo order import ARCHIVO --labels DIRECTORIO, que crea todos los pedidos de un archivo; con --dry-run solo los revisa.";
     NO_ORDERS = "The file contains no orders.", "El archivo no contiene pedidos.";
 
     // Failed calls, and what to do about them.

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use parcelo::{
     Client, LabelFormat, OrderRequest, Outcome,
     model::{CreatedOrder, Warning},
-    rules::{Accepted, Destinations, OrderContext, check_order, parse_body},
+    rules::{Accepted, Destinations, OrderContext},
 };
 
 use super::{call, label};
 use crate::{
     failure::Failure,
+    order_check,
     order_fields::OrderInput,
     results::{CommandOutcome, Created},
     resume::ResumeHint,
@@ -29,7 +30,7 @@ pub(super) async fn create(
     order: &OrderInput,
     label: Option<&LabelFile>,
 ) -> Result<CommandOutcome, Failure> {
-    let Accepted { value: order, warnings, .. } = checked(client, &order.read()?)?;
+    let Accepted { value: order, warnings, .. } = checked(client, &order.one()?)?;
     let key = order.idempotency_key.clone();
     let create = client.orders().create(&order);
     let reply = call::execute(create, ResumeHint::SameOrder(&key)).await?;
@@ -58,11 +59,10 @@ pub(super) async fn create(
 
 /// The order, if it is valid.
 fn checked(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, Failure> {
-    let broken = |faults| Failure::invalid(texts::INVALID_ORDER, faults);
-    let body = parse_body(order.as_bytes()).map_err(|fault| broken(vec![fault]))?;
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
-    check_order(&body, &context)
-        .map_err(|rejected| broken(rejected.faults).warned(rejected.warnings))
+    order_check::check(order, &context).map_err(|rejected| {
+        Failure::invalid(texts::INVALID_ORDER, rejected.faults).warned(rejected.warnings)
+    })
 }
 
 /// Adds the warnings that only the check before sending can give, such as those about unknown fields,

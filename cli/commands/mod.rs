@@ -60,7 +60,7 @@ pub(crate) const MAX_PAGE_SIZE: u32 = 100;
 pub(crate) enum Job {
     Create(Client, OrderInput, Option<LabelFile>),
     Void(Client, VoidRequest),
-    Validate(Vec<Source>),
+    Validate(OrderInput),
     Template(CountryCode),
     CsvTemplate,
     Import(Client, Box<ImportPlan>, Origin, OutputOptions),
@@ -99,7 +99,7 @@ pub(crate) enum Job {
 /// Runs a job.
 pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
     match job {
-        Job::Validate(sources) => validate::validate(&sources),
+        Job::Validate(orders) => validate::validate(&orders),
         Job::Template(country) => Ok(template::show(country)),
         Job::CsvTemplate => template::csv(),
         Job::MapTemplate(source, encoding, preset, language) => {

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::row::RowFault;
 use crate::{encoding, texts::import as texts};
 
-/// Returns a fault for each cell in which a character was lost: it cannot be had back from the file.
-pub(super) fn lost_characters(order: &Value) -> Vec<RowFault> {
+/// Returns a fault for each field in which a character was lost: it cannot be had back from the file.
+pub(crate) fn lost_characters(order: &Value) -> Vec<RowFault> {
     let lost = beyond_ascii(order).into_iter();
     let lost = lost.filter(|(_, text)| text.contains(char::REPLACEMENT_CHARACTER));
     lost.map(|(field, _)| RowFault {
@@ -18,9 +18,9 @@ pub(super) fn lost_characters(order: &Value) -> Vec<RowFault> {
     .collect()
 }
 
-/// Returns a warning for each cell that looks like UTF-8 read as windows-1252. It is not put right here: the cell may be
+/// Returns a warning for each field that looks like UTF-8 read as windows-1252. It is not put right here: the text may be
 /// as it is meant.
-pub(super) fn misread(order: &Value) -> Vec<Warning> {
+pub(crate) fn misread(order: &Value) -> Vec<Warning> {
     let misread = beyond_ascii(order).into_iter();
     let misread = misread.filter_map(|(field, text)| Some((field, meant(text)?)));
     misread

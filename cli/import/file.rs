@@ -6,7 +6,14 @@ use std::{
     io::{self, BufWriter, Read, Seek, SeekFrom},
 };
 
-use crate::{encoding::Encoding, failure::Failure, input::Source, texts::import as texts};
+use parcelo::rules::parse_body;
+
+use crate::{
+    encoding::Encoding,
+    failure::Failure,
+    input::{self, Source},
+    texts::{self as general, import as texts},
+};
 
 /// A file of rows that can be opened more than once.
 #[derive(Debug)]
@@ -24,7 +31,7 @@ pub(crate) struct ImportFile {
 pub(crate) enum RowFormat {
     /// A header row, then one order per row.
     Csv,
-    /// One JSON order per line.
+    /// One JSON order per line. A document over several lines is read as such.
     Ndjson,
 }
 
@@ -72,7 +79,12 @@ impl ImportFile {
         }
         let format = detect_format(source, &start);
         if format == RowFormat::Ndjson && is_document(&start) {
-            return Err(Failure::usage(texts::ONE_DOCUMENT, texts::LINE_BY_LINE));
+            let mut document = String::new();
+            file.rewind().map_err(unreadable)?;
+            file.read_to_string(&mut document).map_err(unreadable)?;
+            let lines = one_per_line(document.trim_start_matches('\u{feff}'))?;
+            file = spooled(lines.as_bytes()).map_err(unreadable)?;
+            start = sniff(&mut file).map_err(unreadable)?;
         }
         let data_start = skip_preamble(format, &start) as u64;
         if format == RowFormat::Csv && line_break == Some(LineBreak::Return) {
@@ -127,6 +139,17 @@ fn spooled(mut from: impl Read) -> io::Result<File> {
     io::copy(&mut from, &mut file)?;
     file.rewind()?;
     Ok(file)
+}
+
+/// Writes each order of a JSON document on a line. Errors: where it is not JSON.
+fn one_per_line(document: &str) -> Result<String, Failure> {
+    let orders = input::orders(document);
+    if let [only] = &*orders {
+        let invalid = |fault| Failure::invalid(general::INVALID_ORDER, vec![fault]);
+        parse_body(only.as_bytes()).map_err(invalid)?;
+    }
+    // JSON has line breaks only between values: in a text they are written as \n.
+    Ok(orders.into_iter().map(|order| order.replace(['\r', '\n'], " ") + "\n").collect())
 }
 
 /// How a line ends.

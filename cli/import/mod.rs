@@ -23,6 +23,7 @@ mod tests;
 
 pub(crate) use column_map::{ColumnMap, Preset};
 pub(crate) use columns::{nearest_field, sample};
+pub(crate) use damaged_text::{lost_characters, misread};
 pub(crate) use file::ImportFile;
 pub(crate) use journal::{Journal, JournalEntry, Origin, Recorded, RecordedOrders, ResumeMode};
 pub(crate) use map_template::map_template;

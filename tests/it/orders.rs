@@ -210,6 +210,68 @@ async fn a_file_with_several_orders_is_said_to_be_one_for_an_import() {
     }
     assert_eq!(shop.run("order create one.json").code, 0, "what validate takes, create takes");
     assert_eq!(shop.server.requests().of(parcelo::Operation::CreateOrder).count(), 1);
+    // The command that is named takes both.
+    for file in ["lines.ndjson", "array.json"] {
+        let ran = shop.run(&format!("order import {file} --labels out"));
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_orders_is_said_to_be_one_for_an_import() {
+    let shop = Shop::open().await;
+    fs::write(shop.dir.path("orders.csv"), b"reference;receiver_name\nA-1;Mar\xeda\n").unwrap();
+    for command in ["order create", "order validate"] {
+        let file = shop.run(&format!("{command} orders.csv"));
+        let piped = shop.dir.run_with(&format!("{command} -"), &[], "reference,name\nA-1,Ana\n");
+        for ran in [file, piped] {
+            assert_eq!((ran.code, ran.text()), (2, ""), "{ran:?}");
+            assert!(ran.stderr.contains("is a table"), "{ran:?}");
+            assert!(ran.stderr.contains("order import"), "{ran:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_was_damaged_before_is_refused_or_warned_of() {
+    let shop = Shop::open().await;
+    for (name, text) in [("lost", "Luis Pe\u{FFFD}a"), ("misread", "Luis PeÃ±a")] {
+        let order = order_but("SB-DAMAGED-001", "/receiver/fullName", json!(text));
+        shop.dir.write(&format!("{name}.json"), &order);
+    }
+    let lost = shop.run("order create lost.json -o json");
+    assert_eq!(lost.code, 3, "{lost:?}");
+    let faults = json!([
+        lost.error()["fields"],
+        shop.run("order validate lost.json -o json").json()[0]["errors"]
+    ]);
+    for fault in [&faults[0][0], &faults[1][0]] {
+        assert_eq!(fault["code"], "LOST_CHARACTER", "{faults}");
+        assert_eq!(fault["field"], "receiver.fullName");
+    }
+    let valid = shop.run("order validate misread.json -o json");
+    let created = shop.run("order create misread.json -o json");
+    assert_eq!((valid.code, created.code), (0, 0), "{created:?}");
+    for warnings in [&valid.json()[0]["warnings"], &created.json()["warnings"]] {
+        let warning = warnings.as_array().unwrap().iter().find(|one| one["code"] == "TEXT_MISREAD");
+        assert!(warning.unwrap()["message"].as_str().unwrap().contains("Luis Peña"), "{warnings}");
+    }
+}
+
+#[test]
+fn fields_are_set_in_every_order_that_is_validated() {
+    let dir = offline();
+    dir.write("two.json", &json!([order("SB-SUCCESS-0001"), order("SB-SUCCESS-0002")]));
+    let line = "order validate two.json -o json --set parcelDetails.weightKg";
+    assert_eq!(dir.run(&format!("{line}=2.5")).code, 0);
+    let wrong = dir.run(&format!("{line}=0"));
+    assert_eq!(wrong.code, 3, "{wrong:?}");
+    for verdict in wrong.json().as_array().unwrap() {
+        assert_eq!(verdict["errors"][0]["field"], "parcelDetails.weightKg");
+    }
+    let fields = dir.run("order validate --set idempotencyKey=order-1002 -o json");
+    assert_eq!((fields.code, &fields.json()[0]["file"]), (3, &json!("--set")), "{fields:?}");
+    assert_eq!(dir.run(&format!("{line}x=2")).code, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -220,17 +220,25 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_json_document_over_several_lines_is_refused_once_and_not_line_by_line() {
+fn a_json_document_is_read_over_several_lines_and_a_broken_one_is_named_once() {
     let dir = Workdir::new("", "");
-    let order = order("SB-A-000001");
-    let pretty = serde_json::to_string_pretty(&order).unwrap();
-    for content in [pretty.clone(), format!("\u{feff}\n{pretty}"), json!([order]).to_string()] {
+    let orders = ["SB-A-000001", "SB-A-000002"].map(order);
+    let [one, two] = [json!(orders[0]), json!(orders)]
+        .map(|document| serde_json::to_string_pretty(&document).unwrap());
+    let import = "order import orders.json --labels out --dry-run -o ndjson";
+    let marked = format!("\u{feff}\n{}", one.replace('\n', "\r\n"));
+    for (content, count) in [(&one, 1), (&marked, 1), (&two, 2), (&json!(orders).to_string(), 2)] {
         fs::write(dir.path("orders.json"), content).unwrap();
-        let ran = dir.run("order import orders.json --labels out --dry-run");
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("one order per line"), "{ran:?}");
-        assert!(ran.stderr.contains("jq -c") && ran.stdout.is_empty(), "{ran:?}");
+        let ran = dir.run(import);
+        assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".to_owned(); count]), "{content}");
+        assert_eq!(ran.lines()[count - 1]["row"], count);
     }
+    fs::write(dir.path("orders.json"), two.trim_end_matches(']')).unwrap();
+    let ran = dir.run(import);
+    assert_eq!((ran.code, &*ran.stdout), (3, &b""[..]), "{ran:?}");
+    assert_eq!(ran.error()["fields"][0]["code"], "MALFORMED_JSON", "{ran:?}");
+    fs::write(dir.path("orders.json"), "[]").unwrap();
+    assert!(dir.run(import).error()["message"].as_str().unwrap().contains("no orders"));
 }
 
 #[test]
