@@ -3,6 +3,7 @@
 use std::future::IntoFuture;
 
 use parcelo::{Error, TrackingNumber};
+use tokio::sync::mpsc;
 
 use crate::{failure::Failure, resume::ResumeHint};
 
@@ -35,6 +36,15 @@ pub(super) async fn unless_interrupted<T>(
             Err(_) => std::future::pending().await,
         },
     }
+}
+
+/// Returns a message for each Ctrl-C.
+pub(super) fn interrupts() -> mpsc::UnboundedReceiver<()> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
+    });
+    receiver
 }
 
 /// Calls for one parcel after the other; a failure of one parcel alone does not stop the others.

@@ -5,10 +5,9 @@ use std::{collections::BTreeMap, io, path::Path, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use parcelo::{Client, Environment, ErrorCode, LabelFormat, Language, TrackingNumber};
-use tokio::sync::mpsc;
 
 use super::{
-    label,
+    call, label,
     row_importer::{AfterRow, RowImporter},
 };
 use crate::{
@@ -245,9 +244,12 @@ impl ImportRun<'_> {
         let (mut sending, mut positions, mut unreachable) =
             (FuturesUnordered::new(), 0.., Vec::new());
         let (mut stop, mut has_more) = (None, true);
-        let (mut interrupts, mut ticks) = (ctrl_c(), tokio::time::interval(PROGRESS_INTERVAL));
+        // The first row goes alone, so that what is wrong with all of them is said of one.
+        let mut at_once = 1;
+        let (mut interrupts, mut ticks) =
+            (call::interrupts(), tokio::time::interval(PROGRESS_INTERVAL));
         loop {
-            while has_more && sending.len() < concurrency {
+            while has_more && sending.len() < at_once {
                 let position = positions.next().unwrap_or(u64::MAX);
                 match self.next(&mut rows, position, stop.is_some()) {
                     Ok(NextRow::Send(row)) => {
@@ -263,6 +265,7 @@ impl ImportRun<'_> {
             tokio::select! {
                 done = sending.next() => {
                     let Some((position, (report, next))) = done else { break };
+                    at_once = concurrency;
                     stop = stop.or(stop_reason(next, &mut unreachable));
                     self.in_flight.remove(&position);
                     if let Err(why) = self.reports.add(position, report) {
@@ -341,15 +344,6 @@ fn all_failed(counts: &RowCounts, mut unreachable: Vec<Failure>) -> Option<Impor
     if all_failed { unreachable.pop().map(ImportStop::Failing) } else { None }
 }
 
-/// A message for each Ctrl-C.
-fn ctrl_c() -> mpsc::UnboundedReceiver<()> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).is_ok() {}
-    });
-    receiver
-}
-
 fn invalid_rows(prescan: &Prescan) -> Failure {
     let values = [("bad", &*prescan.invalid.to_string()), ("all", &*prescan.rows.to_string())];
     Failure::invalid(texts::INVALID_ROW_COUNT.with(&values), Vec::new()).hint(texts::FIX_ROWS)
@@ -387,6 +381,7 @@ fn stopped(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
     let again = Message::from(texts::RESUME_IMPORT);
     let hint = match &why.hint {
         // The failure's own hint is about one request, and a run without --resume.
+        _ if why.code == "UNEXPECTED_ANSWER" => Message::from(general::CHECK_ADDRESS).and(&again),
         _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
         _ if why.exit == Exit::NotExecuted => Message::from(texts::CHECK_NETWORK).and(&again),
         Some(hint) => hint.and(&again),

@@ -360,6 +360,8 @@ fn with_failure(report: RowReport, why: &Failure) -> RowReport {
 /// What a failed call means for other rows.
 fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
     match kind {
+        // No such endpoint: what answers is not the service's API.
+        ErrorKind::NotFound if why.code == ErrorCode::NotFound.code() => AfterRow::Stop(why),
         ErrorKind::Validation
         | ErrorKind::NotFound
         | ErrorKind::Conflict
@@ -367,10 +369,12 @@ fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
         | ErrorKind::KeyReused
         | ErrorKind::Executed
         | ErrorKind::CountryNotAllowed => AfterRow::RowFailed,
-        ErrorKind::Authentication | ErrorKind::Forbidden | ErrorKind::Config | ErrorKind::File => {
-            AfterRow::Stop(why)
-        }
-        // Network, Timeout, RateLimited, Server, Decode, Unexpected; the SDK may add kinds.
+        ErrorKind::Authentication
+        | ErrorKind::Forbidden
+        | ErrorKind::Config
+        | ErrorKind::File
+        | ErrorKind::Unexpected => AfterRow::Stop(why),
+        // Network, Timeout, RateLimited, Server, Decode; the SDK may add kinds.
         _ => AfterRow::Transient(why),
     }
 }

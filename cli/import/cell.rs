@@ -21,11 +21,23 @@ pub(super) fn set(order: &mut Value, column: &Column, cell: &str) {
     *target = value;
 }
 
+/// Returns the two numbers that a cell such as `1,250` may be.
+pub(super) fn readings(cell: &str) -> Option<[String; 2]> {
+    let (whole, rest) = cell.split_once(',')?;
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_either = (1..=3).contains(&whole.len()) && rest.len() == 3;
+    (is_either && is_digits(whole) && is_digits(rest))
+        .then(|| [format!("{whole}{rest}"), format!("{whole}.{rest}")])
+}
+
 /// A number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is
 /// ambiguous, so it stays text, which the rules reject.
 fn number(cell: &str) -> Option<Value> {
     let text = match cell.split_once(',') {
-        Some((whole, rest)) if (1..=2).contains(&rest.len()) => format!("{whole}.{rest}"),
+        // Nothing has a separator of thousands after a zero.
+        Some((whole, rest)) if whole == "0" || (1..=2).contains(&rest.len()) => {
+            format!("{whole}.{rest}")
+        }
         Some(_) => return None,
         None => cell.to_owned(),
     };
@@ -49,6 +61,7 @@ mod tests {
             ("007", Some(json!(7))),
             ("-1", Some(json!(-1))),
             ("0,5", Some(json!(0.5))),
+            ("0,250", Some(json!(0.25))),
             ("1,250", None),
             ("1,250.00", None),
             ("1.250,00", None),
@@ -60,6 +73,11 @@ mod tests {
         ];
         for (cell, expected) in table {
             assert_eq!(number(cell), expected, "{cell}");
+        }
+        for (cell, is_either) in
+            [("1,250", true), ("1,250.00", false), ("1,25", false), ("1,2a0", false)]
+        {
+            assert_eq!(readings(cell).is_some(), is_either, "{cell}");
         }
     }
 }

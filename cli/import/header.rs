@@ -174,7 +174,7 @@ impl FilledColumn {
 fn joined<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>, usize> {
     let cell = |cell: usize| {
         let text = std::str::from_utf8(record.get(cell).unwrap_or_default()).map_err(|_| cell)?;
-        Ok(from_cell(text.trim()).trim())
+        Ok(unmarked(text.trim()))
     };
     if let [Part::Cell(only)] = parts {
         return cell(*only).map(Cow::Borrowed);
@@ -192,6 +192,12 @@ fn joined<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>, us
     }
     // Without its cells the text between them says nothing.
     Ok(if is_empty { Cow::Borrowed("") } else { Cow::Owned(text.trim().to_owned()) })
+}
+
+/// Returns a cell's text without what keeps a spreadsheet from changing it: `="170515"`, or an apostrophe.
+fn unmarked(cell: &str) -> &str {
+    let quoted = cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"'));
+    quoted.filter(|text| !text.contains('"')).unwrap_or_else(|| from_cell(cell)).trim()
 }
 
 /// What fills a mapped field, of the headings that the file has.
@@ -293,6 +299,23 @@ mod tests {
 
     fn cells(line: &str) -> Vec<String> {
         line.split(',').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_marks_a_cell_as_text_is_taken_off() {
+        let table = [
+            ("=\"170515\"", "170515"),
+            ("=\" A-1 \"", "A-1"),
+            ("=\"\"", ""),
+            ("'=1+1", "=1+1"),
+            ("'=\"1\"", "=\"1\""),
+            ("=\"a\"&\"b\"", "=\"a\"&\"b\""),
+            ("=1+1", "=1+1"),
+            ("170515", "170515"),
+        ];
+        for (cell, text) in table {
+            assert_eq!(unmarked(cell), text, "{cell}");
+        }
     }
 
     type Found<'a> = Vec<(&'a str, &'a str, Option<&'a str>)>;

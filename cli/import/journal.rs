@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::Path,
     sync::mpsc,
@@ -140,7 +140,14 @@ impl Journal {
             check_origin(path, recorded, &origin, mode)?;
         }
         if contents.origin.as_ref() != Some(&origin) {
-            write_origin(&mut file, path, origin).map_err(unwritable)?;
+            let is_new = contents.origin.is_none();
+            write_origin(&mut file, path, origin).map_err(|why| {
+                if is_new {
+                    // Nothing was sent, and an empty journal would look like an import that had begun.
+                    let _ = fs::remove_file(path);
+                }
+                unwritable(why)
+            })?;
         }
         let (lines, waiting) = mpsc::channel();
         thread::Builder::new()

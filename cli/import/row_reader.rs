@@ -14,6 +14,7 @@ use parcelo::{
 use serde_json::{Value, json};
 
 use super::{
+    cell,
     csv_rows::CsvRows,
     damaged_text,
     file::{ImportFile, RowFormat},
@@ -23,7 +24,10 @@ use super::{
     row_settings::RowSettings,
     short_digest, spoiled,
 };
-use crate::{failure::Failure, texts::import as texts};
+use crate::{
+    failure::Failure,
+    texts::{Message, import as texts},
+};
 
 /// The rows of a file, one after the other.
 pub(crate) struct RowReader<'a> {
@@ -111,7 +115,7 @@ impl<'a> RowReader<'a> {
                 };
                 let others = rejected.faults.into_iter().filter(is_new);
                 let others = others.map(|fault| RowFault::from_field(fault, None));
-                let others: Vec<_> = others.map(|fault| with_phone(fault, &body)).collect();
+                let others: Vec<_> = others.map(|fault| with_suggestion(fault, &body)).collect();
                 faults.extend(others);
                 (None, rejected.warnings)
             }
@@ -147,11 +151,12 @@ impl<'a> RowReader<'a> {
         let numbers: Vec<_> = products.iter().map(|product| product.number).collect();
         let fault = RowFault { column: rows.header().column_of(&path, &numbers), ..fault };
         // The rules' message is about JSON types, which a spreadsheet does not have.
-        let is_misread = Header::is_number(&path) && value.is_some_and(Value::is_string);
-        let fault = if is_misread && fault.code == FaultCode::InvalidFormat.code() {
-            fault.with_message(texts::NOT_A_NUMBER)
-        } else {
-            fault
+        let misread = value.and_then(Value::as_str).filter(|_| Header::is_number(&path));
+        let fault = match misread {
+            Some(cell) if fault.code == FaultCode::InvalidFormat.code() => {
+                fault.with_message(not_a_number(cell))
+            }
+            Some(_) | None => fault,
         };
         let origin = product_index(&path).and_then(|index| products.get(index));
         match origin {
@@ -161,11 +166,22 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// Suggests a telephone number with its country code, where a cell has it as people dial it at home.
-fn with_phone(fault: RowFault, body: &Value) -> RowFault {
-    let field = fault.field.as_deref().filter(|_| fault.suggestion.is_none());
-    match field.and_then(|field| spoiled::international(body, field)) {
-        Some(phone) => RowFault { suggestion: Some(phone), ..fault },
+fn not_a_number(cell: &str) -> Message {
+    match cell::readings(cell) {
+        Some([whole, decimal]) => {
+            texts::AMBIGUOUS_NUMBER.with(&[("whole", &whole), ("decimal", &decimal)])
+        }
+        None => texts::NOT_A_NUMBER.into(),
+    }
+}
+
+/// Suggests what the rules do not know: a telephone number with its country code, where a cell has it as people dial it
+/// at home, and the code of a currency by its sign.
+fn with_suggestion(fault: RowFault, body: &Value) -> RowFault {
+    let meant =
+        |field| spoiled::international(body, field).or_else(|| spoiled::currency(body, field));
+    match fault.field.as_deref().filter(|_| fault.suggestion.is_none()).and_then(meant) {
+        Some(meant) => RowFault { suggestion: Some(meant), ..fault },
         None => fault,
     }
 }

@@ -1,5 +1,5 @@
 //! What a spreadsheet does to numbers that are not quantities: the `+` of a telephone number is lost, and long
-//! ones are shortened to `5.93E+11`.
+//! ones are shortened to `5.93E+11`. And what people write in the place of a code.
 
 use parcelo::{
     CountryCode,
@@ -120,6 +120,19 @@ fn with_code(text: &str, country: CountryCode) -> Option<String> {
     let number = digits.strip_prefix(trunk).unwrap_or(&digits);
     let fits = national.contains(&number.len()) && !number.starts_with('0');
     fits.then(|| format!("+{code}{number}"))
+}
+
+/// Signs that stand for one currency only; `$` alone is that of a dozen.
+const CURRENCY_SIGNS: [(&str, &str); 5] =
+    [("US$", "USD"), ("U$S", "USD"), ("€", "EUR"), ("R$", "BRL"), ("S/", "PEN")];
+
+/// Returns the code of the currency whose sign the order has in its place.
+pub(super) fn currency(order: &Value, field: &str) -> Option<String> {
+    let cell =
+        order.pointer("/parcelDetails/currency").filter(|_| field == "parcelDetails.currency")?;
+    let cell = cell.as_str()?.to_uppercase();
+    let (_, code) = CURRENCY_SIGNS.iter().find(|(sign, _)| *sign == cell)?;
+    Some((*code).to_owned())
 }
 
 /// The digits of a number that has only digits and separators.

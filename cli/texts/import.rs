@@ -52,6 +52,7 @@ texts! {
     OPEN_QUOTE = "A quote in this row is never closed: the rest of the file would be in its cell.", "Una comilla de esta fila nunca se cierra: el resto del archivo quedaría en su celda.";
     MULTILINE_CELL = "A cell of this row holds what look like further rows: a quotation mark is probably missing, and those rows were not read.", "Una celda de esta fila contiene lo que parecen más filas: probablemente falta una comilla y esas filas no se leyeron.";
     NOT_A_NUMBER = "Not a number: use digits and a decimal point, for example 1250 or 1.25.", "No es un número: use dígitos y un punto decimal, por ejemplo 1250 o 1.25.";
+    AMBIGUOUS_NUMBER = "Ambiguous: this may be {whole} or {decimal}. Write the one that is meant, with a decimal point and without a separator of thousands.", "Ambiguo: puede ser {whole} o {decimal}. Escriba el que corresponda, con punto decimal y sin separador de miles.";
     LONG_LINE = "The line is longer than 1 MiB.", "La línea supera 1 MiB.";
     NO_REFERENCE = "A reference is required: it prevents the order from being created twice.", "Se necesita una referencia: evita que el pedido se cree dos veces.";
     CONFLICTING_ROW = "Row {row} has the same reference and different content.", "La fila {row} tiene la misma referencia y otro contenido.";

@@ -392,7 +392,7 @@ fn results_that_cannot_be_written_are_1() {
 fn a_run_that_cannot_start_does_not_blame_standard_output() {
     let secret = "whsec_QUJDREVGR0hJSktMTU5PUFFSU1RVVldY";
     let line = format!("webhook listen --port 0 --secret {secret}");
-    let ran = Workdir::new("", "").run_with_files(4, &line);
+    let ran = Workdir::new("", "").run_limited("ulimit -n 4", &line);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(!ran.stderr.contains("standard output"), "{ran:?}");
     assert!(ran.stderr.contains("Cannot start"), "{ran:?}");

@@ -104,12 +104,13 @@ impl Workdir {
         self.ended(command.output().unwrap(), line)
     }
 
-    /// Runs the command with at most so many open files.
+    /// Runs the command with the limits that a shell sets.
     #[cfg(target_os = "linux")]
-    pub(crate) fn run_with_files(&self, files: usize, line: &str) -> RunOutput {
-        let script = format!("ulimit -n {files}; exec {} {line}", env!("CARGO_BIN_EXE_parcelo"));
+    pub(crate) fn run_limited(&self, limits: &str, line: &str) -> RunOutput {
+        let script = format!("{limits}; exec {} {line}", env!("CARGO_BIN_EXE_parcelo"));
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &script]).current_dir(self.folder.path()).env_clear();
+        command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
         self.ended(command.output().unwrap(), line)
     }
 

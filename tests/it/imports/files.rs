@@ -98,6 +98,21 @@ fn numbers_that_a_spreadsheet_spoiled_are_repaired_with_a_warning_or_named() {
 }
 
 #[test]
+fn a_cell_may_be_marked_as_text_and_the_sign_of_a_currency_gets_its_code_suggested() {
+    let dir = Workdir::new("", "");
+    let marked = row("A-1").replace(",170515,", ",=\"170515\",").replace("A-1", "=\"A-1\"");
+    let sign = |sign: &str| format!("{},{sign}", row("A-2"));
+    let rows = format!("{HEADINGS},currency\n{marked},USD\n{}\n{}\n", sign("us$"), sign("$"));
+    fs::write(dir.path("orders.csv"), rows).unwrap();
+    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&ran), ["valid", "invalid", "invalid"], "{ran:?}");
+    let lines = ran.lines();
+    assert_eq!(lines[0]["reference"], "A-1");
+    assert_eq!(lines[1]["errors"][0]["suggestion"], "USD", "{ran:?}");
+    assert_eq!(lines[2]["errors"][0]["suggestion"], json!(null), "{ran:?}");
+}
+
+#[test]
 fn text_that_was_damaged_before_is_refused_or_warned_of() {
     let dir = Workdir::new("", "");
     let lost = row("A-1").replace("Luis Paredes", "Luis Pe\u{FFFD}a");
@@ -328,7 +343,8 @@ fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
     };
     for (weight, quantity, column, text) in [
         ("1e9", "1", "weight_kg", "Not a number"),
-        ("\"1,250\"", "1", "weight_kg", "Not a number"),
+        ("\"1,250\"", "1", "weight_kg", "may be 1250 or 1.250"),
+        ("\"1,250.5\"", "1", "weight_kg", "Not a number"),
         ("1.25", "two", "product_quantity", "Not a number"),
         ("1.25", "2.5", "product_quantity", "whole number"),
         ("0", "1", "weight_kg", "more than 0"),

@@ -302,6 +302,39 @@ async fn an_import_that_the_service_lets_nobody_begin_ends_as_one_request_would(
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_not_the_service_s_is_said_once() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(25)));
+    let other = peer::saying("404 Not Found", "<html>nothing here</html>").await;
+    let table = [
+        (format!("{}/elsewhere", shop.server.url()), 5, "NOT_FOUND"),
+        (other, 8, "UNEXPECTED_ANSWER"),
+    ];
+    for (url, code, error) in table {
+        let ran = shop
+            .run(&format!("order import orders.csv --labels {error} --base-url {url} -o ndjson"));
+        assert_eq!((ran.code, ran.error()["code"].as_str()), (code, Some(error)), "{ran:?}");
+        let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+        assert!(hint.contains("Check the address") && hint.contains("--resume"), "{hint}");
+        let expected = [vec!["failed".to_owned()], vec!["not_sent".to_owned(); 24]].concat();
+        assert_eq!(outcomes(&ran), expected);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_is_full_at_the_start_leaves_no_journal() {
+    let shop = Shop::open().await;
+    shop.put("orders.csv", sheet(&rows(1)));
+    // No file may have a byte, and a write says so instead of ending the process.
+    let full =
+        shop.dir.run_limited("trap '' XFSZ; ulimit -f 0", "order import orders.csv --labels out");
+    assert_eq!((full.code, full.text()), (2, ""), "{full:?}");
+    assert!(full.stderr.contains("orders.csv.journal"), "{full:?}");
+    assert_eq!(shop.import("").code, 0, "it was not begun");
+}
+
 /// A response came, so neither the address nor the network is to blame.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_the_service_cannot_finish_does_not_blame_the_network() {
