@@ -183,11 +183,7 @@ impl Failure {
 
     /// The order exists, its label could not be saved.
     pub(crate) fn label_unsaved(number: &TrackingNumber, why: &Self) -> Self {
-        let Message { en, es } = &why.message;
-        let message = Message {
-            en: texts::LABEL_UNSAVED.with(&[("why", en)]).en,
-            es: texts::LABEL_UNSAVED.with(&[("why", es)]).es,
-        };
+        let message = texts::LABEL_UNSAVED.around("why", &why.message);
         let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
         // A void label cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();

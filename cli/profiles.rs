@@ -15,6 +15,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, value};
 
 use crate::{
     args::Lang,
+    encoding,
     failure::Failure,
     output::format::Format,
     texts::{self, Message},
@@ -78,11 +79,12 @@ const NAMES: [&str; 5] = ["base_url", "api_key", "language", "output", "sender"]
 impl Profiles {
     /// Reads the file; without a file there are no profiles.
     pub(crate) fn read(file: PathBuf) -> Result<Self, ConfigError> {
-        let text = match fs::read_to_string(&file) {
+        let text = match fs::read(&file).and_then(|bytes| encoding::decode(&bytes)) {
             Ok(text) => text,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => String::new(),
             Err(fault) => {
-                return Err(config_error(&file, texts::CONFIG_UNREADABLE, &fault.to_string()));
+                let failure = Failure::unreadable(&file.to_string_lossy(), &fault);
+                return Err(ConfigError { message: failure.message.clone() });
             }
         };
         let document = toml_file::parse(&text)
@@ -128,7 +130,8 @@ impl Profiles {
     }
 
     pub(crate) fn make_current(&mut self, name: &str) {
-        self.document.insert(CURRENT, value(name));
+        // Not by `insert`, which takes the comment away that stands above the setting.
+        *self.document.entry(CURRENT).or_insert(Item::None) = value(name);
         self.current = Some(name.to_owned());
     }
 

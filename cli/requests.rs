@@ -2,7 +2,7 @@
 //! the service's own rules before anything is sent.
 
 use parcelo::{
-    IdempotencyKey, Language, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
+    Awb, IdempotencyKey, Language, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
     model::{FaultCode, FieldFault, ManifestId},
     rules::{Rejected, check_manifest, check_reprint, check_void},
 };
@@ -16,12 +16,23 @@ use crate::{
     texts::{self, Message},
 };
 
+/// What a manifest is named by.
+#[derive(Debug)]
+pub(crate) enum ManifestName {
+    Id(ManifestId),
+    Awb(Awb),
+}
+
 /// The tracking numbers as they were typed; a `-` is replaced by those on standard input.
 pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut typed = Vec::new();
     for argument in arguments {
         if argument == "-" {
-            typed.extend(bare(input::lines(&Source::Stdin.read()?)));
+            let text = Source::Stdin.read()?;
+            if input::is_table(&text) || text.trim_start().starts_with(['{', '[']) {
+                return Err(Failure::usage(texts::TABLE_OF_NUMBERS, texts::NUMBERS_COLUMN));
+            }
+            typed.extend(bare(input::lines(&text)));
         } else {
             typed.push(argument);
         }
@@ -59,11 +70,14 @@ pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
     })
 }
 
-/// Parses the ID of a manifest, and rejects an air waybill or a tracking number.
-pub(crate) fn manifest_id(typed: &str) -> Result<ManifestId, Failure> {
+/// Parses the ID or the air waybill of a manifest.
+pub(crate) fn manifest_name(typed: &str) -> Result<ManifestName, Failure> {
     // Of the rest of an ID's form nothing is promised, so the service decides.
     if typed.starts_with("man_") {
-        return Ok(ManifestId::unchecked(typed));
+        return Ok(ManifestName::Id(ManifestId::unchecked(typed)));
+    }
+    if let Ok(awb) = Awb::parse(typed) {
+        return Ok(ManifestName::Awb(awb));
     }
     let message = texts::MANIFEST_FORM.with(&[("value", &without_keys(typed))]);
     let fault = fault("manifestId".into(), FaultCode::InvalidFormat, &message);

@@ -115,8 +115,8 @@ impl Resolver {
                 Ok(Job::Submit(self.client()?, request))
             }
             Manifest::Show(show) => {
-                let id = requests::manifest_id(&show.manifest_id)?;
-                Ok(Job::ShowManifest(self.client()?, id))
+                let name = requests::manifest_name(&show.manifest_id)?;
+                Ok(Job::ShowManifest(self.client()?, name))
             }
         }
     }
@@ -152,7 +152,7 @@ impl Resolver {
         match label {
             Label::Get(get) => {
                 let wanted = match get.manifest {
-                    Some(id) => WantedLabels::OfManifest(requests::manifest_id(&id)?),
+                    Some(name) => WantedLabels::OfManifest(requests::manifest_name(&name)?),
                     None => WantedLabels::Of(requests::numbers(&self.numbers(get.numbers)?)?),
                 };
                 let format = match (get.format, get.merge.as_deref()) {
@@ -259,9 +259,9 @@ fn filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
     })
 }
 
-/// A status by its name, whatever its case, with hyphens or underscores.
+/// A status by its name, whatever its case, with spaces, hyphens or underscores.
 fn status(name: &str) -> Result<ParcelStatus, Failure> {
-    let code = name.to_ascii_uppercase().replace('-', "_");
+    let code = name.to_ascii_uppercase().replace([' ', '-'], "_");
     ParcelStatus::KNOWN.iter().find(|known| known.code() == code).cloned().ok_or_else(|| {
         let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
         let name = without_keys(name);
@@ -371,13 +371,13 @@ mod tests {
 
     #[test]
     fn a_status_is_found_by_its_name_however_it_is_written() {
-        for name in ["IN_TRANSIT", "in_transit", "in-transit", "In-Transit"] {
+        for name in ["IN_TRANSIT", "in_transit", "in-transit", "In transit"] {
             assert_eq!(status(name).unwrap(), ParcelStatus::InTransit, "{name}");
         }
         for known in ParcelStatus::KNOWN {
             assert_eq!(&status(known.code()).unwrap(), known);
         }
-        for unknown in ["", "transit", "IN TRANSIT", "LOST_AT_SEA"] {
+        for unknown in ["", "transit", "IN  TRANSIT", "LOST_AT_SEA"] {
             assert!(status(unknown).is_err(), "{unknown}");
         }
     }

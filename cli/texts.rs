@@ -48,6 +48,13 @@ impl Text {
         };
         Message { en: filled(self.en), es: filled(self.es) }
     }
+
+    /// The text around a message, each in its language.
+    pub(crate) fn around(self, name: &str, message: &Message) -> Message {
+        let in_both = [&message.en, &message.es].map(|value| self.with(&[(name, value)]));
+        let [Message { en, .. }, Message { es, .. }] = in_both;
+        Message { en, es }
+    }
 }
 
 impl From<Text> for Message {
@@ -223,9 +230,12 @@ texts! {
     INVALID_NUMBERS = "Invalid tracking numbers; nothing was sent.", "Números de rastreo no válidos; no se envió nada.";
     NUMBER_FORM = "{value}: a tracking number has 10-30 letters, digits and hyphens, and does not start or end with a hyphen.", "{value}: un número de rastreo tiene de 10 a 30 letras, dígitos y guiones, y no empieza ni termina con guion.";
     INVALID_REQUEST = "The request is invalid; nothing was sent.", "La solicitud no es válida; no se envió nada.";
+    TABLE_OF_NUMBERS = "Standard input looks like a table or JSON; tracking numbers are expected, one per line.", "La entrada estándar parece una tabla o JSON; se esperan números de rastreo, uno por línea.";
+    NUMBERS_COLUMN = "parcelo writes only the numbers with -o numbers. From another table, take their column: cut -d, -f2 takes the second.", "parcelo escribe solo los números con -o numbers. De otra tabla, tome su columna: cut -d, -f2 toma la segunda.";
     NO_NUMBERS = "At least one tracking number is required.", "Se necesita al menos un número de rastreo.";
-    INVALID_MANIFEST_ID = "Invalid manifest ID; nothing was sent.", "Identificador de manifiesto no válido; no se envió nada.";
-    MANIFEST_FORM = "{value}: a manifest ID starts with man_.", "{value}: el identificador de un manifiesto empieza con man_.";
+    INVALID_MANIFEST_ID = "Invalid manifest; nothing was sent.", "Manifiesto no válido; no se envió nada.";
+    MANIFEST_FORM = "{value} is not a manifest: enter its ID, which starts with man_, or its air waybill, such as 176-12345675.", "{value} no es un manifiesto: indique su identificador, que empieza con man_, o su guía aérea, como 176-12345675.";
+    NO_MANIFEST = "No manifest has the air waybill {awb}.", "Ningún manifiesto tiene la guía aérea {awb}.";
     SEVERAL_ORDERS = "The file has {n} orders, and order create takes one.", "El archivo tiene {n} pedidos y order create acepta uno.";
     TABLE_OF_ORDERS = "{file} is a table, and this command takes orders as JSON.", "{file} es una tabla, y este comando acepta pedidos en JSON.";
     IMPORT_THEM = "Use parcelo order import FILE --labels DIR, which creates all orders of a file; with --dry-run it only checks them.", "Use parcelo order import ARCHIVO --labels DIRECTORIO, que crea todos los pedidos de un archivo; con --dry-run solo los revisa.";
@@ -281,7 +291,7 @@ mod tests {
 
     #[test]
     fn both_languages_have_the_same_placeholders() {
-        let same_word = ["ERROR", "BYTES", "URL", "N", "AS_IS", "CHECK_DNS"];
+        let same_word = ["ERROR", "BYTES", "URL", "N", "AS_IS", "CHECK_DNS", "IN_SECONDS"];
         let helps = help::COMMAND_HELP.iter().chain(help::ARGUMENT_HELP).chain(help::VALUE_NAMES);
         for (name, text) in ALL.iter().chain(tools::ALL).chain(import::ALL).chain(helps) {
             assert!(!text.en.is_empty() && !text.es.is_empty(), "{name}");

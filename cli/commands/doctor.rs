@@ -12,7 +12,7 @@ use crate::{
     clock,
     failure::{Exit, Failure},
     results::{Check, CheckState, Checks, CommandOutcome},
-    texts,
+    texts::{self, Message},
 };
 
 /// The checks that need no network.
@@ -129,21 +129,23 @@ fn skew(health: &Reply<Health>) -> Check {
 
 fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     let seconds = (here - service).num_seconds();
-    let values = [("time", &*duration(seconds.unsigned_abs()))];
     let text = match seconds {
         0 => texts::CLOCK_IN_SYNC,
         1.. => texts::CLOCK_FAST,
         ..0 => texts::CLOCK_SLOW,
     };
-    let check = Check::passed(CLOCK.0, CLOCK.1, text.with(&values));
+    let time = duration(seconds.unsigned_abs());
+    let check = Check::passed(CLOCK.0, CLOCK.1, text.around("time", &time));
     if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
 }
 
 /// Returns a time in the largest unit of which there are at least two.
-fn duration(seconds: u64) -> String {
-    let units = [(24 * 60 * 60, "d"), (60 * 60, "h"), (60, "min")];
-    let unit = units.into_iter().find(|(length, _)| seconds >= 2 * length).unwrap_or((1, "s"));
-    format!("{} {}", seconds / unit.0, unit.1)
+fn duration(seconds: u64) -> Message {
+    let units =
+        [(24 * 60 * 60, texts::IN_DAYS), (60 * 60, texts::IN_HOURS), (60, texts::IN_MINUTES)];
+    let unit = units.into_iter().find(|(length, _)| seconds >= 2 * length);
+    let (length, text) = unit.unwrap_or((1, texts::IN_SECONDS));
+    text.with(&[("n", &(seconds / length).to_string())])
 }
 
 fn limits(health: &Reply<Health>) -> Check {
@@ -163,10 +165,16 @@ mod tests {
 
     #[test]
     fn a_time_is_in_the_unit_that_people_use_for_it() {
-        let table =
-            [(1, "1 s"), (119, "119 s"), (300, "5 min"), (7200, "2 h"), (27_938_385, "323 d")];
-        for (seconds, shown) in table {
-            assert_eq!(duration(seconds), shown);
+        let table = [
+            (1, "1 s", "1 s"),
+            (119, "119 s", "119 s"),
+            (300, "5 minutes", "5 minutos"),
+            (7200, "2 hours", "2 horas"),
+            (27_938_385, "323 days", "323 días"),
+        ];
+        for (seconds, en, es) in table {
+            let shown = duration(seconds);
+            assert_eq!((&*shown.en, &*shown.es), (en, es));
         }
     }
 

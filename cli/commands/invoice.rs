@@ -4,7 +4,7 @@ use parcelo::{Client, LabelFormat, TrackingNumber};
 
 use super::{
     call,
-    label::{LabelTarget, make_directory, save_file},
+    label::{LabelTarget, in_directory, save_file},
 };
 use crate::{
     failure::Failure,
@@ -18,14 +18,13 @@ pub(super) async fn get(
 ) -> Result<CommandOutcome, Failure> {
     match target {
         LabelTarget::Directory(directory) => {
-            make_directory(directory)?;
-            let (found, failure) = call::for_each(numbers, async |number| {
+            let saved = call::for_each(numbers, async |number| {
                 let file = directory.join(format!("invoice-{number}.pdf"));
                 let bytes = save_file(client.labels().invoice(number), &file).await?;
                 let (tracking_number, format) = (number.clone(), LabelFormat::Pdf);
                 Ok(SavedLabel { tracking_number, format, file, bytes })
-            })
-            .await?;
+            });
+            let (found, failure) = in_directory(directory, Box::pin(saved)).await?;
             let invoices = Found { asked: numbers.len(), found };
             Ok(CommandOutcome::report(invoices).failing(failure))
         }

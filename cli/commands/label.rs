@@ -7,15 +7,14 @@ use std::{
 };
 
 use parcelo::{
-    Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber,
-    calls::LabelDownload,
-    model::{LabelStatus, ManifestId},
+    Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, calls::LabelDownload,
+    model::LabelStatus,
 };
 
-use super::{call, label_text, opener};
+use super::{call, label_text, manifest, opener};
 use crate::{
     failure::Failure,
-    requests,
+    requests::{self, ManifestName},
     results::{CommandOutcome, Found, Results, SavedLabel, ShownLabel, Written},
     resume::ResumeHint,
     texts,
@@ -32,7 +31,7 @@ pub(crate) enum LabelTarget {
 #[derive(Debug)]
 pub(crate) enum WantedLabels {
     Of(Vec<TrackingNumber>),
-    OfManifest(ManifestId),
+    OfManifest(ManifestName),
 }
 
 impl WantedLabels {
@@ -48,8 +47,8 @@ impl WantedLabels {
     ) -> Result<Cow<'_, [TrackingNumber]>, Failure> {
         match self {
             Self::Of(numbers) => Ok(Cow::Borrowed(numbers)),
-            Self::OfManifest(id) => {
-                let manifest = call::read(client.manifests().get(id)).await?.into_inner();
+            Self::OfManifest(name) => {
+                let manifest = manifest::find(client, name).await?;
                 let numbers = manifest.tracking_numbers.iter();
                 numbers.map(|number| requests::number(number.as_str())).collect()
             }
@@ -78,6 +77,22 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
     })
 }
 
+/// Runs work that saves files in a directory, which is created for it and is removed again if no file came.
+pub(super) async fn in_directory<T>(
+    directory: &Path,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let new: Vec<_> = directory.ancestors().take_while(is_new).collect();
+    make_directory(directory)?;
+    let done = work.await;
+    for path in new {
+        // One with a file in it stays.
+        let _ = fs::remove_dir(path);
+    }
+    done
+}
+
 pub(super) async fn get(
     client: &Client,
     wanted: &WantedLabels,
@@ -87,11 +102,10 @@ pub(super) async fn get(
     let numbers = &wanted.numbers(client).await?;
     match target {
         LabelTarget::Directory(directory) => {
-            make_directory(directory)?;
-            let (found, failure) = call::for_each(numbers, async |number| {
+            let saved = call::for_each(numbers, async |number| {
                 save(client, number, format, &directory.join(file_name(number, format))).await
-            })
-            .await?;
+            });
+            let (found, failure) = in_directory(directory, Box::pin(saved)).await?;
             let labels = Found { asked: numbers.len(), found };
             Ok(CommandOutcome::report(labels).failing(failure))
         }

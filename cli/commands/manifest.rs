@@ -1,10 +1,14 @@
 //! `manifest submit` and `manifest show`.
 
-use parcelo::{Client, ManifestRequest, Outcome, model::ManifestId};
+use parcelo::{
+    Awb, Client, ErrorCode, ManifestRequest, Outcome,
+    model::{Manifest, ManifestId},
+};
 
-use super::call;
+use super::{MAX_PAGE_SIZE, call};
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
+    requests::ManifestName,
     results::{CommandOutcome, Written},
     resume::ResumeHint,
     texts,
@@ -21,7 +25,29 @@ pub(super) async fn submit(
     Ok(if replayed { done.note(texts::REPLAYED_MANIFEST) } else { done })
 }
 
-pub(super) async fn show(client: &Client, id: &ManifestId) -> Result<CommandOutcome, Failure> {
-    let manifest = call::read(client.manifests().get(id)).await?.into_inner();
-    Ok(CommandOutcome::report(manifest))
+pub(super) async fn show(client: &Client, name: &ManifestName) -> Result<CommandOutcome, Failure> {
+    Ok(CommandOutcome::report(find(client, name).await?))
+}
+
+/// Fetches a manifest.
+pub(super) async fn find(client: &Client, name: &ManifestName) -> Result<Manifest, Failure> {
+    let id = match name {
+        ManifestName::Id(id) => id.clone(),
+        ManifestName::Awb(awb) => id_of(client, awb).await?,
+    };
+    Ok(call::read(client.manifests().get(&id)).await?.into_inner())
+}
+
+/// Returns the ID of the manifest with an air waybill, which the service has beside each of its parcels.
+async fn id_of(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
+    let search = client.parcels().list().search(format!("\"{awb}\"")).limit(MAX_PAGE_SIZE);
+    let page = call::read(search).await?.into_inner();
+    let mut parcels = page.parcels.into_iter().flatten();
+    // Other parcels may have the number as their reference.
+    let parcel = parcels.find(|parcel| parcel.awb_number.as_deref() == Some(awb.as_str()));
+    parcel.and_then(|parcel| parcel.manifest_id).ok_or_else(|| {
+        let message = texts::NO_MANIFEST.with(&[("awb", awb.as_str())]);
+        Failure::new(Exit::NotFound, ErrorCode::ManifestNotFound.code(), message)
+            .hint(texts::CHECK_NUMBER)
+    })
 }

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 use parcelo::{
     Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ReprintRequest,
-    TrackingNumber, VoidRequest, model::ManifestId,
+    TrackingNumber, VoidRequest,
 };
 
 pub(crate) use api::RawCall;
@@ -49,6 +49,7 @@ use crate::{
     input::Source,
     order_fields::OrderInput,
     output::format::OutputOptions,
+    requests::ManifestName,
     results::{CommandOutcome, UnsentRequests},
 };
 
@@ -69,7 +70,7 @@ pub(crate) enum Job {
     /// An import that sends nothing.
     CheckImport(Option<Environment>, Box<ImportPlan>),
     Submit(Client, ManifestRequest),
-    ShowManifest(Client, ManifestId),
+    ShowManifest(Client, ManifestName),
     Track {
         client: Client,
         numbers: Vec<TrackingNumber>,
@@ -114,7 +115,7 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         }
         Job::Void(client, request) => block_on(void::void(&client, &request)),
         Job::Submit(client, request) => block_on(manifest::submit(&client, &request)),
-        Job::ShowManifest(client, id) => block_on(manifest::show(&client, &id)),
+        Job::ShowManifest(client, name) => block_on(manifest::show(&client, &name)),
         Job::ListParcels(client, filter, pages) => {
             block_on(parcels::list(&client, &filter, &pages))
         }

@@ -38,23 +38,34 @@ pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
 /// Prints the names of the profiles. They need no quotes in a shell.
 const LIST_PROFILES: &str = "parcelo config list -o csv 2>/dev/null | tail -n +2 | cut -d, -f1";
 
-/// The generator knows the values of an option only if they are always the same; profiles are the user's.
+/// The generator knows values only if they are always the same; profiles are the user's.
 fn with_profiles(script: String, shell: Shell) -> String {
     match shell {
         Shell::Bash => {
             let files = "--profile)\n                    COMPREPLY=($(compgen -f \"${cur}\"))";
             let names = format!("COMPREPLY=($(compgen -W \"$({LIST_PROFILES})\" -- \"${{cur}}\"))");
-            script.replace(files, &format!("--profile)\n                    {names}"))
+            let chosen = "__config__subcmd__use)\n            opts=\"";
+            script
+                .replace(files, &format!("--profile)\n                    {names}"))
+                .replace(chosen, &format!("{chosen}$({LIST_PROFILES}) "))
         }
         Shell::Zsh => {
-            let line = |line: &str| match line.trim_start().strip_prefix("'--profile=[") {
-                Some(_) => line.replace(":_default'", &format!(":{{compadd $({LIST_PROFILES})}}'")),
-                None => line.to_owned(),
+            let is_profile = |line: &str| {
+                let starts = ["'--profile=[", "':other_profile "];
+                starts.iter().any(|start| line.trim_start().starts_with(start))
+            };
+            let names = format!(":{{compadd $({LIST_PROFILES})}}'");
+            let line = |line: &str| {
+                if is_profile(line) { line.replace(":_default'", &names) } else { line.to_owned() }
             };
             script.lines().map(|text| line(text) + "\n").collect()
         }
         Shell::Fish => {
-            script + &format!("complete -c parcelo -l profile -x -a \"({LIST_PROFILES})\"\n")
+            let using =
+                "__fish_parcelo_using_subcommand config; and __fish_seen_subcommand_from use";
+            script
+                + &format!("complete -c parcelo -l profile -x -a \"({LIST_PROFILES})\"\n")
+                + &format!("complete -c parcelo -n \"{using}\" -f -a \"({LIST_PROFILES})\"\n")
         }
         Shell::Elvish | Shell::Pwsh => script,
     }

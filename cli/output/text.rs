@@ -191,7 +191,7 @@ fn styled((text, tone): &ShownCell) -> StyledCell {
 
 /// Where a watched parcel is now, in one line.
 pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io::Result<()> {
-    let status = plain(&status_text(&record.status, &record.status_name));
+    let status = plain(&status_text(record.status.code(), &record.status_name));
     let last = record.history.iter().flatten().flatten().last();
     let last = last
         .map(|event| format!("  {}  {}", moment(event.timestamp.to_utc()), plain(&event.location)));

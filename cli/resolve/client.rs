@@ -5,7 +5,11 @@ use std::env;
 use parcelo::{ApiKey, Client, ErrorCode};
 
 use super::Resolver;
-use crate::{failure::Failure, input, output, texts};
+use crate::{
+    failure::Failure,
+    input, output,
+    texts::{self, Message},
+};
 
 impl Resolver {
     pub(super) fn client(&self) -> Result<Client, Failure> {
@@ -41,27 +45,39 @@ impl Resolver {
         address.ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))
     }
 
-    /// The key: from standard input if asked, else the variable's, else the profile's.
-    pub(super) fn key(&self) -> Result<ApiKey, Failure> {
+    fn key(&self) -> Result<ApiKey, Failure> {
+        self.parse_key(&self.key_text()?.0)
+    }
+
+    /// Finds the text of the key: on standard input if asked, else in the variable, else in the profile. And where it was.
+    pub(super) fn key_text(&self) -> Result<(String, Message), Failure> {
         let variable = || env::var("PARCELO_API_KEY").ok().filter(|text| !text.trim().is_empty());
-        let text = match variable() {
-            _ if self.global.api_key_stdin => input::line()?,
-            Some(text) => text,
-            None => self.settings.profile()?.api_key.map(|key| key.0).unwrap_or_default(),
+        let (text, place) = match variable() {
+            _ if self.global.api_key_stdin => (input::line()?, texts::FROM_STDIN.into()),
+            Some(text) => (text, texts::FROM_VARIABLE.into()),
+            None => {
+                let key = self.settings.profile()?.api_key.map(|key| key.0).unwrap_or_default();
+                (key, texts::FROM_PROFILE.with(&[("name", &self.settings.name()?)]))
+            }
         };
         if text.trim().is_empty() {
             return Err(Failure::key(ErrorCode::AuthMissingApiKey, texts::NO_KEY));
         }
-        self.parse_key(&text)
+        Ok((text, place))
     }
 
-    /// Reads a key, with or without white space around it, and warns of a typo: only the service knows its keys.
+    /// Reads a key, and warns of a typo: only the service knows its keys.
     pub(super) fn parse_key(&self, text: &str) -> Result<ApiKey, Failure> {
-        let key = ApiKey::parse(text.trim())
-            .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))?;
+        let key = parsed(text)?;
         if key.looks_mistyped() {
             output::warn(&texts::MISTYPED_KEY.into(), self.settings.output);
         }
         Ok(key)
     }
+}
+
+/// Reads a key, with or without white space around it.
+pub(super) fn parsed(text: &str) -> Result<ApiKey, Failure> {
+    ApiKey::parse(text.trim())
+        .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))
 }

@@ -9,7 +9,7 @@ use parcelo::{
     webhook::Webhook,
 };
 
-use super::Resolver;
+use super::{Resolver, client::parsed};
 use crate::{
     args::{Api, Config, Init, Listen, Man},
     commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
@@ -19,7 +19,8 @@ use crate::{
     profiles::{Profile, Profiles, Secret},
     results::{Check, CheckState},
     sanitize::{mask_key, without_credentials, without_keys},
-    settings, texts,
+    settings,
+    texts::{self, Message},
 };
 
 impl Resolver {
@@ -171,11 +172,15 @@ impl Resolver {
 
     pub(super) fn doctor(self) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
-        let key = self.key();
-        let client_key = key.as_ref().map_or_else(|_| placeholder(), ApiKey::clone);
+        let key = self.key_text().and_then(|(text, place)| {
+            let place = texts::KEY_PLACE.around("place", &place);
+            let at_place = |why: Failure| why.with(|why| why.message = why.message.and(&place));
+            Ok((parsed(&text).map_err(at_place)?, place))
+        });
+        let client_key = key.as_ref().map_or_else(|_| placeholder(), |(key, _)| key.clone());
         let address = self.address().and_then(|address| usable(address, client_key));
         let client = match (&address, &key) {
-            (Ok(_), Ok(key)) => Some(self.client_for(key.clone())),
+            (Ok(_), Ok((key, _))) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
         };
         let profile = self.profile_check();
@@ -191,9 +196,7 @@ impl Resolver {
         });
         checks.push(match key {
             Err(_) if is_config_invalid => skipped("key", texts::CHECK_API_KEY),
-            key => {
-                check("key", texts::CHECK_API_KEY, key.map(|key| as_is(&mask_key(key.secret()))))
-            }
+            key => key_check(key),
         });
         checks.push(match &client {
             Some(Ok(client)) => {
@@ -237,6 +240,19 @@ impl Resolver {
 fn check(name: &'static str, title: texts::Text, seen: Result<texts::Message, Failure>) -> Check {
     match seen {
         Ok(detail) => Check::passed(name, title, detail),
+        Err(why) => Check::failed(name, title, &why),
+    }
+}
+
+fn key_check(seen: Result<(ApiKey, Message), Failure>) -> Check {
+    let (name, title) = ("key", texts::CHECK_API_KEY);
+    match seen {
+        Ok((key, place)) if key.looks_mistyped() => {
+            let detail = Message::from(texts::MISTYPED_KEY).and(&place);
+            // Only the service knows its keys, so the checks go on.
+            Check { state: CheckState::Warning, ..Check::passed(name, title, detail) }
+        }
+        Ok((key, _)) => Check::passed(name, title, as_is(&mask_key(key.secret()))),
         Err(why) => Check::failed(name, title, &why),
     }
 }

@@ -9,7 +9,7 @@ use parcelo::{
 use serde::{Serialize, Serializer};
 
 use super::{
-    table::{Cell, Found, Items, Report, Section, Table, column, csv_only, items},
+    table::{Cell, Found, Items, Report, Section, Table, column, csv_only, items, status_text},
     written::Written,
 };
 use crate::texts;
@@ -136,13 +136,10 @@ fn label_table(label: &LabelMetadata, key: Option<&IdempotencyKey>, language: La
 
 fn status_cell(status: &LabelStatus, language: Language) -> Cell {
     let cell = Cell::new(status.code());
-    match status {
-        LabelStatus::Active => {
-            cell.shown_as(format!("{} ({status})", texts::ACTIVE.pick(language)))
-        }
-        LabelStatus::Voided => {
-            cell.shown_as(format!("{} ({status})", texts::VOIDED.pick(language)))
-        }
-        _ => cell,
-    }
+    let name = match status {
+        LabelStatus::Active => texts::ACTIVE,
+        LabelStatus::Voided => texts::VOIDED,
+        _ => return cell,
+    };
+    cell.shown_as(status_text(status.code(), name.pick(language)))
 }

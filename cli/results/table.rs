@@ -179,10 +179,10 @@ impl Cell {
         time.map(Self::time).unwrap_or_default()
     }
 
-    /// A status: people see its name and, to search for it in the docs, its code.
+    /// A status as people see it.
     pub(crate) fn status(status: &ParcelStatus, name: &str) -> Self {
         let cell = Self { tone: tone_of(status), ..Self::new(status.code()) };
-        if status.code() == name { cell } else { cell.shown_as(status_text(status, name)) }
+        cell.shown_as(status_text(status.code(), name))
     }
 }
 
@@ -203,12 +203,10 @@ fn tone_of(status: &ParcelStatus) -> Tone {
     }
 }
 
-/// A status's name and code.
-pub(crate) fn status_text(status: &ParcelStatus, name: &str) -> String {
-    match status.code() {
-        code if code == name => code.to_owned(),
-        code => format!("{name} ({code})"),
-    }
+/// A status's name and, where that has other words, its code, by which it is listed and stands in the docs.
+pub(crate) fn status_text(code: &str, name: &str) -> String {
+    let is_same = name.to_uppercase().replace(' ', "_") == code;
+    if is_same { name.to_owned() } else { format!("{name} ({code})") }
 }
 
 /// A time to the second.

@@ -25,7 +25,6 @@ texts! {
     MAN_CONFIG = "$XDG_CONFIG_HOME/parcelo/config.toml (~/.config/parcelo/config.toml): the profiles, readable by their owner only; parcelo config path prints the path.", "$XDG_CONFIG_HOME/parcelo/config.toml (~/.config/parcelo/config.toml): los perfiles, que solo su dueño puede leer; parcelo config path muestra la ruta.";
 
     // Profiles.
-    CONFIG_UNREADABLE = "Cannot read {file}: {what}.", "No se puede leer {file}: {what}.";
     INVALID_TOML = "{file} is not valid TOML: error on line {what}.", "{file} no es TOML válido: error en la línea {what}.";
     INVALID_SETTING = "{file}: unknown setting or invalid value: {what}.", "{file}: ajuste desconocido o valor no válido: {what}.";
     FIX_CONFIG = "Correct the file, or rename it and run parcelo config init. A profile has base_url, api_key, language (en, es), output (table, json, ndjson, csv, numbers) and sender.", "Corrija el archivo, o cámbiele el nombre y ejecute parcelo config init. Un perfil tiene base_url, api_key, language (en, es), output (table, json, ndjson, csv, numbers) y sender.";
@@ -90,6 +89,10 @@ texts! {
     CHECK_SERVICE = "Service", "Servicio";
     CHECK_CLOCK = "Clock", "Reloj";
     CHECK_LIMITS = "Limits", "Límites";
+    KEY_PLACE = "It comes from {place}.", "Viene de {place}.";
+    FROM_VARIABLE = "the variable PARCELO_API_KEY", "la variable PARCELO_API_KEY";
+    FROM_STDIN = "standard input", "la entrada estándar";
+    FROM_PROFILE = "the profile {name}", "el perfil {name}";
     PROFILE_OF = "{name}, from {file}", "{name}, de {file}";
     NO_CONFIG = "none; options and variables only", "ninguno; solo opciones y variables";
     EXPOSED_HINT = "Other users can read the file and its keys. Run chmod 600 on it, and consider replacing the keys.", "Otros usuarios pueden leer el archivo y sus claves. Ejecute chmod 600 sobre él y considere reemplazar las claves.";
@@ -99,6 +102,10 @@ texts! {
     KEY_ACCEPTED_TLS = "TLS works; accepts the key {key} ({environment})", "TLS funciona; acepta la clave {key} ({environment})";
     NO_DATE = "the service sent no date", "el servicio no envió la fecha";
     CLOCK_IN_SYNC = "in sync with the service", "sincronizado con el servicio";
+    IN_DAYS = "{n} days", "{n} días";
+    IN_HOURS = "{n} hours", "{n} horas";
+    IN_MINUTES = "{n} minutes", "{n} minutos";
+    IN_SECONDS = "{n} s", "{n} s";
     CLOCK_FAST = "{time} fast", "adelantado {time}";
     CLOCK_SLOW = "{time} slow", "atrasado {time}";
     SET_CLOCK = "Set this machine's clock: webhooks are rejected if it is off by more than 300 s.", "Ajuste el reloj de esta máquina: los webhooks se rechazan si difiere en más de 300 s.";

@@ -26,6 +26,7 @@ async fn all_is_well_but_for_a_clock_that_is_months_ahead() {
     let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
     assert_eq!(states(&ran), expected);
     assert!(ran.json()[6]["hint"].as_str().unwrap().contains("clock"), "{ran:?}");
+    assert!(ran.json()[6]["detail"].as_str().unwrap().ends_with(" days fast"), "{ran:?}");
     assert!(ran.json()[7]["detail"].as_str().unwrap().starts_with("100 requests per second, "));
     assert_eq!(shop.run("doctor -o ndjson").lines().len(), CHECKS.len());
     let csv = shop.run("doctor -o csv");
@@ -72,6 +73,35 @@ async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
         assert_eq!(people.code, code, "{address}");
         assert!(people.text().contains("falló"), "{people:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_key_is_named_in_its_row_with_its_place() {
+    let shop = Shop::open().await;
+    let typo = shop.key.secret().replace("pk_test_", "pk_test_x");
+    let dir = Workdir::new("", "");
+    let line = format!("config init home --api-key-stdin --base-url {}", shop.server.url());
+    assert_eq!(dir.run_with(&line, &[], &typo).code, 0);
+    let places = [
+        ("doctor -o json", vec![("PARCELO_API_KEY", &*typo)], "", "PARCELO_API_KEY"),
+        ("doctor -o json", vec![], "", "the profile home"),
+        ("doctor -o json --api-key-stdin", vec![], &*typo, "standard input"),
+        ("doctor -o json --api-key-stdin", vec![], "nonsense", "standard input"),
+    ];
+    for (line, variables, input, place) in places {
+        let ran = dir.run_with(line, &variables, input);
+        assert_eq!(ran.code, 4, "{ran:?}");
+        let row = &ran.json()[2];
+        let expected = if input == "nonsense" { "failed" } else { "warning" };
+        assert_eq!((&row["check"], &row["state"]), (&json!("key"), &json!(expected)), "{row}");
+        let detail = row["detail"].as_str().unwrap();
+        assert!(detail.contains("mistyped") || expected == "failed", "{detail}");
+        assert!(detail.contains(place), "{detail}");
+        assert!(!format!("{ran:?}").contains(&typo), "{ran:?}");
+    }
+    let people = dir.run("doctor");
+    let printed = format!("{}{}", people.text(), people.stderr);
+    assert_eq!(printed.matches("looks mistyped").count(), 1, "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -44,6 +44,9 @@ fn prepare(shop: &Shop, command: &str) {
         // The watch of a parcel that is void ends at once.
         assert_eq!(shop.run(&format!("order void {NUMBER}")).code, 0);
     }
+    if command.contains("manifest show") {
+        assert_eq!(shop.run(&format!("manifest submit {NUMBER} --awb 176-12345675")).code, 0);
+    }
     let mut usual = order("SB-SUCCESS-0009");
     usual["products"] = json!([{"description": "Cap", "quantity": 1, "unitFobValue": 9.5}]);
     shop.dir.write("usual.json", &usual);

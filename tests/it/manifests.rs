@@ -63,6 +63,9 @@ async fn submit_and_show_speak_json_and_csv_alike() {
     );
     assert_eq!(csv.text(), expected);
     assert!(shop.run(&format!("manifest show {id}")).text().contains("MIA → UIO"));
+    for awb in ["176-12345675", "17612345675"] {
+        assert_eq!(shop.run(&format!("manifest show {awb} -o json")).json(), shown);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,6 +118,9 @@ async fn numbers_come_from_standard_input_and_an_unknown_manifest_is_not_found()
     let ran = shop.run("manifest show man_01KEBQ5R8T0000000000000000 -o json");
     assert_eq!((ran.code, &ran.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
     assert!(ran.error()["hint"].as_str().unwrap().contains("Check the ID"), "{ran:?}");
+    let ran = shop.run("manifest show 176-12345686 -o json");
+    assert_eq!((ran.code, &ran.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
+    assert!(ran.error()["message"].as_str().unwrap().contains("176-12345686"), "{ran:?}");
 }
 
 #[test]
@@ -138,6 +144,8 @@ fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
     let many: Vec<_> = (0..501).map(|i| format!("SB-NUMBER-{i:04}")).collect();
     let ran = dir.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
     assert_eq!((ran.code, &ran.error()["fields"][0]["code"]), (3, &json!("TOO_LONG")));
-    let awb = dir.run("manifest show 176-12345675 -o json");
-    assert_eq!((awb.code, &awb.error()["fields"][0]["field"]), (3, &json!("manifestId")));
+    for other in ["176-12345676", "SB-SUCCESS-0001"] {
+        let ran = dir.run(&format!("manifest show {other} -o json"));
+        assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!("manifestId")));
+    }
 }

@@ -59,6 +59,7 @@ fn bash_completes_statuses_countries_and_the_profiles_of_the_user() {
         ("parcelo order template --country EC", "EC"),
         ("parcelo health --profile l", "live"),
         ("parcelo --profile te", "test"),
+        ("parcelo config use te", "test"),
     ] {
         let (current, at) = (words.rsplit(' ').next().unwrap(), words.split(' ').count() - 1);
         let previous = words.split(' ').nth(at - 1).unwrap();
@@ -71,8 +72,15 @@ fn bash_completes_statuses_countries_and_the_profiles_of_the_user() {
         let answer = read_by("bash", &["--norc", "-c", &ask]);
         assert_eq!(answer, (true, format!("{expected}\n")), "{words}");
     }
-    for (shell, names) in [("zsh", "compadd $(parcelo config list"), ("fish", "-l profile -x")] {
-        assert!(dir.run(&format!("completions {shell}")).text().contains(names), "{shell}");
+    for (shell, names) in [
+        ("zsh", "'--profile=["),
+        ("zsh", "':other_profile "),
+        ("fish", "-l profile -x"),
+        ("fish", "from use\" -f -a"),
+    ] {
+        let script = dir.run(&format!("completions {shell}"));
+        let is_listed = |line: &str| line.contains(names) && line.contains("(parcelo config list");
+        assert!(script.text().lines().any(is_listed), "{shell}: {names}");
     }
 }
 

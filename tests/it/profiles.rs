@@ -187,6 +187,26 @@ async fn a_broken_file_is_2_and_names_the_place_but_not_the_key() {
     }
 }
 
+/// PowerShell writes UTF-16 with `>`, old editors windows-1252.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_utf_16_is_read_and_one_in_another_encoding_is_named() {
+    let (shop, dir) = (Shop::open().await, bare());
+    init(&dir, &shop, "");
+    let text = format!("# piñata\n{}", fs::read_to_string(file(&dir)).unwrap());
+    let wide =
+        format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    fs::write(file(&dir), wide).unwrap();
+    assert_eq!(dir.run("health").code, 0);
+    assert_eq!(dir.run("config use default").code, 0);
+    assert!(fs::read_to_string(file(&dir)).unwrap().contains("piñata"), "it is UTF-8 now");
+    let latin: Vec<u8> = text.chars().map(|one| u8::try_from(u32::from(one)).unwrap()).collect();
+    fs::write(file(&dir), latin).unwrap();
+    for (language, words) in [("en", "it is not UTF-8 text"), ("es", "no es texto UTF-8")] {
+        let ran = dir.run(&format!("health --lang {language}"));
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{ran:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn init_refuses_what_could_not_be_used_and_never_takes_the_key_as_argument() {
     let (shop, dir) = (Shop::open().await, bare());
@@ -208,6 +228,16 @@ async fn init_refuses_what_could_not_be_used_and_never_takes_the_key_as_argument
         assert!(!format!("{ran:?}").contains(secret), "{line}");
         assert!(!file(&dir).exists(), "{line}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn init_completes_an_address_without_a_scheme() {
+    let (shop, dir) = (Shop::open().await, bare());
+    let here = shop.server.url().strip_prefix("http://").unwrap();
+    let line = format!("config init --api-key-stdin --base-url {here}");
+    assert_eq!(dir.run_with(&line, &[], shop.key.secret()).code, 0);
+    assert_eq!(dir.run("config list -o json").json()[0]["baseUrl"], shop.server.url());
+    assert_eq!(dir.run("health").code, 0);
 }
 
 #[cfg(target_os = "linux")]

@@ -66,6 +66,22 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_table_in_the_place_of_numbers_is_named_once() {
+    let shop = shop_with_two().await;
+    let sent = shop.server.requests().count();
+    for format in ["csv", "json", "ndjson"] {
+        let table = shop.run(&format!("parcel list -o {format}"));
+        for command in ["track -", "label get - -d out", "order void -"] {
+            let ran = shop.dir.run_with(command, &[], table.text());
+            assert_eq!((ran.code, ran.text()), (2, ""), "{format}: {ran:?}");
+            assert_eq!(ran.stderr.matches("looks like a table").count(), 1, "{ran:?}");
+            assert!(ran.stderr.contains("-o numbers"), "{ran:?}");
+        }
+    }
+    assert_eq!(shop.server.requests().count(), sent + 3, "lists only");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_of_statuses_come_in_the_language_asked_for() {
     let shop = shop_with_two().await;
     let ran = shop.run("track SB-SUCCESS-0001 --lang es");
