@@ -1,16 +1,21 @@
 //! The two address blocks. An address is only cut if no line can be freed for it.
 
-use parcelo::{CountryCode, Language};
+use parcelo::{CountryCode, Language, OrderRequest, Receiver, Sender};
 
 use super::{
-    LabelData, label_text,
-    page::{Page, TextSlot, bold, fits_into, regular, span},
+    LabelData,
+    element::Span,
+    font::{Weight, width},
+    label_text,
+    page::{Page, TextSlot, bold, fits_into, regular, shown_in, span},
     text::{clean, join},
     text_fit::Style,
     town,
 };
+use crate::domain::Layout;
 
-/// Right end of the lines beside the QR box, 1 mm from it.
+/// The receiver's lines, and their right end beside the QR box, 1 mm from it.
+const TO: Span = span(32, 780);
 const BESIDE_QR: u32 = 494;
 /// Between two parts of one line.
 const GAP: &str = "   ";
@@ -27,31 +32,139 @@ const DENSE_SIZES: &[u32] = &[24, 22, 20];
 const FROM_LINES: [u32; 5] = [242, 272, 302, 332, 362];
 const DENSE_FROM_LINES: [u32; 6] = [238, 263, 288, 313, 338, 363];
 
+const FROM: Span = span(32, 492);
+
 /// FROM / REMITENTE.
 pub(super) fn from(page: &mut Page, data: &LabelData<'_>) {
-    let across = span(32, 492);
-    page.line(label_text::FROM, TextSlot::new(212, across, bold(&[20])));
-    let sender = &data.order.sender;
-    let names = [sender.company_name.as_deref().unwrap_or_default(), &sender.full_name].map(clean);
-    let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    page.line(label_text::FROM, TextSlot::new(212, FROM, bold(&[20])));
+    sender(data.order, data.layout).draw(page);
+}
 
+/// TO / DESTINATARIO: the person in the largest type, the company below.
+pub(super) fn to(page: &mut Page, data: &LabelData<'_>) {
+    page.line(label_text::TO, TextSlot::new(410, span(TO.left, BESIDE_QR), bold(&[20])));
+    receiver(data.order, data.layout).draw(page);
+}
+
+/// Returns the fields of sender and receiver that are cut.
+pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
+    let mut cut = Vec::new();
+    if !is_sender_short(&order.sender) {
+        let fields = sender(order, layout);
+        cut.extend(fields.cut_fields().map(|field| format!("sender.{field}")));
+    }
+    if !is_receiver_short(&order.receiver) {
+        let fields = receiver(order, layout);
+        cut.extend(fields.cut_fields().map(|field| format!("receiver.{field}")));
+    }
+    cut
+}
+
+/// True if nothing is cut, whatever the arrangement: each line fits in the finest type. Of most orders no more is asked,
+/// which spares them some sixty allocations.
+fn is_sender_short(sender: &Sender) -> bool {
+    let (at, across) = (&sender.address, FROM.width());
+    let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, FINEST), across);
+    [or_empty(sender.company_name.as_ref()), &sender.full_name]
+        .iter()
+        .all(|name| is_short(&[name], (Weight::Bold, FINEST), across))
+        && is_line(&[&at.line1, or_empty(at.line2.as_ref())])
+        && is_line(&[&at.city, or_empty(at.state.as_ref()), or_empty(at.zip_code.as_ref())])
+        && is_line(&[&country(at.country), &sender.phone])
+}
+
+/// The same of the receiver, whose lines are wider below the QR box.
+fn is_receiver_short(receiver: &Receiver) -> bool {
+    let (at, beside, below) = (&receiver.address, BESIDE_QR - TO.left, TO.width());
+    let (company, id) =
+        (or_empty(receiver.company_name.as_ref()), label_text::id_type(receiver.id_type.as_ref()));
+    let is_line = |parts: &[&str], across| is_short(parts, (Weight::Regular, FINEST), across);
+    is_short(&[&receiver.full_name], (Weight::Bold, FINEST_NAME), beside)
+        && is_short(&[company], (Weight::Bold, FINEST), beside)
+        && is_line(&[&at.line1, or_empty(at.line2.as_ref())], beside)
+        && is_line(
+            &[&at.city, or_empty(at.province.as_ref()), or_empty(at.zip_code.as_ref())],
+            below,
+        )
+        && is_line(
+            &[&country(at.country), id, or_empty(receiver.national_id.as_ref()), &receiver.phone],
+            below,
+        )
+}
+
+/// The smallest size of a line, and of the receiver's name on one line.
+const FINEST: u32 = 16;
+const FINEST_NAME: u32 = 28;
+/// More dots than stand between the parts of a line in that size.
+const BETWEEN: u32 = 48;
+
+/// True if the parts fit one line as they were sent; false where [`clean`] could make them wider.
+fn is_short(parts: &[&str], (weight, size): (Weight, u32), across: u32) -> bool {
+    let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
+    let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
+    parts.iter().all(is_plain) && dots + BETWEEN <= across
+}
+
+/// The texts of one side, with the lines that they may take.
+struct Placed<'a> {
+    names: Vec<Name>,
+    block: Block<'a>,
+    rest: Vec<TextSlot>,
+}
+
+struct Name {
+    field: &'static str,
+    text: String,
+    style: Style,
+    slots: Vec<TextSlot>,
+}
+
+impl Name {
+    fn new(field: &'static str, text: String, style: Style, slots: &[TextSlot]) -> Self {
+        let slots = slots.iter().map(|slot| TextSlot { style, ..*slot }).collect();
+        Self { field, text, style, slots }
+    }
+}
+
+impl Placed<'_> {
+    fn draw(&self, page: &mut Page) {
+        for name in &self.names {
+            page.lines(&name.text, name.style, &name.slots);
+        }
+        self.block.draw(page, &self.rest);
+    }
+
+    fn cut_fields(&self) -> impl Iterator<Item = &'static str> {
+        let cut = self.names.iter().filter(|name| !shown_in(&name.text, name.style, &name.slots));
+        cut.map(|name| name.field).chain(self.block.cut_fields(&self.rest))
+    }
+}
+
+fn sender(order: &OrderRequest, layout: Layout) -> Placed<'_> {
+    let sender = &order.sender;
+    let company = clean(sender.company_name.as_deref().unwrap_or_default());
+    let names = [("companyName", company), ("fullName", clean(&sender.full_name))];
+    let count = names.iter().filter(|(_, name)| !name.is_empty()).count();
     let at = &sender.address;
+    let [line2, state, zip] =
+        [&at.line2, &at.state, &at.zip_code].map(|text| or_empty(text.as_ref()));
     let block = Block {
-        street: join([at.line1.as_str(), or_empty(at.line2.as_ref())], ", "),
-        city: town::of_sender(data.layout, at),
+        line1: &at.line1,
+        street: join([at.line1.as_str(), line2], ", "),
+        town: [("address.city", &at.city), ("address.state", state), ("address.zipCode", zip)],
+        city: town::of_sender(layout, at),
         country: country(at.country),
         phone: clean(&sender.phone),
         id: String::new(),
     };
-    let usual = FROM_LINES.map(|y| TextSlot::new(y, across, regular(FROM_SIZES)));
-    let dense = DENSE_FROM_LINES.map(|y| TextSlot::new(y, across, regular(DENSE_SIZES)));
-    let fits = block.fits(usual.get(names.len()..).unwrap_or_default());
+    let usual = FROM_LINES.map(|y| TextSlot::new(y, FROM, regular(FROM_SIZES)));
+    let dense = DENSE_FROM_LINES.map(|y| TextSlot::new(y, FROM, regular(DENSE_SIZES)));
+    let fits = block.fits(usual.get(count..).unwrap_or_default());
     let slots = if fits { &usual[..] } else { &dense };
-    let (own, rest) = slots.split_at(names.len());
-    for (name, slot) in names.iter().zip(own) {
-        page.line(name, TextSlot { style: FROM_NAME, ..*slot });
-    }
-    block.draw(page, rest);
+    let (own, rest) = slots.split_at(count);
+    let names = names.into_iter().filter(|(_, name)| !name.is_empty()).zip(own.chunks(1));
+    let names = names.map(|((field, name), slot)| Name::new(field, name, FROM_NAME, slot));
+    Placed { names: names.collect(), block, rest: rest.to_vec() }
 }
 
 /// How the lines of the receiver are arranged: the first ones are beside the QR box.
@@ -86,21 +199,19 @@ const DENSE: Arrangement = Arrangement {
 impl Arrangement {
     /// The lines, and how many of them the name takes: one, or two for a long one.
     fn lines(&self, name: &str) -> (Vec<TextSlot>, usize) {
-        let beside = self.beside_qr.map(|y| TextSlot::new(y, span(32, BESIDE_QR), self.address));
-        let below = self.below_qr.iter().map(|y| TextSlot::new(*y, span(32, 780), self.address));
+        let beside =
+            self.beside_qr.map(|y| TextSlot::new(y, span(TO.left, BESIDE_QR), self.address));
+        let below = self.below_qr.iter().map(|y| TextSlot::new(*y, TO, self.address));
         let (first, _) = beside.split_at(1);
         let names = if fits_into(name, self.name, first) { 1 } else { beside.len() };
         (beside.into_iter().chain(below).collect(), names)
     }
 }
 
-/// TO / DESTINATARIO: the person in the largest type, the company below.
-pub(super) fn to(page: &mut Page, data: &LabelData<'_>) {
-    let order = data.order;
-    page.line(label_text::TO, TextSlot::new(410, span(32, BESIDE_QR), bold(&[20])));
+fn receiver(order: &OrderRequest, layout: Layout) -> Placed<'_> {
     let name = clean(&order.receiver.full_name);
     let company = clean(order.receiver.company_name.as_deref().unwrap_or_default());
-    let block = receiver(data);
+    let block = receiver_block(order, layout);
     let companies = usize::from(!company.is_empty());
     let (lines, names) = USUAL.lines(&name);
     let fits = block.fits(lines.get(names + companies..).unwrap_or_default());
@@ -108,25 +219,29 @@ pub(super) fn to(page: &mut Page, data: &LabelData<'_>) {
     let (lines, names) = arrangement.lines(&name);
     let (own, rest) = lines.split_at(names);
     let style = if names == 1 { arrangement.name } else { arrangement.long_name };
-    page.lines(&name, style, &styled(own, style));
+    let name = Name::new("fullName", name, style, own);
     let (own, rest) = rest.split_at(companies);
-    page.lines(&company, arrangement.company, &styled(own, arrangement.company));
-    block.draw(page, rest);
+    let company = Name::new("companyName", company, arrangement.company, own);
+    Placed { names: vec![name, company], block, rest: rest.to_vec() }
 }
 
-fn styled(slots: &[TextSlot], style: Style) -> Vec<TextSlot> {
-    slots.iter().map(|slot| TextSlot { style, ..*slot }).collect()
-}
-
-fn receiver(data: &LabelData<'_>) -> Block {
-    let receiver = &data.order.receiver;
+fn receiver_block(order: &OrderRequest, layout: Layout) -> Block<'_> {
+    let receiver = &order.receiver;
     let at = &receiver.address;
     let id = clean(receiver.national_id.as_deref().unwrap_or_default());
     let kind = label_text::id_type(receiver.id_type.as_ref());
     let id = if id.is_empty() { id } else { format!("{kind} {id}") };
+    let [line2, province, zip] =
+        [&at.line2, &at.province, &at.zip_code].map(|text| or_empty(text.as_ref()));
     Block {
-        street: join([at.line1.as_str(), or_empty(at.line2.as_ref())], ", "),
-        city: town::of_receiver(data.layout, at),
+        line1: &at.line1,
+        street: join([at.line1.as_str(), line2], ", "),
+        town: [
+            ("address.city", &at.city),
+            ("address.province", province),
+            ("address.zipCode", zip),
+        ],
+        city: town::of_receiver(layout, at),
         country: country(at.country),
         phone: clean(&receiver.phone),
         id,
@@ -134,23 +249,49 @@ fn receiver(data: &LabelData<'_>) -> Block {
 }
 
 /// The lines of an address below the names.
-struct Block {
+struct Block<'a> {
+    /// The first of the fields in the street, as it was sent.
+    line1: &'a str,
     street: String,
+    /// The fields in the line of the city, as they were sent.
+    town: [(&'static str, &'a str); 3],
     city: String,
     country: String,
     phone: String,
     id: String,
 }
 
-impl Block {
+impl Block<'_> {
     fn draw(&self, page: &mut Page, slots: &[TextSlot]) {
         let Some(last) = slots.last() else { return };
         let (street, tail) = self.divide(slots);
-        let used = page.lines(&self.street, smaller(&self.street, last.style, street), street);
+        let style = smaller(&self.street, last.style, street).unwrap_or(regular(FROM_SIZES));
+        let used = page.lines(&self.street, style, street);
         let tail = std::iter::once(&self.city).chain(&tail);
         for (text, slot) in tail.zip(slots.get(used..).unwrap_or_default()) {
-            page.line(text, TextSlot { style: smaller(text, last.style, &[*slot]), ..*slot });
+            let style = smaller(text, last.style, &[*slot]).unwrap_or(regular(FROM_SIZES));
+            page.line(text, TextSlot { style, ..*slot });
         }
+    }
+
+    /// Returns the fields that are cut; of several in one line the one to shorten.
+    fn cut_fields(&self, slots: &[TextSlot]) -> impl Iterator<Item = &'static str> {
+        let (street, tail) = self.divide(slots);
+        let is_cut = |text: &str, style| {
+            smaller(text, style, street).is_none() && !shown_in(text, regular(FROM_SIZES), street)
+        };
+        let last = slots.last();
+        let line = last.filter(|last| is_cut(&self.street, last.style)).map(|last| {
+            let is_first = is_cut(&clean(self.line1), last.style);
+            if is_first { "address.line1" } else { "address.line2" }
+        });
+        let is_whole = |text: &str| last.is_some_and(|last| is_whole(text, last));
+        let longest = self.town.iter().max_by_key(|(_, text)| text.len());
+        let town = longest.filter(|_| !is_whole(&self.city)).map(|(field, _)| *field);
+        let tail = tail.iter().any(|text| !is_whole(text));
+        let is_id_longer = self.id.len() > self.phone.len();
+        let tail = tail.then_some(if is_id_longer { "nationalId" } else { "phone" });
+        line.into_iter().chain(town).chain(tail)
     }
 
     /// True if nothing has to be cut, and the street not to be set in fine type.
@@ -202,10 +343,9 @@ fn beside(left: &str, right: &str) -> String {
 }
 
 /// The style in which a text fits, smaller rather than cut.
-fn smaller(text: &str, style: Style, slots: &[TextSlot]) -> Style {
+fn smaller(text: &str, style: Style, slots: &[TextSlot]) -> Option<Style> {
     let styles = [style, regular(FROM_SIZES), regular(FINE_SIZES)];
-    let whole = styles.into_iter().find(|style| fits_into(text, *style, slots));
-    whole.unwrap_or(regular(FROM_SIZES))
+    styles.into_iter().find(|style| fits_into(text, *style, slots))
 }
 
 fn is_whole(text: &str, slot: &TextSlot) -> bool {

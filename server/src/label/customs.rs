@@ -6,7 +6,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use super::{
     element::Span,
     label_text,
-    page::{Page, TextSlot, bold, regular, span},
+    page::{Page, TextSlot, bold, fits_into, regular, span},
     text::clean,
     text_fit::Style,
 };
@@ -31,8 +31,7 @@ const HEADING_STYLE: Style = bold(&[18, 16, 14]);
 /// Headings, items and total; the total's baseline is where the rows leave off, or lower.
 pub(super) fn customs(page: &mut Page, order: &OrderRequest, total_baseline: u32) {
     let items = items(order);
-    let shown = if items.len() > ROWS.len() { ROWS.len() - 1 } else { items.len() };
-    let (listed, further) = items.split_at(shown);
+    let (listed, further) = items.split_at(listed(items.len()));
     headings(page, listed.iter().any(|item| item.origin.is_some()));
     for (item, y) in listed.iter().zip(ROWS) {
         row(page, item, y);
@@ -47,7 +46,40 @@ pub(super) fn customs(page: &mut Page, order: &OrderRequest, total_baseline: u32
 
 /// How many rows the box has left over for others.
 pub(super) fn free_rows(order: &OrderRequest) -> usize {
-    ROWS.len().saturating_sub(items(order).len())
+    let items = if order.products.is_empty() {
+        usize::from(order.customs_info.is_some())
+    } else {
+        order.products.len()
+    };
+    ROWS.len().saturating_sub(items)
+}
+
+/// Returns the fields whose description of an item is cut.
+pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
+    let slot = TextSlot::new(0, DESCRIPTION, DESCRIPTION_STYLE);
+    let is_cut = |text: &str| !fits_into(&clean(text), DESCRIPTION_STYLE, &[slot]);
+    let products = order.products.iter().take(listed(order.products.len()));
+    let own = products.clone().enumerate().filter_map(|(place, product)| {
+        let (field, text) = described(product)?;
+        is_cut(text).then(|| format!("products[{place}].{field}"))
+    });
+    // Once, however many items it describes.
+    let is_shown =
+        order.products.is_empty() || products.clone().any(|product| described(product).is_none());
+    let goods = order.customs_info.as_ref().filter(|_| is_shown);
+    let goods = goods.and_then(|goods| goods.description.as_deref()).filter(|text| is_cut(text));
+    own.chain(goods.map(|_| "customsInfo.description".to_owned())).collect()
+}
+
+/// Returns how many of so many items have a row of their own.
+fn listed(items: usize) -> usize {
+    if items > ROWS.len() { ROWS.len() - 1 } else { items }
+}
+
+/// Returns the text that describes a product, after the field that has it.
+fn described(product: &Product) -> Option<(&'static str, &str)> {
+    let own = product.description.as_deref().map(|text| ("description", text));
+    own.or(product.sku.as_deref().map(|text| ("sku", text)))
 }
 
 fn headings(page: &mut Page, with_origin: bool) {
@@ -84,9 +116,7 @@ fn items(order: &OrderRequest) -> Vec<Item> {
         }];
     }
     let of_product = |product: &Product| Item {
-        description: clean(
-            product.description.as_deref().or(product.sku.as_deref()).unwrap_or(description),
-        ),
+        description: clean(described(product).map_or(description, |(_, text)| text)),
         quantity: product.quantity,
         hs_code: clean(product.hs_code.as_deref().unwrap_or(hs_code)),
         origin: product.country_of_origin,

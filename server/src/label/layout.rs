@@ -13,7 +13,7 @@ use super::{
     LabelData, LabelError, address, code128, customs,
     element::{Code128, Element, Qr, Span, Spot, WIDTH},
     label_text,
-    page::{Page, RULE, TextSlot, bold, fits_into, regular, span},
+    page::{Page, RULE, TextSlot, bold, fits_into, regular, shown_in, span},
     qr, route,
     text::{clean, join},
     text_fit::Style,
@@ -170,13 +170,20 @@ fn sender_reference(order: &OrderRequest) -> Option<(&'static str, &str)> {
 }
 
 /// Returns the fields of an order that its label cuts.
-pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<&'static str> {
+pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
     let foot = Foot::new(order, layout);
+    let mut cut = address::cut_fields(order, layout);
     let cell = TextSlot::new(0, REFERENCE, CELL);
     let reference =
         sender_reference(order).filter(|(_, text)| !fits_into(&clean(text), CELL, &[cell]));
-    let instructions = (!foot.is_whole()).then_some("receiver.address.deliveryInstructions");
-    reference.map(|(field, _)| field).into_iter().chain(instructions).collect()
+    cut.extend(reference.map(|(field, _)| field.to_owned()));
+    if foot.has_customs {
+        cut.extend(customs::cut_fields(order));
+    }
+    if !foot.is_whole() {
+        cut.push("receiver.address.deliveryInstructions".to_owned());
+    }
+    cut
 }
 
 /// The quiet zone on each side of a Code 128, in modules (ISO/IEC 15417).
@@ -264,7 +271,7 @@ impl Foot {
     }
 
     fn is_whole(&self) -> bool {
-        fits_into(&self.instructions, INSTRUCTIONS, &self.lines)
+        shown_in(&self.instructions, INSTRUCTIONS, &self.lines)
     }
 
     /// Returns false for a parcel that crosses no border and has no instructions.

@@ -119,7 +119,7 @@ pub(crate) fn draw_many(labels: &[LaidOut], format: LabelFormat) -> Result<Vec<u
 }
 
 /// Returns the fields of a new order that its label cuts.
-pub(crate) fn cut_fields(order: &OrderRequest) -> Vec<&'static str> {
+pub(crate) fn cut_fields(order: &OrderRequest) -> Vec<String> {
     layout::cut_fields(order, Layout::NEWEST)
 }
 

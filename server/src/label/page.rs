@@ -4,7 +4,7 @@ use super::{
     element::{Align, Colour, Element, Outline, Rect, Span, Text},
     font::{self, Weight},
     ink_bounds::InkBounds,
-    text_fit::{Style, fit},
+    text_fit::{Style, fit, fits, shows_all},
 };
 
 /// Thickness of the frame and of the rules.
@@ -142,8 +142,12 @@ impl Page {
     }
 }
 
-/// True if all of `text` fits into the slots.
+/// True if nothing of `text` is lost in the slots.
+pub(super) fn shown_in(text: &str, style: Style, slots: &[TextSlot]) -> bool {
+    shows_all(text, style, &slots.iter().map(|slot| slot.span.width()))
+}
+
+/// True if all of `text` fits into the slots, in whole words.
 pub(super) fn fits_into(text: &str, style: Style, slots: &[TextSlot]) -> bool {
-    let widths: Vec<u32> = slots.iter().map(|slot| slot.span.width()).collect();
-    fit(text, style, &widths).whole
+    fits(text, style, &slots.iter().map(|slot| slot.span.width()))
 }

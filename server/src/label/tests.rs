@@ -633,6 +633,30 @@ fn instructions_have_a_caption_and_are_cut_only_with_a_warning() {
     assert_eq!(super::cut_fields(&order), [""; 0]);
 }
 
+/// The last row counts the other items; they are on the invoice.
+#[test]
+fn the_text_of_an_item_is_cut_with_a_warning_on_the_field_that_has_it() {
+    let long = || Some("Teléfono móvil con funda de silicona, cargador y audífonos".to_owned());
+    let mut order = sample::order();
+    order.products[1].description = long();
+    order.products[2].description = None;
+    order.products[2].sku = long();
+    assert_eq!(super::cut_fields(&order), ["products[1].description", "products[2].sku"]);
+    order.products = vec![order.products[0].clone(); 4];
+    order.products[3].description = long();
+    assert_eq!(super::cut_fields(&order), ["products[3].description"]);
+    order.products.push(order.products[3].clone());
+    assert_eq!(super::cut_fields(&order), [""; 0]);
+    order.products[0].description = None;
+    order.products[1].description = None;
+    order.customs_info = Some(parcelo::CustomsInfo::new(long().unwrap()));
+    assert_eq!(super::cut_fields(&order), ["customsInfo.description"]);
+    order.products.clear();
+    assert_eq!(super::cut_fields(&order), ["customsInfo.description"]);
+    order.sender.address.country = order.receiver.address.country;
+    assert_eq!(super::cut_fields(&order), [""; 0], "no customs box within a country");
+}
+
 #[test]
 fn a_sandbox_label_says_so_in_english_first_and_one_from_before_as_it_did() {
     let order = sample::order();

@@ -14,38 +14,61 @@ pub(super) struct Style {
 pub(super) struct Fitted {
     pub size: u32,
     pub lines: Vec<String>,
-    /// False if text was cut.
-    pub whole: bool,
 }
 
 /// Sets `text` in lines of at most `widths` dots, one width for each line there is.
 pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> Fitted {
     let whole = style.sizes.iter().find_map(|size| {
-        let lines = wrap(text, style.weight, *size, widths)?;
-        Some(Fitted { size: *size, lines, whole: true })
+        let mut lines = Vec::new();
+        let limits = widths.iter().map(|width| units(*width, *size));
+        let fits = wrap(text, style.weight, limits, |line| lines.push(line.to_owned()));
+        fits.then_some(Fitted { size: *size, lines })
     });
     whole.unwrap_or_else(|| {
         let size = style.sizes.last().copied().unwrap_or(1);
-        Fitted { size, lines: cut(text, style.weight, size, widths), whole: false }
+        Fitted { size, lines: cut(text, style.weight, size, widths) }
     })
 }
 
-/// `text` in whole words, or `None` when it does not fit.
-fn wrap(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Option<Vec<String>> {
-    let mut lines = Vec::new();
+/// True if [`fit`] cuts nothing. It allocates nothing, since it is asked of every order.
+pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32> + Clone)) -> bool {
+    style.sizes.iter().any(|size| {
+        let limits = widths.clone().map(|width| units(width, *size));
+        wrap(text, style.weight, limits, |_| ())
+    })
+}
+
+/// True if [`fit`] shows all of the text, if need be with a word on two lines.
+pub(super) fn shows_all(
+    text: &str,
+    style: Style,
+    widths: &(impl Iterator<Item = u32> + Clone),
+) -> bool {
+    let size = style.sizes.last().copied().unwrap_or(1);
+    let line = |rest, width| take_line(rest, style.weight, units(width, size)).rest;
+    fits(text, style, widths) || widths.clone().fold(text, line).is_empty()
+}
+
+/// Hands over the lines of `text`, in whole words; false when it does not fit.
+fn wrap<'a>(
+    text: &'a str,
+    weight: Weight,
+    limits: impl Iterator<Item = u32>,
+    mut each: impl FnMut(&'a str),
+) -> bool {
     let mut rest = text;
-    for width in widths {
+    for limit in limits {
         if rest.is_empty() {
             break;
         }
-        let line = take_line(rest, weight, units(*width, size));
+        let line = take_line(rest, weight, limit);
         if line.splits_a_word {
-            return None;
+            return false;
         }
-        lines.push(line.text.to_owned());
+        each(line.text);
         rest = line.rest;
     }
-    rest.is_empty().then_some(lines)
+    rest.is_empty()
 }
 
 /// `text` in all of the lines; words may split, and the last line may end in an ellipsis.

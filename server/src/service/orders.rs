@@ -141,7 +141,7 @@ impl Service {
 }
 
 /// The label has less room than the field may be long.
-fn cut_on_label(field: &str) -> Warning {
+fn cut_on_label(field: String) -> Warning {
     let texts = (
         "The label has no room for the whole text and cuts it: shorten it.",
         "El texto no cabe completo en la etiqueta y se corta: acórtelo.",

@@ -217,6 +217,7 @@ async fn what_the_label_cuts_is_a_warning() {
         ("order-0001", INSTRUCTIONS, "Ring twice".to_owned(), None),
         ("order-0002", INSTRUCTIONS, "Ring twice. ".repeat(40), Some(INSTRUCTIONS)),
         ("order-0003", "/customerReference", "AMZ-2026-".repeat(5), Some("/customerReference")),
+        ("order-0004", "/receiver/fullName", "María ".repeat(20), Some("/receiver/fullName")),
     ] {
         let created = api.create(&with(order(key), field, json!(text))).await;
         assert_eq!(created.status, 201, "{}", created.text());
