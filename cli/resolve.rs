@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber};
+use parcelo::{CountryCode, LabelFormat, ParcelStatus, TrackingNumber, rules::meant_country};
 
 use crate::{
     args::{
@@ -246,7 +246,11 @@ impl Resolver {
 fn country(code: &str) -> Result<CountryCode, Failure> {
     CountryCode::parse(&code.to_ascii_uppercase()).map_err(|_| {
         let values = [("value", &*without_keys(code))];
-        Failure::usage(texts::INVALID_COUNTRY.with(&values), texts::SEE_HELP)
+        let hint = match meant_country(code) {
+            Some(meant) => texts::DID_YOU_MEAN.with(&[("value", meant.as_str())]),
+            None => texts::SEE_HELP.into(),
+        };
+        Failure::usage(texts::INVALID_COUNTRY.with(&values), hint)
     })
 }
 

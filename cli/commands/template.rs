@@ -53,6 +53,69 @@ const ELSEWHERE: Sample = Sample {
     zip_code: None,
 };
 
+/// Towns of countries without a sample whose post asks for a postal code: country, town, state or province (if it asks for
+/// that too), postal code.
+#[rustfmt::skip]
+const TOWNS: &[[&str; 4]] = &[
+    ["AS", "Pago Pago", "", "96799"],
+    ["AT", "Wien", "", "1010"],
+    ["AU", "Sydney", "NSW", "2000"],
+    ["AX", "Mariehamn", "", "22100"],
+    ["BE", "Bruxelles", "", "1000"],
+    ["BL", "Gustavia", "", "97133"],
+    ["CH", "Bern", "", "3011"],
+    ["CN", "Beijing", "Beijing", "100006"],
+    ["DK", "København", "", "1050"],
+    ["FI", "Helsinki", "", "00100"],
+    ["FK", "Stanley", "", "FIQQ 1ZZ"],
+    ["FM", "Kolonia", "", "96941"],
+    ["GF", "Cayenne", "", "97300"],
+    ["GG", "St Peter Port", "", "GY1 1AA"],
+    ["GL", "Nuuk", "", "3900"],
+    ["GP", "Pointe-à-Pitre", "", "97110"],
+    ["GR", "Athens", "", "104 31"],
+    ["GS", "Grytviken", "", "SIQQ 1ZZ"],
+    ["GU", "Hagåtña", "", "96910"],
+    ["IM", "Douglas", "", "IM1 1AA"],
+    ["IN", "New Delhi", "Delhi", "110001"],
+    ["IO", "Diego Garcia", "", "BBND 1ZZ"],
+    ["IT", "Roma", "", "00184"],
+    ["JE", "St Helier", "", "JE1 1AA"],
+    ["KR", "Seoul", "", "04524"],
+    ["LI", "Vaduz", "", "9490"],
+    ["LU", "Luxembourg", "", "1150"],
+    ["MF", "Marigot", "", "97150"],
+    ["MH", "Majuro", "", "96960"],
+    ["MP", "Saipan", "", "96950"],
+    ["MQ", "Fort-de-France", "", "97200"],
+    ["MY", "Kuala Lumpur", "", "50050"],
+    ["NC", "Nouméa", "", "98800"],
+    ["NL", "Amsterdam", "", "1012 JS"],
+    ["NO", "Oslo", "", "0150"],
+    ["NZ", "Wellington", "", "6011"],
+    ["PF", "Papeete", "", "98714"],
+    ["PL", "Warszawa", "", "00-001"],
+    ["PM", "Saint-Pierre", "", "97500"],
+    ["PN", "Adamstown", "", "PCRN 1ZZ"],
+    ["PR", "San Juan", "", "00901"],
+    ["PT", "Lisboa", "", "1100-148"],
+    ["PW", "Koror", "", "96940"],
+    ["RE", "Saint-Denis", "", "97400"],
+    ["RU", "Moskva", "", "101000"],
+    ["SE", "Stockholm", "", "111 20"],
+    ["SG", "Singapore", "", "018956"],
+    ["SH", "Jamestown", "", "STHL 1ZZ"],
+    ["SJ", "Longyearbyen", "", "9170"],
+    ["SM", "San Marino", "", "47890"],
+    ["TC", "Grand Turk", "", "TKCA 1ZZ"],
+    ["TR", "Ankara", "", "06050"],
+    ["TW", "Taipei", "", "100"],
+    ["VI", "Charlotte Amalie", "", "00802"],
+    ["WF", "Mata-Utu", "", "98600"],
+    ["YT", "Mamoudzou", "", "97600"],
+    ["ZA", "Pretoria", "", "0002"],
+];
+
 pub(super) fn show(country: CountryCode) -> CommandOutcome {
     let name = |language: Language| country.name(language).to_owned();
     let about = Message {
@@ -103,6 +166,13 @@ fn receiver(country: CountryCode) -> Receiver {
     let mut address = ReceiverAddress::new(sample.line1, sample.city, country);
     address.province = sample.province.map(str::to_owned);
     address.zip_code = sample.zip_code.map(str::to_owned);
+    if let Some([_, town, province, zip]) =
+        TOWNS.iter().find(|[code, ..]| *code == country.as_str())
+    {
+        (*town).clone_into(&mut address.city);
+        address.province = Some((*province).to_owned()).filter(|province| !province.is_empty());
+        address.zip_code = Some((*zip).to_owned());
+    }
     let phone = format!("+{}{}", country.calling_code(), sample.phone);
     let receiver = Receiver::new(sample.name, phone, address);
     match sample.national_id.clone() {
@@ -121,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sample_to_every_country_keeps_the_rules_in_both_environments() {
+    fn the_sample_to_every_country_keeps_the_rules_in_both_environments_without_a_warning() {
         for country in CountryCode::all() {
             let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
             let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();
@@ -130,8 +200,7 @@ mod tests {
                 context.environment = environment;
                 let accepted = check_order(&body, &context)
                     .unwrap_or_else(|rejected| panic!("{country}: {:?}", rejected.faults));
-                let own = SAMPLES.iter().any(|sample| sample.country == country.as_str());
-                assert!(!own || accepted.warnings.is_empty(), "{country}: {:?}", accepted.warnings);
+                assert!(accepted.warnings.is_empty(), "{country}: {:?}", accepted.warnings);
             }
         }
     }

@@ -422,6 +422,8 @@ fn a_template_has_a_fresh_key_and_explains_itself_beside_the_json() {
     for line in ["order template --country xx", "order template --country XXX"] {
         assert_eq!(dir.run(line).code, 2, "{line}");
     }
+    let meant = dir.run("order template --country UK");
+    assert!(meant.code == 2 && meant.stderr.contains("Did you mean GB?"), "{meant:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

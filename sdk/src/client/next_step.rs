@@ -114,7 +114,7 @@ impl Error {
 
     fn after_unknown_answer(&self) -> NextStep {
         let is_the_services = self.body().is_some() || self.unreadable().is_some();
-        // What is not the service's answer comes from something else at the address.
+        // Another answer than the service's comes from something else at the address.
         if is_the_services && !self.may_have_executed() {
             NextStep::GiveUp
         } else {

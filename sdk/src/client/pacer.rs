@@ -81,8 +81,8 @@ impl RateLimit {
     }
 
     /// Limits the requests that go at once after a pause: without it they are as many as the window admits (10 before
-    /// the first answer has described one), and with 1 all are spread evenly. It is a setting of the limiter, so [`ClientBuilder::rate_limit`] sets it and
-    /// [`Client::with_rate_limit`] does not change it.
+    /// the first answer has described one), and with 1 all are spread evenly. It is a setting of the limiter, so
+    /// [`ClientBuilder::rate_limit`] sets it and [`Client::with_rate_limit`] does not change it.
     ///
     /// [`Client::with_rate_limit`]: crate::client::Client::with_rate_limit
     /// [`ClientBuilder::rate_limit`]: crate::client::ClientBuilder::rate_limit

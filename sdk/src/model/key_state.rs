@@ -111,7 +111,7 @@ pub(super) struct Memory {
     /// at which this one first looked whether an attempt may be under way.
     #[cfg(feature = "client")]
     last_attempt: Option<TimeDelta>,
-    /// How old the key was when the last attempt began that no answer had come before.
+    /// Age of the key when the last attempt began that no answer had come before.
     #[cfg(feature = "client")]
     age_at_attempt: TimeDelta,
     /// Attempts that have not ended.

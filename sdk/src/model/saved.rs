@@ -9,8 +9,8 @@ use super::{IdempotencyKey, KeyState, ManifestRequest, OrderRequest, ReprintRequ
 
 /// A request and the history of its key, to be written down before it is sent: `[state, request]` as JSON.
 ///
-/// The client refuses to send a restored request whose key is too old ([`IdempotencyKey`]), and knows that it may have been executed.
-/// A request that was read from its own JSON has no history, and would be sent.
+/// The client refuses to send a restored request whose key is too old ([`IdempotencyKey`]), and knows that it may have
+/// been executed. A request that was read from its own JSON has no history, and would be sent.
 ///
 /// ```
 /// # use parcelo::OrderRequest;

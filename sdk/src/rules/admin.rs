@@ -146,7 +146,7 @@ fn environment(request: &Object<'_>) -> Option<Environment> {
 fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
     let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
     if list.is_empty() {
-        key.fault_at(COUNTRIES, faults::too_few());
+        key.fault_at(COUNTRIES, faults::too_few(COUNTRIES));
         return None;
     }
     let country = |word| match word {
@@ -170,7 +170,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
 }
 
 fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, FaultText> {
-    let country: CountryCode = code.parse().map_err(|_| faults::country())?;
+    let country = contact::country(code)?;
     if destinations.supports(country) {
         Ok(country)
     } else {

@@ -57,7 +57,7 @@ pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierE
     let checked = validate(body, &BODY, |request| {
         let events = request.list(EVENTS, MAX_EVENTS).required()?;
         if events.is_empty() {
-            request.fault_at(EVENTS, faults::too_few());
+            request.fault_at(EVENTS, faults::too_few(EVENTS));
         }
         let read: Vec<_> = events.objects().map(|each| event(&each?, now)).collect();
         Some(CarrierEvents { events: read.into_iter().collect::<Option<_>>()? })

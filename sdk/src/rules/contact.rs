@@ -25,10 +25,13 @@ pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
 
 /// Accepts an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
 pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
-    CountryCode::parse(code).map_err(|_| {
-        let meant = CountryCode::parse(&code.trim().to_uppercase()).ok().or_else(|| named(code));
-        faults::country().suggest(meant.map(|country| country.as_str()))
-    })
+    CountryCode::parse(code)
+        .map_err(|_| faults::country().suggest(meant_country(code).map(|meant| meant.as_str())))
+}
+
+/// Returns the country that is probably meant by a text that is not a code: `ec`, `UK`, `Ecuador`.
+pub fn meant_country(text: &str) -> Option<CountryCode> {
+    CountryCode::parse(&text.trim().to_uppercase()).ok().or_else(|| named(text))
 }
 
 /// Usual names besides those of the table; `CountryCode::name` has the others.

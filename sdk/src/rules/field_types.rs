@@ -113,8 +113,8 @@ pub(crate) fn is_blank(given: &str) -> bool {
 /// The bounds of a number.
 #[derive(Clone, Copy)]
 pub(crate) enum Bounds {
-    /// Above 0 and at most this.
-    AboveZero(Decimal),
+    /// Above 0 and at most this, in a unit.
+    AboveZero(Decimal, &'static str),
     /// At least the first and at most the second.
     Between(Decimal, Decimal),
 }
@@ -123,16 +123,16 @@ impl Bounds {
     /// The number, if it is within the bounds.
     pub(crate) fn check(self, number: Decimal) -> Result<Decimal, FaultText> {
         match self {
-            Self::AboveZero(max) if number > Decimal::ZERO && number <= max => Ok(number),
+            Self::AboveZero(max, _) if number > Decimal::ZERO && number <= max => Ok(number),
             Self::Between(min, max) if number >= min && number <= max => Ok(number),
-            Self::AboveZero(_) | Self::Between(..) => Err(self.out_of_range()),
+            Self::AboveZero(..) | Self::Between(..) => Err(self.out_of_range()),
         }
     }
 
     /// The fault of a number outside the bounds.
     pub(crate) fn out_of_range(self) -> FaultText {
         match self {
-            Self::AboveZero(max) => faults::above_zero(max),
+            Self::AboveZero(max, unit) => faults::above_zero(max, unit),
             Self::Between(min, max) => faults::between(min, max),
         }
     }

@@ -49,12 +49,12 @@ pub(crate) const MAX_QUANTITY: u32 = 1_000_000;
 pub(crate) const MONEY_BOUNDS: Bounds =
     Bounds::Between(Decimal::ZERO, Decimal::from_parts(0x4876_E7FF, 0x17, 0, false, 2));
 pub(crate) const WEIGHT_KG_BOUNDS: Bounds =
-    Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0));
+    Bounds::AboveZero(Decimal::from_parts(10_000, 0, 0, false, 0), "kg");
 /// 10,000 kg in pounds, rounded down to a thousandth of a pound.
 pub(crate) const WEIGHT_LBS_BOUNDS: Bounds =
-    Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3));
+    Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3), "lb");
 pub(crate) const LENGTH_CM_BOUNDS: Bounds =
-    Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0));
+    Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0), "cm");
 /// How far the two weights of a parcel may differ, as a share of the kilograms: both are usually rounded.
 const WEIGHT_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// How far the declared value may differ from the sum of the line items: a cent, for prices that were rounded.
@@ -207,13 +207,13 @@ pub(crate) fn warn_missing(order: &Object<'_>, customs: &CustomsInfo, products: 
 /// Compares the declared value with the sum of the line items, if there are any (spec: `products` are for checksum
 /// validation). Below the sum it is a fault, since it under-declares; above the sum only a warning, since freight
 /// or insurance may be included.
-pub(crate) fn check_sum(order: &Object<'_>, declared: Decimal, products: &[Product]) {
+pub(crate) fn check_sum(order: &Object<'_>, details: &ParcelDetails, products: &[Product]) {
     let Some(sum) = products.iter().try_fold(Decimal::ZERO, add) else { return };
     let path = "parcelDetails.declaredValue";
-    match declared - sum {
+    match details.declared_value - sum {
         _ if products.is_empty() => {}
         difference if difference < -MONEY_TOLERANCE => {
-            order.fault_at(path, faults::under_declared(sum));
+            order.fault_at(path, faults::under_declared(sum, details.currency));
         }
         difference if difference > MONEY_TOLERANCE => {
             order.warn_at(path, warnings::over_declared());

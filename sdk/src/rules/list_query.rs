@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use rust_decimal::Decimal;
 
 use super::{
-    Rejected,
+    Rejected, contact,
     field_types::{MAX_REFERENCE_CHARS, Text},
     texts::{FaultText, faults},
 };
@@ -99,7 +99,7 @@ pub fn check_list<'q>(
             .read("limit", |text| whole_number(text, ListQuery::MAX_LIMIT))
             .unwrap_or(ListQuery::DEFAULT_LIMIT),
         status: params.read("status", status),
-        country: params.read("country", country),
+        country: params.read("country", contact::country),
         external_order_id: params.read("externalOrderId", external_order_id),
         search: params.read("search", search),
         reference: params.read("reference", search),
@@ -151,10 +151,6 @@ fn whole_number(text: &str, max: u32) -> Result<u32, FaultText> {
 fn status(text: &str) -> Result<ParcelStatus, FaultText> {
     let status = ParcelStatus::from(text);
     if ParcelStatus::KNOWN.contains(&status) { Ok(status) } else { Err(faults::parcel_status()) }
-}
-
-fn country(text: &str) -> Result<CountryCode, FaultText> {
-    CountryCode::parse(text).map_err(|_| faults::country())
 }
 
 fn external_order_id(text: &str) -> Result<String, FaultText> {
@@ -265,6 +261,12 @@ mod tests {
         for (name, value, code) in table {
             assert_eq!(check(&[(name, value)]), Err(vec![format!("{name} {code}")]), "{value}");
         }
+    }
+
+    #[test]
+    fn a_country_s_usual_code_brings_its_code_of_iso() {
+        let rejected = check_list([("country".into(), "UK".into())]).unwrap_err();
+        assert_eq!(rejected.faults[0].suggestion.as_deref(), Some("GB"));
     }
 
     #[test]

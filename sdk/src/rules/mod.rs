@@ -59,6 +59,8 @@ pub use body::parse_body;
 #[doc(hidden)]
 pub use body::parse_json;
 pub use builder::OrderBuilder;
+#[doc(hidden)]
+pub use contact::meant_country;
 pub use destinations::Destinations;
 pub use idempotency_key::{KeyReading, read_key};
 pub use list_query::{ListQuery, check_list};

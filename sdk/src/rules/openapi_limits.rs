@@ -202,7 +202,7 @@ fn write_each(list: &mut Array, bound: Text) {
 
 fn write_bounds(number: &mut Object, bounds: Bounds) {
     match bounds {
-        Bounds::AboveZero(max) => {
+        Bounds::AboveZero(max, _) => {
             number.exclusive_minimum = Some(Number::Int(0));
             number.maximum = json_number(max);
         }

@@ -94,7 +94,7 @@ fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> 
     let details = details.as_ref().and_then(goods::details);
     let (customs_info, products) = read_goods(order);
     if let (Some(details), Some(products)) = (&details, &products) {
-        goods::check_sum(order, details.declared_value, products);
+        goods::check_sum(order, details, products);
         goods::check_net_weight(order, details, products);
     }
     Some(OrderRequest {

@@ -262,7 +262,7 @@ impl<'a> Object<'a> {
         self.any(name).and_then(|value| {
             let items = value.as_list().ok_or_else(faults::not_list)?;
             if items.len() > max {
-                return Err(faults::too_many(max));
+                return Err(faults::too_many(max, name));
             }
             Ok(List { items, path, report })
         })

@@ -191,7 +191,7 @@ fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
 fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     let list = request.list(NUMBERS, max).required()?;
     if list.is_empty() {
-        request.fault_at(NUMBERS, faults::too_few());
+        request.fault_at(NUMBERS, faults::too_few(NUMBERS));
         return None;
     }
     let read: Vec<_> =

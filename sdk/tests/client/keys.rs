@@ -24,7 +24,7 @@ async fn a_key_is_sent_until_ten_minutes_before_its_24_hours_are_over_and_then_r
     assert!(client.orders().create(&order).await.unwrap_err().may_have_executed());
     let first = order.idempotency_key.first_sent().unwrap();
 
-    // What is sent later could arrive when the service has just forgotten the key.
+    // A request that is sent later could arrive when the service has just forgotten the key.
     sleep(23 * HOUR + 49 * MINUTE).await;
     assert!(client.orders().create(&order.clone()).await.is_ok());
     sleep(MINUTE).await;

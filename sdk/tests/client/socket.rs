@@ -61,7 +61,7 @@ async fn a_redirect_is_not_followed_and_the_key_stays_home() {
         let error = client.health().await.unwrap_err();
         assert_eq!((error.kind(), error.status()), (ErrorKind::Unexpected, Some(status)));
         let error = client.orders().create(&order()).await.unwrap_err();
-        // What was asked for may be what the other address tells about.
+        // The answer at the other address may be that of the request.
         assert_eq!((error.may_have_executed(), error.attempts()), (status == 303, 1));
     }
     // A link is opened without the key, and leads nowhere else either.

@@ -131,7 +131,7 @@ async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
         assert_eq!(script.sent().len(), pages, "no page before it is needed");
     }
     assert!(parcels.next().await.is_none() && parcels.next().await.is_none());
-    // What is created or leaves the list before the last row does not move the others.
+    // Parcels that are created or leave the list before the last row do not move the others.
     let expected = [
         "status=VOIDED&limit=100&page=1".to_owned(),
         "status=VOIDED&limit=100&createdTo=2026-01-10T15%3A05%3A00.151Z&page=1".to_owned(),

@@ -114,7 +114,9 @@ pub enum Failure {
     )]
     DirectWithoutPooler,
     /// The account does not exist.
-    #[error("no account is named {0}; `parcelo-server accounts list` shows them")]
+    #[error(
+        "no account is named {0}; `parcelo-server accounts list` shows them, and `parcelo-server accounts create` makes one"
+    )]
     NoAccount(String),
     /// A copy within one engine.
     #[error(

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 use ipnet::IpNet;
-use parcelo::{CountryCode, Environment, model::FaultCode};
+use parcelo::{CountryCode, Environment, model::FaultCode, rules::meant_country};
 use url::Url;
 
 use super::database::DatabaseArg;
@@ -63,7 +63,10 @@ impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
 }
 
 pub(super) fn country(text: &str) -> Result<CountryCode, String> {
-    CountryCode::parse(&text.to_ascii_uppercase()).map_err(|error| error.to_string())
+    CountryCode::parse(&text.to_ascii_uppercase()).map_err(|error| match meant_country(text) {
+        Some(meant) => format!("{error}; did you mean {meant}?"),
+        None => error.to_string(),
+    })
 }
 
 /// A public address: other paths and signatures are written behind it.

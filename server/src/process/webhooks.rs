@@ -16,10 +16,10 @@ use crate::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         audit::Actor,
-        webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET, check_url},
+        webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET},
     },
-    ids::{Ids, named},
-    service::{EndpointError, EndpointRequest, Endpoints},
+    ids::Ids,
+    service::{EndpointRequest, Endpoints},
     store::{EventsToReplay, Store},
 };
 
@@ -43,18 +43,15 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
 
 async fn set(options: SetWebhook) -> Result<(), Failure> {
     let (which, ids, now) = (options.which, Ids::random(), SystemClock.now());
-    let store = open(&which.database).await?;
     let environment = Environment::from(which.environment);
     let allowed = Allowance {
         private: options.webhooks_allow_private,
         sandbox_loopback: options.sandbox_webhooks_allow_loopback,
     };
     let reach = AllowedHosts::for_environment(environment, allowed);
-    // Before the account, so that what is refused makes none.
-    check_url(&options.url, reach).map_err(EndpointError::Address)?;
-    let account = store.account(&which.account, named("acc", ids.ulid(now)), now).await?;
+    let (store, tenant) = find(&which).await?;
     let request = EndpointRequest {
-        tenant: Tenant { account, environment },
+        tenant,
         url: options.url,
         // Each was checked when the command line was read.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
@@ -130,7 +127,8 @@ fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
 /// The database, and the tenant whose webhook is meant.
 async fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
     let store = open(&which.database).await?;
-    let account = store.account_named(&which.account).await?.ok_or(EndpointError::None)?;
+    let account = store.account_named(&which.account).await?;
+    let account = account.ok_or_else(|| Failure::NoAccount(which.account.clone()))?;
     Ok((store, Tenant { account, environment: which.environment.into() }))
 }
 

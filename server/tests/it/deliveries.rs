@@ -178,7 +178,7 @@ async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
 #[test]
 fn a_command_says_what_is_wrong() {
     let house = House::new();
-    house.make_database();
+    house.accounts(&["create", "default"]);
     let run = |arguments: &[&str]| {
         let mut process = Command::new(BINARY);
         process.env_clear().arg("webhooks").args(arguments);
@@ -187,7 +187,13 @@ fn a_command_says_what_is_wrong() {
         String::from_utf8(output.stderr).unwrap()
     };
     let set = |environment, url| run(&["set", "--environment", environment, "--url", url]);
+    let typo = ["--environment", "sandbox", "--account", "defualt"];
     let table = [
+        (
+            run(&[&["set", "--url", "https://shop.example/hook"], &typo[..]].concat()),
+            "no account is named defualt; `parcelo-server accounts list` shows them, and `parcelo-server accounts create`",
+        ),
+        (run(&[&["show"], &typo[..]].concat()), "no account is named defualt"),
         (set("production", "http://shop.example/hook"), "https"),
         (set("sandbox", "http://127.0.0.1:9/hook"), "only public ones"),
         (set("production", "https://10.0.0.7/hook"), "only public ones"),
@@ -200,11 +206,8 @@ fn a_command_says_what_is_wrong() {
     for (said, word) in table {
         assert!(said.contains(word), "{said}");
     }
-    assert_eq!(
-        house.accounts(&["list"]),
-        serde_json::json!([]),
-        "what is refused makes no account"
-    );
+    let accounts = house.accounts(&["list"]);
+    assert_eq!(accounts.as_array().unwrap().len(), 1, "what is refused makes no account");
     webhooks(&house, "set", &["--url", "http://127.0.0.1:9/hook"]);
     let nobodys = "evt_01JH8Z0000000000000000000A";
     let said = run(&["replay", "--environment", "sandbox", "--event", nobodys]);
@@ -335,6 +338,7 @@ async fn an_endpoint_that_hangs_is_given_15_s_and_tried_again() {
 async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
     let (house, receiver) = (House::new(), Receiver::start().await);
     let without = ("PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK", "false");
+    house.accounts(&["create", "default"]);
     webhooks(&house, "set", &["--url", &receiver.url]);
     let running = house.start_with(&[without], &[]);
     webhooks(&house, "test", &[]);

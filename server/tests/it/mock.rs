@@ -252,6 +252,10 @@ async fn a_control_that_is_not_understood_says_why() {
         let answer = mock.control("POST", name, &body).await;
         assert_eq!(answer.status, 400, "{name} {body}");
         assert!(answer.text().contains(hint), "{name} {body}: {}", answer.text());
+        for fault in answer.json()["error"]["details"]["errors"].as_array().unwrap() {
+            let [en, es] = ["message", "message_es"].map(|name| fault[name].as_str().unwrap());
+            assert!(en != es && !es.contains(en), "{name} {body}: {es}");
+        }
     }
     for query in ["order=", "order=a&order=b", "sort=up"] {
         let answer = mock.control("GET", &format!("requests?{query}"), &json!({})).await;

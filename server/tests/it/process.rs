@@ -297,7 +297,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn wrong_arguments_say_what_would_be_right() {
-    let table: [(&[&str], &str); 23] = [
+    let table: [(&[&str], &str); 24] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "does not exist or is empty"),
         (
             &["keys", "revoke", "key_1", "--database", "sqlite:/nonexistent.db"],
@@ -315,6 +315,10 @@ async fn wrong_arguments_say_what_would_be_right() {
         (
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "xx"],
             "ISO 3166",
+        ),
+        (
+            &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "UK"],
+            "did you mean GB?",
         ),
         (
             &["keys", "create", "--environment", "sandbox", "--name", "x", "--countries", "EC,*"],

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use super::{OFFLINE, accepted, order, set, verdict};
+use super::{OFFLINE, accepted, changed, order, set, verdict};
 use crate::{
     model::{
         ContentsCategory, CountryCode, CustomsInfo, IdType, IdempotencyKey, Incoterm, OrderRequest,
@@ -72,6 +72,64 @@ fn all_faults_at_once_in_the_order_of_the_spec() {
         "products[2] INVALID_FORMAT",
     ];
     assert_eq!(verdict(&body).0, expected);
+}
+
+#[test]
+fn a_text_names_what_is_counted_and_in_what_unit() {
+    let product = json!({"quantity": 1, "unitFobValue": 1});
+    let table = [
+        (
+            "parcelDetails.weightKg",
+            json!(10_001),
+            "This must be more than 0 and at most 10,000 kg.",
+            "Debe ser mayor que 0 y como máximo 10\u{a0}000 kg.",
+        ),
+        (
+            "parcelDetails.weightLbs",
+            json!(30_000),
+            "This must be more than 0 and at most 22,046.226 lb.",
+            "Debe ser mayor que 0 y como máximo 22\u{a0}046.226 lb.",
+        ),
+        (
+            "parcelDetails.lengthCm",
+            json!(0),
+            "This must be more than 0 and at most 1,000 cm.",
+            "Debe ser mayor que 0 y como máximo 1000 cm.",
+        ),
+        (
+            "products.0.quantity",
+            json!(0),
+            "This must be at least 1 and at most 1,000,000.",
+            "Debe ser como mínimo 1 y como máximo 1\u{a0}000\u{a0}000.",
+        ),
+        (
+            "products",
+            json!(vec![product; 501]),
+            "At most 500 products are allowed.",
+            "Se permiten 500 productos como máximo.",
+        ),
+        (
+            "parcelDetails.declaredValue",
+            json!(1),
+            "The products add up to USD 39.98, more than the declared value: declare at least that amount.",
+            "Los productos suman USD 39.98, más que el valor declarado: declare al menos esa suma.",
+        ),
+        (
+            "receiver.address.country",
+            json!("XX"),
+            "This is not an assigned ISO 3166-1 country code: use one such as EC, in upper case.",
+            "No es un código de país asignado en ISO 3166-1: use uno como EC, en mayúsculas.",
+        ),
+    ];
+    for (at, value, en, es) in table {
+        let rejected = check_order(&changed("EC", at, &value), &OFFLINE).unwrap_err();
+        assert_eq!((&*rejected.faults[0].message, &*rejected.faults[0].message_es), (en, es));
+    }
+    let none = check_batch(&json!({"trackingNumbers": []})).unwrap_err();
+    assert_eq!(
+        none.faults[0].message,
+        "This list is empty: at least one tracking number is required."
+    );
 }
 
 #[test]

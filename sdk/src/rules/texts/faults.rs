@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::FaultText;
-use crate::model::FaultCode;
+use crate::model::{CurrencyCode, FaultCode};
 
 // The body as a whole.
 
@@ -110,19 +110,43 @@ pub(crate) fn nothing_to_search() -> FaultText {
     )
 }
 
-pub(crate) fn too_many(max: usize) -> FaultText {
+/// The lists by their fields, and what they hold: one and several, in English and Spanish.
+const LISTS: [(&str, [&str; 2], [&str; 2]); 5] = [
+    ("products", ["product", "products"], ["producto", "productos"]),
+    (
+        "trackingNumbers",
+        ["tracking number", "tracking numbers"],
+        ["número de rastreo", "números de rastreo"],
+    ),
+    ("events", ["event", "events"], ["evento", "eventos"]),
+    ("allowedCountries", ["country", "countries"], ["país", "países"]),
+    (
+        "ipWhitelist",
+        ["IP address or network", "IP addresses or networks"],
+        ["dirección IP o red", "direcciones IP o redes"],
+    ),
+];
+
+fn elements(list: &str) -> ([&'static str; 2], [&'static str; 2]) {
+    let row = LISTS.iter().find(|(field, ..)| *field == list);
+    row.map_or((["element", "elements"], ["elemento", "elementos"]), |(_, en, es)| (*en, *es))
+}
+
+pub(crate) fn too_many(max: usize, list: &str) -> FaultText {
+    let ([_, en], [_, es]) = elements(list);
     FaultText::new(
         FaultCode::TooLong,
-        format!("At most {max} elements are allowed."),
-        format!("Se permiten {max} elementos como máximo."),
+        format!("At most {max} {en} are allowed."),
+        format!("Se permiten {max} {es} como máximo."),
     )
 }
 
-pub(crate) fn too_few() -> FaultText {
+pub(crate) fn too_few(list: &str) -> FaultText {
+    let ([en, _], [es, _]) = elements(list);
     FaultText::new(
         FaultCode::TooShort,
-        "This list is empty: at least one element is required.",
-        "La lista está vacía: incluya al menos un elemento.",
+        format!("This list is empty: at least one {en} is required."),
+        format!("La lista está vacía: incluya al menos un {es}."),
     )
 }
 
@@ -148,20 +172,40 @@ pub(crate) fn hidden_character() -> FaultText {
     )
 }
 
-pub(crate) fn above_zero(max: Decimal) -> FaultText {
+pub(crate) fn above_zero(max: Decimal, unit: &str) -> FaultText {
+    let (en, es) = grouped(max);
     FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be more than 0 and at most {max}."),
-        format!("Debe ser mayor que 0 y como máximo {max}."),
+        format!("This must be more than 0 and at most {en} {unit}."),
+        format!("Debe ser mayor que 0 y como máximo {es} {unit}."),
     )
 }
 
 pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
+    let (en, es) = grouped(max);
     FaultText::new(
         FaultCode::OutOfRange,
-        format!("This must be at least {min} and at most {max}."),
-        format!("Debe ser como mínimo {min} y como máximo {max}."),
+        format!("This must be at least {min} and at most {en}."),
+        format!("Debe ser como mínimo {min} y como máximo {es}."),
     )
+}
+
+/// Returns a number with its thousands apart, in English and Spanish. In Spanish a space is the sign that no country reads as
+/// a decimal point, and four digits stand together.
+fn grouped(number: Decimal) -> (String, String) {
+    let number = number.to_string();
+    let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let apart = |separator: &str| {
+        let mut text = String::new();
+        for (place, digit) in whole.chars().enumerate() {
+            let is_apart = place > 0 && (whole.len() - place).is_multiple_of(3);
+            text.push_str(if is_apart { separator } else { "" });
+            text.push(digit);
+        }
+        text + decimals
+    };
+    let es = if whole.len() > 4 { apart("\u{a0}") } else { number.clone() };
+    (apart(","), es)
 }
 
 // The order itself.
@@ -226,8 +270,8 @@ pub(crate) fn email() -> FaultText {
 
 pub(crate) fn country() -> FaultText {
     FaultText::unknown(
-        "This is not an ISO 3166-1 country code: use two upper-case letters, such as EC.",
-        "No es un código de país ISO 3166-1: use dos letras mayúsculas, como EC.",
+        "This is not an assigned ISO 3166-1 country code: use one such as EC, in upper case.",
+        "No es un código de país asignado en ISO 3166-1: use uno como EC, en mayúsculas.",
     )
 }
 
@@ -260,8 +304,8 @@ pub(crate) fn weights_disagree() -> FaultText {
 
 pub(crate) fn currency() -> FaultText {
     FaultText::unknown(
-        "This is not an active ISO 4217 currency: use three upper-case letters, such as USD.",
-        "No es una moneda ISO 4217 vigente: use tres letras mayúsculas, como USD.",
+        "This is not the code of an active ISO 4217 currency: use one such as USD, in upper case.",
+        "No es el código de una moneda ISO 4217 vigente: use uno como USD, en mayúsculas.",
     )
 }
 
@@ -281,22 +325,22 @@ pub(crate) fn contents_category() -> FaultText {
 
 pub(crate) fn incoterm() -> FaultText {
     FaultText::unknown(
-        "This is not a rule of Incoterms 2020: use three upper-case letters, such as DAP or DDP.",
-        "No es una regla de Incoterms 2020: use tres letras mayúsculas, como DAP o DDP.",
+        "This is not a rule of Incoterms 2020: use one such as DAP or DDP, in upper case.",
+        "No es una regla de Incoterms 2020: use una como DAP o DDP, en mayúsculas.",
     )
 }
 
-pub(crate) fn under_declared(sum: Decimal) -> FaultText {
+pub(crate) fn under_declared(sum: Decimal, currency: CurrencyCode) -> FaultText {
     // An amount of money: 45.5 is 45.50.
     let mut sum = sum.normalize();
     sum.rescale(sum.scale().max(2));
     FaultText::new(
         FaultCode::Mismatch,
         format!(
-            "The products add up to {sum}, more than the declared value: declare at least that amount."
+            "The products add up to {currency} {sum}, more than the declared value: declare at least that amount."
         ),
         format!(
-            "Los productos suman {sum}, más que el valor declarado: declare al menos esa suma."
+            "Los productos suman {currency} {sum}, más que el valor declarado: declare al menos esa suma."
         ),
     )
 }
@@ -304,7 +348,7 @@ pub(crate) fn under_declared(sum: Decimal) -> FaultText {
 pub(crate) fn hs_code_form() -> FaultText {
     FaultText::invalid(
         "An HS code consists of digits, optionally with dots, such as 6109.10.",
-        "Un código HS consta de dígitos, con puntos opcionales, como 6109.10.",
+        "Un código arancelario (HS) consta de dígitos, con puntos opcionales, como 6109.10.",
     )
 }
 

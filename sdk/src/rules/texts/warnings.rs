@@ -182,7 +182,7 @@ pub(crate) fn hs_code_missing() -> WarningText {
     WarningText::new(
         WarningCode::HsCodeMissing,
         "The HS code is missing: add it here or in customsInfo for faster customs clearance.",
-        "Falta el código HS: agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
+        "Falta el código arancelario (HS): agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
     )
 }
 
@@ -198,6 +198,6 @@ pub(crate) fn hs_code_length() -> WarningText {
     WarningText::new(
         WarningCode::HsCodeFormat,
         "An HS code usually has 6 to 10 digits: check it.",
-        "Un código HS suele tener de 6 a 10 dígitos: revíselo.",
+        "Un código arancelario (HS) suele tener de 6 a 10 dígitos: revíselo.",
     )
 }

@@ -4,6 +4,7 @@
 #[cfg(test)]
 #[cfg(feature = "server")]
 mod document;
+mod refusals;
 mod requests;
 mod responses;
 #[cfg(test)]
@@ -18,12 +19,13 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use parcelo::{ErrorCode, TrackingNumber};
+use parcelo::{ErrorCode, Language, TrackingNumber};
 
 use self::{
+    refusals::invalid,
     requests::{
         ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        invalid, read, select_requests,
+        read, select_requests,
     },
     responses::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
@@ -39,6 +41,7 @@ use crate::{
     clock::Clock,
     http::{Document, Refused, answer_ok, drain_bodies, parameter, with_request_id},
     ids::Ids,
+    service::EndpointError,
 };
 
 /// The path prefix of the controls.
@@ -114,7 +117,12 @@ async fn move_clock(State(controlled): Controls, request: Request) -> ControlRes
         let moved = clock.advance_until(&until.tracking_number, until.status).await;
         fired.extend(moved.map_err(|error| match error {
             AdvanceError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
-            AdvanceError::NoFurtherStep { .. } => invalid(&error.to_string()),
+            AdvanceError::NoFurtherStep { ref number, ref status, .. } => invalid(
+                &error.to_string(),
+                &format!(
+                    "{number} está en {status} y ya no avanza por sí solo: cambie su estado con POST parcels/{number}/status"
+                ),
+            ),
         })?);
     }
     fired.extend(match requested.mode {
@@ -213,8 +221,14 @@ async fn put_status(
     let put = controlled.server.put_status(&number, requested.status).await;
     let statuses = put.map_err(|error| match error {
         SetStatusError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
-        SetStatusError::Unreachable { .. } | SetStatusError::Refused { .. } => {
-            invalid(&error.to_string())
+        SetStatusError::Unreachable { ref number, ref from, ref to } => invalid(
+            &error.to_string(),
+            &format!(
+                "{number} está en {from}, desde donde no se llega a {to} (docs/api.md, Statuses)"
+            ),
+        ),
+        SetStatusError::Refused { ref number, ref to, .. } => {
+            invalid(&error.to_string(), &format!("{number} no pudo pasar a {to}"))
         }
     })?;
     Ok(answer_ok(&StatusPut { tracking_number: number, statuses }))
@@ -228,7 +242,14 @@ async fn start_inbox(State(controlled): Controls, request: Request) -> ControlRe
     let mut current = controlled.inbox.lock().await;
     let receiver = controlled.server.webhook_inbox().kinds(kinds);
     let (started, inbox) = if let Some(url) = requested.url {
-        let secret = receiver.try_send_to(&url).map_err(|error| invalid(&error.to_string()))?;
+        let secret = receiver.try_send_to(&url).map_err(|error| {
+            let spanish = if let EndpointError::Address(url) = &error {
+                url.text(Language::Es)
+            } else {
+                "no se pudo configurar el webhook"
+            };
+            invalid(&error.to_string(), spanish)
+        })?;
         (InboxStarted { url, secret: Some(secret.expose()) }, None)
     } else {
         let inbox = receiver.reply(requested.reply).start().await;

@@ -5,15 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 use axum::extract::Request;
 use chrono::{DateTime, Utc};
 use parcelo::{
-    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber,
-    admin::KeyRequest,
-    model::{EventKind, FaultCode, FieldFault},
-    rules::Destinations,
+    ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, admin::KeyRequest,
+    model::EventKind, rules::Destinations,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
+use super::refusals::{bad_key, invalid, invalid_at};
 #[cfg(test)]
 use super::schemas;
 use crate::{
@@ -193,19 +192,11 @@ pub(super) async fn read<T: for<'de> Deserialize<'de>>(
     what: &str,
 ) -> Result<T, Refusal> {
     let body = any_json_object(request).await?;
-    serde_json::from_value(body).map_err(|error| invalid(&format!("{what}: {error}")))
-}
-
-pub(super) fn invalid(message: &str) -> Refusal {
-    invalid_at("body", message)
-}
-
-fn invalid_at(field: &str, message: &str) -> Refusal {
-    Refusal::invalid(&[FieldFault::new(
-        field,
-        FaultCode::InvalidFormat,
-        (message, format!("El control no es válido ({message}).")),
-    )])
+    serde_json::from_value(body).map_err(|error| {
+        let spanish =
+            "el cuerpo no es el de este control: revise los nombres y valores de sus campos";
+        invalid(&format!("{what}: {error}"), spanish)
+    })
 }
 
 impl ClockMove {
@@ -215,14 +206,20 @@ impl ClockMove {
         if moves || self.mode.is_some() {
             return Ok(());
         }
-        Err(invalid("give at least one of advance, set, until and mode"))
+        Err(invalid(
+            "give at least one of advance, set, until and mode",
+            "indique al menos uno de advance, set, until y mode",
+        ))
     }
 
     /// The time to set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
         read_time(text).map(Some).ok_or_else(|| {
-            invalid("set must be a time in the years 0 to 9999, such as 2026-01-05T08:00:00Z")
+            invalid(
+                "set must be a time in the years 0 to 9999, such as 2026-01-05T08:00:00Z",
+                "set debe ser una hora de los años 0 a 9999, como 2026-01-05T08:00:00Z",
+            )
         })
     }
 
@@ -231,14 +228,19 @@ impl ClockMove {
         let Some(given) = &self.advance else { return Ok(None) };
         let by = duration("advance", given)?;
         let end = add(from, by);
-        end.map(|_| Some(by)).ok_or_else(|| invalid("advance must not lead beyond the year 9999"))
+        end.map(|_| Some(by)).ok_or_else(|| {
+            invalid(
+                "advance must not lead beyond the year 9999",
+                "advance no debe pasar del año 9999",
+            )
+        })
     }
 }
 
 impl KeyToRotate {
     pub(super) fn key(&self) -> Result<ApiKey, Refusal> {
         let complete = ApiKey::parse(&self.key).ok().filter(|key| !key.looks_mistyped());
-        complete.ok_or_else(|| invalid_at("key", "key must be a complete API key"))
+        complete.ok_or_else(bad_key)
     }
 
     /// How long the old secret keeps working.
@@ -247,7 +249,11 @@ impl KeyToRotate {
         let given = self.overlap.as_ref().map(|given| duration("overlap", given)).transpose()?;
         let overlap = given.unwrap_or(default);
         if overlap.as_secs_f64() > f64::from(MAX_OVERLAP_SECONDS) {
-            return Err(invalid_at("overlap", "overlap must be at most 7 days"));
+            return Err(invalid_at(
+                "overlap",
+                "overlap must be at most 7 days",
+                "overlap debe ser de 7 días como máximo",
+            ));
         }
         Ok(overlap)
     }
@@ -273,14 +279,25 @@ impl WantedInbox {
     pub(super) fn check(&self) -> Result<Kinds, Refusal> {
         let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
         if !self.reply.iter().all(is_status) {
-            return Err(invalid("reply must be a list of final statuses, 200 to 999"));
+            return Err(invalid(
+                "reply must be a list of final statuses, 200 to 999",
+                "reply debe ser una lista de estados finales, de 200 a 999",
+            ));
         }
         if self.url.is_some() && !self.reply.is_empty() {
-            return Err(invalid("reply is for the mock server's inbox: a url answers for itself"));
+            return Err(invalid(
+                "reply is for the mock server's inbox: a url answers for itself",
+                "reply es para el buzón del servidor simulado: una url responde por sí misma",
+            ));
         }
         Kinds::named(self.events.iter().map(String::as_str)).ok_or_else(|| {
             let known: Vec<_> = EventKind::KNOWN.iter().map(EventKind::code).collect();
-            invalid_at("events", &format!("the kinds of events are {}", known.join(", ")))
+            let known = known.join(", ");
+            invalid_at(
+                "events",
+                &format!("the kinds of events are {known}"),
+                &format!("los tipos de eventos son {known}"),
+            )
         })
     }
 }
@@ -299,6 +316,7 @@ pub(super) fn select_requests<'a>(
                 return Err(invalid_at(
                     &name,
                     "the parameters are operation and order, each at most once",
+                    "los parámetros son operation y order, cada uno una vez como máximo",
                 ));
             }
         };
@@ -312,14 +330,22 @@ pub(super) fn operation(name: &str) -> Result<Operation, Refusal> {
     let found = Operation::ALL.iter().find(|operation| operation.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
-        invalid_at("operation", &format!("operation must be one of {}", names.join(", ")))
+        let names = names.join(", ");
+        invalid_at(
+            "operation",
+            &format!("operation must be one of {names}"),
+            &format!("operation debe ser una de {names}"),
+        )
     })
 }
 
-/// The forms that [`duration`] accepts.
-const DURATION_FORMS: &str = "a number of seconds from 0, or a duration of weeks, days, hours, \
-                              minutes and seconds such as \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; \
-                              months and years vary in length";
+/// The forms that [`duration`] accepts, in English and Spanish.
+const DURATION_FORMS: [&str; 2] = [
+    "a number of seconds from 0, or a duration of weeks, days, hours, minutes and seconds such as \
+     \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; months and years vary in length",
+    "un número de segundos desde 0, o una duración en semanas, días, horas, minutos y segundos como \
+     \"P1W\", \"P1DT2H\", \"PT5M\" o \"PT1.5S\"; los meses y los años varían",
+];
 
 /// Seconds as a number, or an ISO 8601 duration of weeks and smaller units, whose last part may have decimals:
 /// `P1DT2H30M5.5S`.
@@ -330,7 +356,10 @@ fn duration(field: &str, given: &Value) -> Result<Duration, Refusal> {
         _ => None,
     };
     let read = read.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    read.ok_or_else(|| invalid_at(field, &format!("{field} must be {DURATION_FORMS}")))
+    let [en, es] = DURATION_FORMS;
+    read.ok_or_else(|| {
+        invalid_at(field, &format!("{field} must be {en}"), &format!("{field} debe ser {es}"))
+    })
 }
 
 fn iso_seconds(text: &str) -> Option<f64> {

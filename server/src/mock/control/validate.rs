@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use parcelo::{
-    ApiKey, ErrorCode,
-    model::{FaultCode, FieldFault},
-};
+use parcelo::{ApiKey, ErrorCode};
 
 use serde_json::Value;
 
-use super::requests::{FaultKind, HeaderValues, PlannedFault, operation};
+use super::{
+    refusals::{bad_key, invalid_at},
+    requests::{FaultKind, HeaderValues, PlannedFault, operation},
+};
 use crate::{
     domain::Refusal,
     mock::{Fault, MockServer, Reply, reply::FINAL_STATUSES},
@@ -65,10 +65,18 @@ impl PlannedFault {
     /// The duration of the fault, or of a 429's wait; zero for kinds without one.
     fn time(&self) -> Result<Duration, Refusal> {
         let given = self.seconds.map(Duration::try_from_secs_f64).transpose();
-        let given = given.map_err(|_| bad_seconds("seconds must be a number, at least 0"))?;
+        let given = given.map_err(|_| {
+            bad_seconds(
+                "seconds must be a number, at least 0",
+                "seconds debe ser un número, 0 como mínimo",
+            )
+        })?;
         match (&self.fault, given) {
             (FaultKind::Latency | FaultKind::SlowBody, None | Some(Duration::ZERO)) => {
-                Err(bad_seconds("this fault has no effect in 0 seconds: give seconds above 0"))
+                Err(bad_seconds(
+                    "this fault has no effect in 0 seconds: set seconds above 0",
+                    "este fallo no tiene efecto en 0 segundos: ponga en seconds más de 0",
+                ))
             }
             (FaultKind::Latency | FaultKind::SlowBody | FaultKind::RateLimited, given) => {
                 Ok(given.unwrap_or_default())
@@ -76,6 +84,7 @@ impl PlannedFault {
             (_, None) => Ok(Duration::ZERO),
             (_, Some(_)) => Err(bad_seconds(
                 "only latency, slowBody and rateLimited take seconds: leave them out",
+                "solo latency, slowBody y rateLimited admiten seconds: omítalo",
             )),
         }
     }
@@ -175,10 +184,6 @@ fn exclusive(field: &str, other: &str) -> Refusal {
     )
 }
 
-fn bad_key() -> Refusal {
-    invalid_at("key", "key must be a complete API key", "key debe ser una clave de API completa")
-}
-
 fn missing_code() -> Refusal {
     invalid_at(
         "code",
@@ -203,10 +208,6 @@ fn bad_header() -> Refusal {
     )
 }
 
-fn bad_seconds(message: &str) -> Refusal {
-    invalid_at("seconds", message, &format!("El control no es válido ({message})."))
-}
-
-fn invalid_at(field: &str, message: &str, message_es: &str) -> Refusal {
-    Refusal::invalid(&[FieldFault::new(field, FaultCode::InvalidFormat, (message, message_es))])
+fn bad_seconds(message: &str, message_es: &str) -> Refusal {
+    invalid_at("seconds", message, message_es)
 }
