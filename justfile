@@ -102,7 +102,7 @@ prove *stages:
 proofs:
     .ci/prove proofs
 
-# Everything on PostgreSQL: the process tests, the store's promises, other versions, PgBouncer, nginx.
+# Everything on PostgreSQL: the process tests, the store's promises, other versions, nginx.
 postgres:
     .ci/prove postgres versions nginx
 

@@ -19,10 +19,7 @@ pub(crate) async fn rate(client: &Client, orders: usize, time: Duration) -> f64 
     for sql in CREATE_STATEMENTS {
         statements.push(client.prepare(sql).await.unwrap());
     }
-    let writer = fastrand::i64(..);
-    let sql = "INSERT INTO writers (writer, batch, pid) VALUES ($1, 0, 0)";
-    client.execute(sql, &[&writer]).await.unwrap();
-    let mut bare = Bare { client, statements, writer, batch: 0, next: 0, end: 0 };
+    let mut bare = Bare { client, statements, next: 0, end: 0 };
     let (begun, mut made) = (Instant::now(), 0);
     while begun.elapsed() < time {
         bare.create(orders).await;
@@ -34,8 +31,6 @@ pub(crate) async fn rate(client: &Client, orders: usize, time: Duration) -> f64 
 struct Bare<'c> {
     client: &'c Client,
     statements: Vec<Statement>,
-    writer: i64,
-    batch: i64,
     next: i64,
     end: i64,
 }
@@ -67,7 +62,7 @@ impl Bare<'_> {
         let (texts, state) = (all!(ORDER), 2_i16);
         let (tenant, epoch, day) = (vec![TENANT], vec![0_i64], vec![now / 86_400_000]);
         let (one_state, one_country, total) = (vec![state], vec!["EC"], vec![orders as i64]);
-        let given: [Vec<&(dyn ToSql + Sync)>; 4] = [
+        let given: [Vec<&(dyn ToSql + Sync)>; 3] = [
             vec![&keys, &tenants, &nows, &prints, &bodies, &lifetime],
             vec![
                 &ids,
@@ -87,15 +82,13 @@ impl Bare<'_> {
                 &state,
             ],
             vec![&tenant, &epoch, &day, &one_state, &one_country, &total],
-            vec![&self.writer, &self.batch],
         ];
         let begin = self.client.batch_execute("BEGIN");
         let all = self.statements.iter().zip(&given);
         let all = try_join_all(all.map(|(sql, given)| self.client.execute(sql, given)));
         let commit = self.client.batch_execute("COMMIT");
         let ((), written, ()) = tokio::try_join!(begin, all, commit).unwrap();
-        assert_eq!(written, [orders as u64, orders as u64, 1, 1]);
-        self.batch += 1;
+        assert_eq!(written, [orders as u64, orders as u64, 1]);
     }
 
     async fn id(&mut self) -> i64 {

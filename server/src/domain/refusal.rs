@@ -94,6 +94,15 @@ impl Refusal {
         Self { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }
     }
 
+    /// The request was executed, or not, and no key makes it safe to repeat.
+    pub fn outcome_unknown() -> Self {
+        let hint = (
+            "The request was executed, or not: look up what it was to change before you repeat it.".to_owned(),
+            "No se sabe si la solicitud se ejecutó: consulte lo que debía cambiar antes de repetirla.".to_owned(),
+        );
+        Self { hint: Some(hint), ..ErrorCode::InternalError.into() }
+    }
+
     /// Whether it says nothing of the request.
     pub fn is_the_servers_fault(&self) -> bool {
         self.code.status() >= 500

@@ -27,27 +27,9 @@ pub(super) struct DatabaseArg {
     /// a password file.
     #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", hide_env_values = true, value_parser = Unquoted(parse_database))]
     pub(super) database: Database,
-    /// PostgreSQL itself, where `--database` leads to a pooler such as PgBouncer in transaction mode: it
-    /// takes what is written, and the pooler what is read.
-    #[cfg(feature = "postgres")]
-    #[arg(long, env = "PARCELO_DATABASE_DIRECT", value_name = "URL", hide_env_values = true, value_parser = Unquoted(parse_direct))]
-    pub(super) database_direct: Option<Address>,
 }
 
 impl DatabaseArg {
-    /// The database, unless an option goes with another one.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(clippy::unnecessary_wraps, reason = "with both engines there is such an option")
-    )]
-    pub(super) fn chosen(&self) -> Result<&Database, Failure> {
-        #[cfg(feature = "postgres")]
-        if self.database_direct.is_some() && !matches!(self.database, Database::Postgres(_)) {
-            return Err(Failure::DirectWithoutPooler);
-        }
-        Ok(&self.database)
-    }
-
     /// The options by which another command finds the same database in any folder, as a shell takes them; none for
     /// one that no other process can see. A password must be supplied again.
     pub(super) fn to_options(&self) -> Option<String> {
@@ -59,21 +41,8 @@ impl DatabaseArg {
             }
             #[cfg(feature = "postgres")]
             Database::Postgres(address) => {
-                let direct = self.database_direct.iter();
-                let direct = direct
-                    .map(|direct| format!(" --database-direct {}", shell::quoted(direct.typed())));
-                let options = format!("--database {}", shell::quoted(address.typed()));
-                Some(direct.fold(options, |options, direct| options + &direct))
+                Some(format!("--database {}", shell::quoted(address.typed())))
             }
-        }
-    }
-
-    /// The database at an address, with its way around a pooler.
-    #[cfg(feature = "postgres")]
-    pub(super) fn address(&self, address: &Address) -> Address {
-        match &self.database_direct {
-            Some(direct) => address.clone().with_direct(direct.clone()),
-            None => address.clone(),
         }
     }
 }
@@ -100,11 +69,6 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unquoted<T> {
     }
 }
 
-#[cfg(feature = "postgres")]
-fn parse_direct(text: &str) -> Result<Address, String> {
-    Address::parse(text).map_err(|error| error.to_string())
-}
-
 /// Where data is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Database {
@@ -129,7 +93,8 @@ impl fmt::Display for Database {
 pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     #[cfg(feature = "postgres")]
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return parse_direct(text).map(Box::new).map(Database::Postgres);
+        let address = Address::parse(text).map_err(|error| error.to_string())?;
+        return Ok(Database::Postgres(Box::new(address)));
     }
     match text.strip_prefix("sqlite:") {
         Some(":memory:") => Ok(Database::Memory),
@@ -147,23 +112,23 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
 /// succeed, and change nothing for it.
 pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
     let random = Ids::random().array();
-    match database.chosen()? {
+    match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) if !path.exists() => Err(no_file(path)),
         Database::File(path) => Ok(Store::open_for_admin(path, random)?),
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => {
-            if !Store::exists(database.address(address)).await? {
+            if !Store::exists((**address).clone()).await? {
                 return Err(Failure::NoDatabase(address.to_string()));
             }
-            Ok(Store::connect_for_admin(database.address(address), random).await?)
+            Ok(Store::connect_for_admin((**address).clone(), random).await?)
         }
     }
 }
 
 /// The file of a database that is there, for what works on files only.
 pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
-    match database.chosen()? {
+    match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
         Database::File(path) if !path.exists() => Err(no_file(path)),
         Database::File(path) => Ok(path),
@@ -213,15 +178,7 @@ mod tests {
 
     #[test]
     fn another_command_is_shown_with_the_options_that_find_the_database() {
-        let options = |text| {
-            let database = parse_database(text).unwrap();
-            let argument = DatabaseArg {
-                database,
-                #[cfg(feature = "postgres")]
-                database_direct: None,
-            };
-            argument.to_options()
-        };
+        let options = |text| DatabaseArg { database: parse_database(text).unwrap() }.to_options();
         let folder = std::env::current_dir().unwrap();
         let here =
             format!("--database {}", shell::quoted(&format!("sqlite:{}/p.db", folder.display())));

@@ -108,11 +108,6 @@ pub enum Failure {
         "a database in memory cannot be copied, or be a copy; name another with --from or --to"
     )]
     CopyOfMemory,
-    /// A way around a pooler, and no pooler.
-    #[error(
-        "--database-direct (PARCELO_DATABASE_DIRECT) goes with a --database of PostgreSQL; leave it out for a file"
-    )]
-    DirectWithoutPooler,
     /// The account does not exist.
     #[error(
         "no account is named {0}; `parcelo-server accounts list` shows them, and `parcelo-server accounts create` makes one"

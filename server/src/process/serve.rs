@@ -52,13 +52,11 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     let (version, database) = (env!("CARGO_PKG_VERSION"), &options.database.database);
     tracing::info!(version, %database, set, "starting");
     let ids = Arc::new(Ids::random());
-    let store = match options.database.chosen()? {
+    let store = match &options.database.database {
         Database::Memory => Store::memory(ids.array())?,
         Database::File(path) => Store::open(path, ids.array())?,
         #[cfg(feature = "postgres")]
-        Database::Postgres(address) => {
-            Store::connect(options.database.address(address), ids.array()).await?
-        }
+        Database::Postgres(address) => Store::connect((**address).clone(), ids.array()).await?,
     };
     // Bound before anything else is made: a port in use must leave no half-started server, and the ports that
     // were picked (`:0`) stand in the base URLs below. Nothing is accepted yet.

@@ -63,6 +63,8 @@ impl Service {
                 CommitOutcome::Committed => return Ok(told),
                 CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
                 CommitOutcome::VersionConflict => {}
+                // The event's id makes it safe to repeat.
+                CommitOutcome::Unknown => return Err(Refusal::unavailable()),
                 outcome => return Err(refusal_for_commit(&outcome)),
             }
         }

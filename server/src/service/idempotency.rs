@@ -103,7 +103,7 @@ impl Service {
             CommitOutcome::IdempotencyTaken(record) => {
                 on_conflict(record, &fingerprint, now).map(Written::Answered)
             }
-            CommitOutcome::Busy => Err(Refusal::in_progress()),
+            CommitOutcome::Busy | CommitOutcome::Unknown => Err(Refusal::in_progress()),
             outcome => Err(refusal_for_commit(&outcome)),
         }
     }

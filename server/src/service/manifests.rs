@@ -103,7 +103,11 @@ impl Service {
             CommitOutcome::IdempotencyTaken(record) => {
                 on_conflict(record, &asked.fingerprint, now).map(Some)
             }
-            CommitOutcome::Busy if asked.key.is_some() => Err(Refusal::in_progress()),
+            CommitOutcome::Busy | CommitOutcome::Unknown if asked.key.is_some() => {
+                Err(Refusal::in_progress())
+            }
+            // The air waybill makes it safe to repeat.
+            CommitOutcome::Unknown => Err(Refusal::unavailable()),
             outcome => Err(refusal_for_commit(&outcome)),
         }
     }

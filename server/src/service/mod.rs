@@ -201,6 +201,7 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
         | CommitOutcome::VersionConflict
         | CommitOutcome::StaleRow
         | CommitOutcome::DuplicateAwb => Refusal::unavailable(),
+        CommitOutcome::Unknown => Refusal::outcome_unknown(),
         CommitOutcome::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),
         CommitOutcome::Committed
         | CommitOutcome::IdempotencyTaken(_)
@@ -220,6 +221,10 @@ impl From<StoreError> for Refusal {
             // The store has logged it once; each request would be another line.
             StoreError::Unreachable { .. } => {
                 tracing::debug!(%error, "the database cannot be reached");
+            }
+            StoreError::InDoubt { .. } => {
+                tracing::error!(%error, "a write may have been done");
+                return Self::outcome_unknown();
             }
             // Another try would read the same.
             StoreError::Damaged { .. } => {

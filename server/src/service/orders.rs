@@ -134,7 +134,7 @@ impl Service {
             }
             CommitOutcome::DuplicateTracking if !is_given => Ok(None),
             CommitOutcome::StaleRow => Ok(None),
-            CommitOutcome::Busy => Err(Refusal::in_progress()),
+            CommitOutcome::Busy | CommitOutcome::Unknown => Err(Refusal::in_progress()),
             outcome => Err(refusal_for_commit(&outcome)),
         }
     }

@@ -4,16 +4,16 @@
 use std::{collections::HashSet, sync::Arc};
 
 use futures_util::future::join_all;
-use parcelo::{Environment, TrackingNumber};
+use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use super::{Answer, Caller, CredentialIssuer, NewKeyRequest, Service, tests::settings};
+use super::{Answer, Caller, CredentialIssuer, Keyed, NewKeyRequest, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
-    domain::{Countries, audit::BY, sample},
+    domain::{Countries, Refusal, audit::BY, sample},
     ids::Ids,
-    store::two_servers,
+    store::{CutStore, two_servers},
     waiting::until,
 };
 
@@ -34,17 +34,9 @@ impl Two {
         let clocks = [0, 1].map(|_| Arc::new(ManualClock::at(now)));
         let settings = settings();
         let ids = Arc::new(Ids::seeded(1));
-        let request = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: "Test".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
         let issuer =
             CredentialIssuer { store: &one, secrets: &settings.secrets, ids: &ids, by: BY.clone() };
-        let (_, key) = issuer.issue_api_key(request, now).await.unwrap();
+        let (_, key) = issuer.issue_api_key(key_request(), now).await.unwrap();
         let other_ids = Arc::new(Ids::seeded(2));
         let services = [
             Arc::new(Service::new(one, clocks[0].clone(), ids, settings.clone())),
@@ -80,6 +72,18 @@ impl Two {
 
     async fn parcels(&self) -> usize {
         self.services[0].store().creations().await.unwrap().len()
+    }
+}
+
+/// A key of the sandbox, for everything.
+fn key_request() -> NewKeyRequest {
+    NewKeyRequest {
+        account: "default".to_owned(),
+        environment: Environment::Sandbox,
+        name: "Test".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
     }
 }
 
@@ -135,6 +139,41 @@ async fn one_key_at_its_24th_hour_makes_one_new_parcel_on_two_servers() {
         assert_eq!(bodies(&later), &all - &first, "{round}: from then on the new one only");
     }
     assert_eq!(two.parcels().await, 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_in_doubt_is_repeated_where_that_is_safe_and_looked_up_where_it_is_not() {
+    let Some(cut) = CutStore::open().await else { return };
+    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
+    let secrets = &settings.secrets;
+    let issuer = CredentialIssuer { store: &cut.store, secrets, ids: &ids, by: BY.clone() };
+    let (_, key) = issuer.issue_api_key(key_request(), DAY).await.unwrap();
+    let caller = Caller { key: Arc::new(key) };
+    let clock = Arc::new(ManualClock::at(DAY));
+    let service = Service::new(cut.store.clone(), clock, ids.clone(), settings.clone());
+    let refused = |refusal: Refusal| (refusal.code, refusal.retry_after);
+    let order = order("a-key-in-doubt", Some("SB-STUCK-0001"));
+    cut.cut_next_commit();
+    let answer = service.create_order(&caller, &order, None).await.map(drop).map_err(refused);
+    assert_eq!(answer, Err((ErrorCode::IdempotencyInProgress, Some(1))));
+    let again = service.create_order(&caller, &order, None).await.unwrap();
+    assert!(matches!(again, Answer::Replayed(_)), "it was done");
+    // No key, and each reprint makes another version.
+    cut.cut_next_commit();
+    let tenant = caller.tenant();
+    let refusal = service.reprint_of(tenant, "SB-STUCK-0001").await.unwrap_err();
+    assert!(refusal.text(Language::En).contains("look up what it was to change"));
+    assert_eq!(refused(refusal), (ErrorCode::InternalError, None));
+    // An air waybill has one manifest, also without a key.
+    let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-STUCK-0001"] });
+    let submit = || {
+        let request = Keyed { body: &manifest, header_key: None, request_id: "req_1" };
+        service.submit_manifest(&caller, request)
+    };
+    cut.cut_next_commit();
+    let answer = submit().await.map(drop).map_err(refused);
+    assert_eq!(answer, Err((ErrorCode::ServiceUnavailable, Some(1))));
+    assert!(matches!(submit().await, Ok(Answer::Done(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,7 +28,10 @@ use std::{fmt, path::Path, sync::Arc, time::Instant};
 pub(crate) use self::postgres::StoredScope;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
-pub(crate) use self::postgres::tests::cluster::{run_sql, two_servers};
+pub(crate) use self::postgres::tests::{
+    cluster::{run_sql, two_servers},
+    proxy::CutStore,
+};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub(crate) use self::search::SearchPage;
@@ -98,6 +101,9 @@ pub enum CommitOutcome {
     Busy,
     /// Too many wait; they were not taken.
     Full,
+    /// The connection was cut during the commit: they are committed, or not. The same again under its key, air waybill
+    /// or event id is answered as what it was.
+    Unknown,
     /// The database cannot be reached at the moment, and nothing of them was done.
     Unreachable,
     /// They failed; see [`Store::is_writable`].

@@ -31,10 +31,11 @@ pub(super) async fn create(
 ) -> Result<Response, Refused> {
     let key = body::idempotency_key(request.headers());
     let asked = body::json_object(request).await?;
-    let key = key.or_else(|| legacy::key_of_reference(&asked));
-    let key = key.unwrap_or_else(|| api.service.fresh_key());
+    let given = key.or_else(|| legacy::key_of_reference(&asked));
+    let key = given.clone().unwrap_or_else(|| api.service.fresh_key());
     let order = legacy::order(&asked);
-    let answer = api.service.create_order(&caller, &order, Some(&key)).await?;
+    let answer = api.service.create_order(&caller, &order, Some(&key)).await;
+    let answer = answer.map_err(|refusal| refusal_for(given.as_deref(), refusal))?;
     let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = &answer;
     let created = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
     let body = to_body(&legacy::created(&created));
@@ -54,13 +55,22 @@ pub(super) async fn cancel(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let key = body::idempotency_key(&headers);
-    let key = key.unwrap_or_else(|| api.service.fresh_key());
+    let given = body::idempotency_key(&headers);
+    let key = given.clone().unwrap_or_else(|| api.service.fresh_key());
     parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
     let asked = json!({ "trackingNumbers": [number] });
     let request = Keyed { body: &asked, header_key: Some(&key), request_id: &id.0 };
-    api.service.void_orders(&caller, request).await?;
+    let voided = api.service.void_orders(&caller, request).await;
+    voided.map_err(|refusal| refusal_for(given.as_deref(), refusal))?;
     Ok(answer::json_ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
+}
+
+/// Replaces the advice to repeat a request under its key, where the caller gave none.
+fn refusal_for(given: Option<&str>, refusal: Refusal) -> Refusal {
+    match given {
+        None if refusal.code == ErrorCode::IdempotencyInProgress => Refusal::outcome_unknown(),
+        _ => refusal,
+    }
 }
 
 pub(super) async fn track(

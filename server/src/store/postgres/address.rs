@@ -53,8 +53,6 @@ pub struct Address {
     pub(super) unsafe_settings: UnsafeSettings,
     /// How long PostgreSQL may take to answer a statement before the connection is given up.
     pub(super) answer_timeout: Duration,
-    /// PostgreSQL itself, where `config` leads to a pooler.
-    pub(super) direct: Option<Box<Self>>,
     /// Where the password was found.
     pub(super) password_source: PasswordSource,
     /// What the password file has for each host, where the address has none for all.
@@ -118,7 +116,6 @@ impl Address {
             root_certificates: parameters.root,
             unsafe_settings: parameters.unsafe_settings,
             answer_timeout: ANSWER_TIMEOUT,
-            direct: None,
             password_source: found.source(),
             passwords: found.for_each(),
             typed: without_password(text),
@@ -130,11 +127,6 @@ impl Address {
         &self.typed
     }
 
-    /// A pooler's address, with the one of PostgreSQL itself.
-    pub(crate) fn with_direct(self, direct: Self) -> Self {
-        Self { direct: Some(Box::new(direct)), ..self }
-    }
-
     /// Its hosts, each alone.
     pub(super) fn hosts(&self) -> Vec<HostConfig> {
         let mut hosts = hosts::each(&self.config, |one| set_up(one, self.tls));
@@ -144,16 +136,6 @@ impl Address {
             }
         }
         hosts
-    }
-
-    /// Where sessions are PostgreSQL's own.
-    pub(super) fn direct(&self) -> &Self {
-        self.direct.as_deref().unwrap_or(self)
-    }
-
-    /// Whether what leads to the database is a pooler.
-    pub(super) const fn is_pooled(&self) -> bool {
-        self.direct.is_some()
     }
 
     /// The address without user and password, for messages.
@@ -226,6 +208,11 @@ impl Parameters {
             (None | Some(Tls::VerifyFull), _) if self.is_system => Ok(Tls::VerifyFull),
             (Some(_), _) if self.is_system => Err(AddressError::new(
                 "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate",
+            )),
+            // Without one it would take a certificate of any public authority for any host.
+            (Some(Tls::VerifyCa), None) => Err(AddressError::new(
+                "sslmode=verify-ca needs the authority's certificate: name it by sslrootcert=FILE, or \
+                 choose sslmode=verify-full",
             )),
             (Some(Tls::Require), Some(_)) => Ok(Tls::VerifyCa),
             (tls, _) => Ok(tls.unwrap_or(Tls::Prefer)),
@@ -442,6 +429,8 @@ mod tests {
             assert_eq!(address.tls, tls, "{query}");
         }
         assert!(Address::parse("postgres://u@h/d?sslmode=full").is_err());
+        let any = Address::parse("postgres://u@h/d?sslmode=verify-ca").unwrap_err().to_string();
+        assert!(any.contains("name it by sslrootcert=FILE"), "{any}");
         let system =
             |query: &str| Address::parse(&format!("postgres://u@h/d?sslrootcert=system{query}"));
         assert_eq!(system("").unwrap().tls, Tls::VerifyFull);

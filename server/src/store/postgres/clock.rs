@@ -31,8 +31,7 @@ impl Store {
     /// The same, however long it takes to pass over hosts that do not answer.
     pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
-        // Through a pooler nothing but what reads is known to be answered: behind a few long lists this look would wait, and
-        // PostgreSQL be taken to be silent.
+        // Behind a few long lists this look would wait, and PostgreSQL be taken to be silent.
         let look = self.read_beside_lists(async move |db| {
             let sent = clock.machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));

@@ -12,7 +12,7 @@ use super::{
 
 /// What is said of a pooler in the place of PostgreSQL.
 pub(super) const POOLER: &str = "a connection pooler stands before it, and does not keep the settings of a session: name \
-     PostgreSQL itself by --database-direct, and the pooler by --database";
+     PostgreSQL itself by --database. A server opens eight connections at most, which need no pooler";
 
 /// What is said of a host that must not be written to.
 pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name the primary";

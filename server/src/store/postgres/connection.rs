@@ -11,6 +11,7 @@ use std::{
 use tokio::time::timeout;
 use tokio_postgres::{
     Client, Config, Row, Statement,
+    error::SqlState,
     types::{FromSql, ToSql},
 };
 
@@ -19,7 +20,6 @@ use super::{
     connect_error::{POOLER, STANDBY, not_opened},
     error::{DbResult, Failure},
     hosts::{self, HostConfig},
-    parameters::typed,
     password::PasswordSource,
     silence::Silence,
     tls::Encryption,
@@ -32,7 +32,7 @@ const OLDEST_VERSION: i32 = 15_00_00;
 /// A statement or lock that takes longer fails, so that no connection waits for ever; a transaction that is
 /// left open (its process stopped, its network gone) loses its locks. A statement is planned once for all values: to plan a
 /// list took four times as long as to read it, and a test explains these plans. They are sent with the connection's
-/// first message: a pooler, which would keep them for one transaction only, refuses them there.
+/// first message, which most poolers refuse there.
 const SETTINGS: &str = "\
     -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
@@ -40,6 +40,12 @@ const SETTINGS: &str = "\
     -c plan_cache_mode=force_generic_plan";
 /// One of them as PostgreSQL shows it; a pooler may be set up to drop them silently.
 const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
+/// The advisory lock that each connection shares as long as it lives, and that a copy takes for itself: "parcelp" in
+/// ASCII, the number after the migrations'.
+pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
+
+/// What is said of a database that a copy has for itself.
+const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
 /// What a statement is given.
 pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -55,46 +61,43 @@ pub(super) struct Connector {
     unsafe_settings: UnsafeSettings,
     password_source: PasswordSource,
     pub(super) answer_timeout: Duration,
-    /// Whether a pooler lends a connection of its own to each transaction: it keeps neither settings nor
-    /// prepared statements.
-    is_pooled: bool,
+    /// An expression of SQL that takes the connections' lock. A copy that has just ended is waited for.
+    lock: String,
 }
 
 impl Connector {
-    /// Connections that the writer can use: sessions of PostgreSQL itself.
-    pub(super) fn direct(address: &Address) -> DbResult<Self> {
+    /// Connections that the writer can use.
+    pub(super) fn writing(address: &Address) -> DbResult<Self> {
         if address.unsafe_settings == UnsafeSettings::Allow {
             tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
         }
-        Self::session(address.direct(), SETTINGS)
+        Self::with_settings(address, SETTINGS)
     }
 
-    /// Connections that only read, through a pooler where there is one.
-    pub(super) fn reading(address: &Address, direct: &Self) -> DbResult<Self> {
-        if address.is_pooled() {
-            return Self::new(address, true);
-        }
-        // For no longer than its caller waits for it.
-        let reading = Self::session(address, &format!("{SETTINGS} -c statement_timeout=10s"))?;
-        Ok(Self { silence: Arc::clone(&direct.silence), ..reading })
+    /// Connections to the same database whose statements take no longer than the caller of a read waits.
+    pub(super) fn reading(address: &Address, writing: &Self) -> DbResult<Self> {
+        let settings = format!("{SETTINGS} -c statement_timeout=10s");
+        let silence = Arc::clone(&writing.silence);
+        Ok(Self { silence, ..Self::with_settings(address, &settings)? })
     }
 
-    fn session(address: &Address, settings: &str) -> DbResult<Self> {
+    /// The connection of a copy, which locks all others out.
+    pub(super) fn copying(address: &Address) -> DbResult<Self> {
+        Ok(Self { lock: "true".to_owned(), ..Self::writing(address)? })
+    }
+
+    fn with_settings(address: &Address, settings: &str) -> DbResult<Self> {
         let mut address = address.clone();
         let given = address.config.get_options().map(|given| format!("{given} "));
         address.config.options(given.unwrap_or_default() + settings);
-        Self::new(&address, false)
-    }
-
-    fn new(address: &Address, is_pooled: bool) -> DbResult<Self> {
         Ok(Self {
             hosts: address.hosts(),
-            encryption: Encryption::new(address).map_err(Failure::Unsuitable)?,
+            encryption: Encryption::new(&address).map_err(Failure::Unsuitable)?,
             silence: Arc::default(),
             unsafe_settings: address.unsafe_settings,
             password_source: address.password_source,
             answer_timeout: address.answer_timeout,
-            is_pooled,
+            lock: format!("pg_advisory_lock_shared({SERVERS_LOCK})"),
         })
     }
 
@@ -164,28 +167,32 @@ impl Connector {
             backend,
             answer_timeout: self.answer_timeout,
             silence: Arc::clone(&self.silence),
-            statements: (!self.is_pooled).then(Mutex::default),
+            statements: Mutex::default(),
         }))
     }
 
     /// Refuses what would break promises; answers whose connection it is, unless it is a standby's.
     async fn check(&self, client: &Client) -> DbResult<Option<Backend>> {
-        // Without a parameter that would have to be prepared, so that it works through a pooler.
         let sql = format!(
             "SELECT current_setting('server_version_num')::integer, \
              current_setting('fsync'), current_setting('full_page_writes'), \
              current_setting('synchronous_commit'), pg_is_in_recovery(), pg_backend_pid(), \
              current_setting('server_encoding'), current_setting('{}'), \
-             (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid())",
-            SHOWN.0
+             (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()), {}",
+            SHOWN.0, self.lock
         );
-        let found = client.query_typed(&sql, &[]).await?;
+        let found = client.query_typed(&sql, &[]).await.map_err(|error| {
+            if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+                return Failure::Unsuitable(COPIED.to_owned());
+            }
+            Failure::Driver(error)
+        })?;
         let found = found.first().ok_or_else(|| Failure::row("settings have no row"))?;
         if found.try_get::<_, bool>(4)? {
             return Ok(None);
         }
         self.refuse_unsuitable(found)?;
-        if found.try_get::<_, &str>(3)? == "off" && !self.is_pooled {
+        if found.try_get::<_, &str>(3)? == "off" {
             // A default that a session may change; the stronger ones (`remote_apply`) stay.
             client.batch_execute("SET synchronous_commit = on").await?;
         }
@@ -201,7 +208,7 @@ impl Connector {
         if found.try_get::<_, &str>(6)? != "UTF8" {
             return refuse("its encoding is not UTF8: create the database with ENCODING 'UTF8'");
         }
-        if !self.is_pooled && found.try_get::<_, &str>(7)? != SHOWN.1 {
+        if found.try_get::<_, &str>(7)? != SHOWN.1 {
             return refuse(POOLER);
         }
         for (column, setting) in [(1, "fsync"), (2, "full_page_writes")] {
@@ -234,8 +241,8 @@ pub struct Connection {
     backend: Backend,
     answer_timeout: Duration,
     silence: Arc<Silence>,
-    /// Those that are prepared; none through a pooler, where the next transaction may be another backend's.
-    statements: Option<Mutex<HashMap<Box<str>, Statement>>>,
+    /// Those that are prepared.
+    statements: Mutex<HashMap<Box<str>, Statement>>,
 }
 
 impl Connection {
@@ -265,17 +272,13 @@ impl Connection {
     }
 
     pub(super) async fn execute(&self, sql: &str, given: Given<'_>) -> DbResult<u64> {
-        match self.prepared(sql).await? {
-            Some(statement) => self.answered(self.client.execute(&statement, given)).await,
-            None => self.answered(self.client.execute_typed(sql, &typed(given))).await,
-        }
+        let statement = self.prepared(sql).await?;
+        self.answered(self.client.execute(&statement, given)).await
     }
 
     pub(super) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
-        match self.prepared(sql).await? {
-            Some(statement) => self.answered(self.client.query(&statement, given)).await,
-            None => self.answered(self.client.query_typed(sql, &typed(given))).await,
-        }
+        let statement = self.prepared(sql).await?;
+        self.answered(self.client.query(&statement, given)).await
     }
 
     /// What PostgreSQL answers in time. Otherwise the connection is of no use any more: whether it did what it was
@@ -327,19 +330,16 @@ impl Connection {
         self.all(sql, given).await?.iter().map(read).collect()
     }
 
-    /// None where statements cannot be prepared.
-    async fn prepared(&self, sql: &str) -> DbResult<Option<Statement>> {
+    async fn prepared(&self, sql: &str) -> DbResult<Statement> {
         #[cfg(test)]
         super::tests::statements::note(self.backend.pid, sql);
-        let Some(statements) = &self.statements else { return Ok(None) };
-        let known = statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
-        if known.is_some() {
+        let statements = || self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = statements().get(sql).cloned() {
             return Ok(known);
         }
         let statement = self.answered(self.client.prepare(sql)).await?;
-        let mut statements = statements.lock().unwrap_or_else(PoisonError::into_inner);
-        statements.insert(sql.into(), statement.clone());
-        Ok(Some(statement))
+        statements().insert(sql.into(), statement.clone());
+        Ok(statement)
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Failure {
     Crowded,
     /// Nothing is known of the call: the task that made it has ended.
     Unanswered,
+    /// The answer to its COMMIT was cut off.
+    InDoubt,
 }
 
 /// Errors of a statement that the next connection may not have: a primary was demoted in place, and a statement
@@ -58,7 +60,8 @@ impl Failure {
             | Self::NotOpened(_)
             | Self::Unreachable
             | Self::Crowded
-            | Self::Unanswered) => other,
+            | Self::Unanswered
+            | Self::InDoubt) => other,
         }
     }
 
@@ -84,7 +87,8 @@ impl Failure {
             | Self::NotOpened(_)
             | Self::Unreachable
             | Self::Crowded
-            | Self::Unanswered => None,
+            | Self::Unanswered
+            | Self::InDoubt => None,
         }
     }
 
@@ -134,13 +138,13 @@ impl Failure {
             Self::Driver(error) => match error.as_db_error() {
                 Some(error) => {
                     matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
-                        // As poolers say it of what is behind them.
+                        // As proxies say it of what is behind them.
                         || error.code().code().starts_with("08")
                         || OF_SESSION.contains(error.code())
                 }
                 None => !is_unsent(error),
             },
-            Self::NotOpened(_) | Self::Unreachable | Self::Unanswered => true,
+            Self::NotOpened(_) | Self::Unreachable | Self::Unanswered | Self::InDoubt => true,
             Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict | Self::Crowded => false,
         }
     }
@@ -171,6 +175,7 @@ impl Failure {
             Self::Conflict => StoreError::Busy { database },
             Self::Crowded => StoreError::Crowded { database },
             Self::Unanswered => StoreError::Broken { database },
+            Self::InDoubt => StoreError::InDoubt { database },
         }
     }
 }
@@ -191,6 +196,7 @@ impl std::fmt::Display for Failure {
             Self::Unreachable => f.write_str("no connection"),
             Self::Crowded => f.write_str("too many calls wait"),
             Self::Unanswered => f.write_str("no answer"),
+            Self::InDoubt => f.write_str("the answer to a COMMIT was cut off"),
         }
     }
 }

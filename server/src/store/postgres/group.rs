@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures_util::{
-    FutureExt, TryFutureExt,
+    FutureExt,
     future::{try_join, try_join3, try_join4},
 };
 
@@ -30,8 +30,8 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `last` goes out with the
-/// last statements; `Ok` only when the answers of all of them were read, and none forbids the commit.
+/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `Ok` only when the answers
+/// of all statements were read, and none forbids the commit.
 ///
 /// Statements that do not need one another's answers go out together, so a group of creates waits for PostgreSQL four
 /// times, whatever its size: it begins, takes its keys, inserts its parcels, and writes all that follows from
@@ -40,14 +40,13 @@ pub(super) async fn write(
     db: &Connection,
     lock_wait: LockWait,
     writes: &mut [Write],
-    last: impl Future<Output = Result<(), Stopped>>,
 ) -> Result<Vec<Verdict>, Stopped> {
     let mut group = Group::begin(db, lock_wait, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
     group.settle_deliveries(writes).await?;
     group.make_calls(writes).await?;
-    group.finish(last).await?;
+    group.finish().await?;
     Ok(group.verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Broken)).collect())
 }
 
@@ -271,20 +270,16 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// What all of the group has in common: its parcels, counts, each row of them once, records that go again, and
-    /// `last`.
-    async fn finish(
-        &mut self,
-        last: impl Future<Output = Result<(), Stopped>>,
-    ) -> Result<(), Stopped> {
+    /// What all of the group has in common: its parcels, counts, each row of them once, and records that go again.
+    async fn finish(&mut self) -> Result<(), Stopped> {
         let Application { counts, .. } = &mut self.application;
         let counts = std::mem::take(counts);
-        let all = try_join3(
+        let (refused, (), ()) = try_join3(
             self.application.flush(),
             records::delete_all(self.db, &self.refused),
             counts.write(self.db),
-        );
-        let ((refused, (), ()), ()) = try_join(all.map_err(Stopped::Failed), last).await?;
+        )
+        .await?;
         stop_at(refused)
     }
 }

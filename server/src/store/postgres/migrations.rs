@@ -5,14 +5,10 @@ use std::{cmp::Ordering, time::Duration};
 use tokio_postgres::error::SqlState;
 
 use super::{
-    Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
 };
-use crate::{
-    domain::{NumberKey, secrets::fresh_number_key},
-    store::StoreError,
-};
+use crate::domain::{NumberKey, secrets::fresh_number_key};
 
 /// What the database keeps from its first start on.
 pub(super) struct Secrets {
@@ -24,7 +20,7 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-pub(super) const MIGRATIONS: [&str; 8] = [
+pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
@@ -33,12 +29,13 @@ pub(super) const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0006_key_uses.sql"),
     include_str!("migrations/0007_audit.sql"),
     include_str!("migrations/0008_search.sql"),
+    include_str!("migrations/0009_writers.sql"),
 ];
 
 /// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
 /// is; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
 /// older program knows whether it may start. Programs that do not look there know no schema after 3.
-const OLDEST_SCHEMA: i64 = 3;
+pub(super) const OLDEST_SCHEMA: i64 = 9;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
 /// What is said of a program that is older than that.
 pub(super) const OUTDATED: &str =
@@ -266,23 +263,6 @@ pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
 async fn version(db: &Connection) -> DbResult<usize> {
     let version: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
     Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))
-}
-
-impl Store {
-    /// The two addresses may lead to two databases.
-    pub(super) async fn check_that_reads_see_what_is_written(&self) -> Result<(), StoreError> {
-        if self.read(secret).await?.as_deref() == Some(&self.0.secret) {
-            return Ok(());
-        }
-        let reason = "it is not the database that --database-direct names: both must lead to one";
-        Err(StoreError::Unsuitable { database: self.name(), reason: reason.to_owned() })
-    }
-}
-
-/// The database's secret, if it has one.
-async fn secret(db: &Connection) -> DbResult<Option<Vec<u8>>> {
-    let row = db.first("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
-    row.map(|row| get(&row, 0)).transpose()
 }
 
 /// The secret that the database keeps under a name, which is `fresh` if it has none.

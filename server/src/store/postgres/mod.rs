@@ -24,7 +24,6 @@ mod due;
 mod endpoints;
 mod erase;
 mod error;
-mod fence;
 mod group;
 mod hosts;
 mod key_uses;
@@ -39,7 +38,6 @@ mod manifests;
 mod migrations;
 mod outbox;
 mod pages;
-mod parameters;
 mod parcels;
 mod password;
 mod readers;
@@ -101,8 +99,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many connections read for a server, beside the one that looks keys up.
 const READERS: usize = 5;
 /// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
-pub const CREATE_STATEMENTS: [&str; 4] =
-    [records::INSERT, creates::INSERT, counts::ADD, fence::COUNT_BATCH];
+pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -128,8 +125,8 @@ struct Inner {
     /// The windows of limits before this second are deleted; 0 before the first look.
     windows_over: AtomicI64,
     health: Arc<Health>,
-    /// Whether PostgreSQL answers, and what stands before it for those that read.
-    silences: [Arc<Silence>; 2],
+    /// Whether PostgreSQL answers.
+    silence: Arc<Silence>,
     /// A newer program has made this one's statements wrong.
     is_outdated: AtomicBool,
     /// Notified when an event was enqueued.
@@ -182,7 +179,7 @@ impl Store {
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
         let look =
-            async { migrations::exists(&Connector::direct(&address)?.connect().await?).await };
+            async { migrations::exists(&Connector::writing(&address)?.connect().await?).await };
         // A connection's two ends are tasks of one thread.
         tokio::task::LocalSet::new()
             .run_until(look)
@@ -197,15 +194,15 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
-        let direct = Connector::direct(&address).map_err(failed)?;
-        let reading = Connector::reading(&address, &direct).map_err(failed)?;
-        let silences = [&direct, &reading].map(|connector| Arc::clone(&connector.silence));
+        let writing = Connector::writing(&address).map_err(failed)?;
+        let reading = Connector::reading(&address, &writing).map_err(failed)?;
+        let silence = Arc::clone(&writing.silence);
         let health = Arc::new(Health::default());
-        let started = Writer::start(direct.clone(), Arc::clone(&health)).and_then(|writer| {
+        let started = Writer::start(writing.clone(), Arc::clone(&health)).and_then(|writer| {
             let all = Readers::start(reading.clone(), readers)?;
             // A command's one reader does for both.
             let of_keys = if readers > 1 { Readers::start(reading, 1)? } else { all.clone() };
-            Ok((writer, all, of_keys, Readers::start(direct, 1)?))
+            Ok((writer, all, of_keys, Readers::start(writing, 1)?))
         });
         let (writer, readers, key_reader, shared) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
@@ -223,7 +220,7 @@ impl Store {
             shared,
             windows_over: AtomicI64::new(0),
             health,
-            silences,
+            silence,
             is_outdated: AtomicBool::new(false),
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
@@ -244,9 +241,6 @@ impl Store {
         // Before anything is decided by it.
         if let Some(skew) = store.measure_clock_at_start().await? {
             tracing::warn!("{skew}: synchronise both with NTP");
-        }
-        if address.is_pooled() {
-            store.check_that_reads_see_what_is_written().await?;
         }
         Ok(store)
     }
@@ -354,7 +348,13 @@ impl Store {
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        self.0.health.is_connected.load(Ordering::Acquire) && self.fault().is_none()
+        self.has_writer() && self.fault().is_none()
+    }
+
+    /// Whether the writer has a connection. Whatever else writes, beside it, asks first: where commits do not end, each
+    /// further one would leave a backend that waits.
+    fn has_writer(&self) -> bool {
+        self.0.health.is_connected.load(Ordering::Acquire)
     }
 
     /// Why this server must not be used although it has a connection, as a part of a sentence.
@@ -362,21 +362,19 @@ impl Store {
         if self.0.is_outdated.load(Ordering::Relaxed) {
             return Some(format!("{}: install the newer program", migrations::OUTDATED));
         }
-        let is_silent = self.0.silences.iter().any(|silence| silence.is_too_long());
+        let is_silent = self.0.silence.is_too_long();
         is_silent.then(|| format!("PostgreSQL has not answered for {} s", TOO_LONG.as_secs()))
     }
 
     /// Logs that PostgreSQL does not answer, and that it does again. The writer looks after its connection by itself.
     pub(super) fn check(&self, _now: Instant) {
-        for silence in &self.0.silences {
-            match silence.news() {
-                Some(true) => tracing::error!(
-                    database = self.0.name,
-                    "PostgreSQL does not answer: it, its machine or the network has stopped"
-                ),
-                Some(false) => tracing::info!(database = self.0.name, "PostgreSQL answers again"),
-                None => {}
-            }
+        match self.0.silence.news() {
+            Some(true) => tracing::error!(
+                database = self.0.name,
+                "PostgreSQL does not answer: it, its machine or the network has stopped"
+            ),
+            Some(false) => tracing::info!(database = self.0.name, "PostgreSQL answers again"),
+            None => {}
         }
     }
 

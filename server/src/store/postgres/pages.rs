@@ -1,5 +1,5 @@
 //! Mass writes: writes of many rows, done page by page. A page is a transaction of its own on a connection that
-//! reads otherwise, so no order waits for it: it needs no row of `writers`, since a page that is done twice does
+//! reads otherwise, so no order waits for it; a page that is done twice does
 //! no harm. One of this server's is under way at a time, and rows that another server has locked are passed
 //! over: they are its page.
 //!
@@ -10,7 +10,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{Store, connection::Connection, error::DbResult};
+use super::{
+    Store,
+    connection::Connection,
+    error::{DbResult, Failure},
+};
 use crate::store::StoreError;
 
 /// The most rows of a page's statement.
@@ -18,11 +22,6 @@ pub(super) const ROWS_PER_PAGE: i64 = 500;
 /// How often a page that met another transaction's locks is tried again, and the longest pause before that.
 const MAX_CONFLICTS: u32 = 20;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
-
-/// A reader's connection has these settings, but for a pooler's.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; \
-    SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '3s'; \
-    SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
 /// That a row's key is that of one that is chosen for a page, and that no other transaction has locked.
 macro_rules! in_page {
@@ -63,6 +62,9 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let _turn = self.0.mass_writes.lock().await;
+        if !self.has_writer() {
+            return Err(Failure::Unreachable.for_caller(&self.0.name));
+        }
         self.read_within(None, async move |db| transact(db, &write).await).await
     }
 }
@@ -74,7 +76,7 @@ async fn transact<T>(
 ) -> DbResult<T> {
     let mut conflicts = 0;
     loop {
-        db.run(BEGIN).await?;
+        db.run("BEGIN").await?;
         match write(db).await {
             Ok(written) => {
                 db.run("COMMIT").await?;

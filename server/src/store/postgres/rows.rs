@@ -30,7 +30,10 @@ impl Store {
         let mut block = self.0.rows.lock().await;
         if block.next == block.end {
             // Those who have waited for a draw that failed fail with it, not each after a wait of its own.
-            if block.failed.is_some_and(|failed| !is_older(failed, DRAW_PAUSE)) {
+            // A draw waits for a synchronous standby, as commits do.
+            if !self.has_writer()
+                || block.failed.is_some_and(|failed| !is_older(failed, DRAW_PAUSE))
+            {
                 return NO_ROW;
             }
             let drawn =

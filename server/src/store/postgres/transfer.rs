@@ -8,12 +8,13 @@ use futures_util::{TryStreamExt as _, pin_mut};
 use tokio_postgres::{
     Statement,
     binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream},
+    error::SqlState,
     types::Type,
 };
 
 use super::{
     Address,
-    connection::{Connection, Connector},
+    connection::{Connection, Connector, SERVERS_LOCK},
     error::{DbResult, Failure},
     migrations,
 };
@@ -22,12 +23,6 @@ use crate::store::{
     transfer::{Field, TABLES, Table, Value},
 };
 
-/// Each commit of a server updates its row of `writers`, and each server that starts inserts one: with this lock no
-/// server writes, whichever starts meanwhile.
-const LOCK_OUT_SERVERS: &str = "LOCK TABLE writers IN SHARE MODE";
-/// Servers that are connected. One that was killed has left its row behind, and no backend.
-const CONNECTED: &str = "SELECT count(*) FROM writers AS w JOIN pg_stat_activity AS a \
-     ON a.pid = w.pid AND a.backend_start <= w.seen_at AND a.datname = current_database()";
 /// A table takes as long as it takes, and one end waits for the other.
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
@@ -43,9 +38,9 @@ impl Database {
         let database = Self::connect(address).await?;
         let begin = async {
             migrations::check(&database.db).await?;
-            // The lock comes before the first read, whose moment is that of all.
-            database.db.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await?;
-            database.lock_out_servers().await
+            // Before the first read, whose moment is that of all.
+            database.lock_out_servers().await?;
+            database.db.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await
         };
         begin.await.map_err(|failure| failure.for_caller(&database.name))?;
         Ok(database)
@@ -58,8 +53,8 @@ impl Database {
             let tables: Vec<_> = TABLES.iter().filter(|table| is_table(table)).collect();
             let names: Vec<_> = tables.iter().map(|table| table.name).collect();
             migrations::prepare_for_copy(&database.db, &names).await?;
-            database.db.run("BEGIN").await?;
-            database.lock_out_servers().await
+            database.lock_out_servers().await?;
+            database.db.run("BEGIN").await
         };
         begin.await.map_err(|failure| failure.for_caller(&database.name))?;
         Ok(database)
@@ -68,7 +63,7 @@ impl Database {
     async fn connect(address: Address) -> Result<Self, StoreError> {
         let name = address.name();
         let connect = async {
-            let mut db = Connector::direct(&address)?.connect().await?;
+            let mut db = Connector::copying(&address)?.connect().await?;
             db.set_answer_timeout(Duration::MAX);
             db.run(NO_TIMEOUTS).await?;
             Ok(db)
@@ -77,18 +72,17 @@ impl Database {
         Ok(Self { db, name })
     }
 
+    /// Keeps servers and commands out until the connection ends. Those that have just ended are waited for.
     async fn lock_out_servers(&self) -> DbResult<()> {
-        self.db.run(LOCK_OUT_SERVERS).await?;
-        match self.db.value(CONNECTED, &[]).await? {
-            0_i64 => Ok(()),
-            servers => {
-                let reason = format!(
-                    "{servers} servers or commands are connected to it: stop them first, since what they write \
-                     would not be copied"
-                );
-                Err(Failure::Unsuitable(reason))
+        let locked = self.db.execute("SELECT pg_advisory_lock($1)", &[&SERVERS_LOCK]).await;
+        locked.map(drop).map_err(|failure| {
+            if failure.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
+                return failure;
             }
-        }
+            let reason = "servers or commands are connected to it: stop them first, since what they write \
+                 would not be copied";
+            Failure::Unsuitable(reason.to_owned())
+        })
     }
 
     pub(in crate::store) fn name(&self) -> &str {

@@ -1,9 +1,8 @@
 //! The writer: one task that owns one connection. It takes all that waits into one transaction, so one
 //! COMMIT serves many orders.
 //!
-//! A COMMIT whose answer was cut off may have been done or not. Each group updates the row of its
-//! connection in `writers`: on a new connection that row says which it was, once the old backend is gone.
-//! Callers are answered only then.
+//! A COMMIT whose answer was cut off may have been done or not, and callers are answered just that. Who repeats a write
+//! under its key is answered exactly: the insert of the key waits for the transaction in doubt.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -20,7 +19,6 @@ use tokio::{
 use super::{
     connection::Connector,
     error::{DbResult, Failure},
-    fence::count_batch,
     group,
     lock_wait::{LockWait, LockWaits},
     migrations::{self, Secrets},
@@ -39,6 +37,8 @@ const MAX_CONFLICTS: u32 = 20;
 /// before that, less than its caller waits. The writes beside it do not, and of several only the first waits so long:
 /// a lock that keeps many out (a table's, a count's that all of a tenant's orders add to) would stop all others' for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
+/// A server's number, from the database's own randomness.
+const SERVER: &str = "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
 /// How often the connection is looked at while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -80,8 +80,8 @@ impl Writer {
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
     }
 
-    /// Makes the schema and answers the database's secrets, the one `fresh` if it is new, and the number of
-    /// the first connection, which no other server has.
+    /// Makes the schema and answers the database's secrets, the one `fresh` if it is new, and a number that no other
+    /// server has.
     pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
         let (caller, answer) = oneshot::channel();
         // A writer that has ended gives no answer.
@@ -150,7 +150,6 @@ impl Session {
                 break;
             }
         }
-        self.connection.end().await;
     }
 
     async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
@@ -159,7 +158,8 @@ impl Session {
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secrets = migrations::prepare(&db, fresh).await?;
         db.set_answer_timeout(answer_timeout);
-        let server = self.connection.begin(db).await.map_err(migrations::lacks_rights)?;
+        let server = db.value(SERVER, &[]).await?;
+        self.connection.begin(db);
         self.is_prepared = true;
         Ok((secrets, server))
     }
@@ -217,7 +217,7 @@ impl Session {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
-                Stopped::Fenced => {}
+                Stopped::InDoubt => writes.drain(..).for_each(Write::leave_in_doubt),
                 Stopped::Failed(failure) if failure.is_of_connection() => {
                     tracing::debug!(error = %failure, "writes were not done: no connection");
                     writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
@@ -264,42 +264,36 @@ impl Session {
         lock_wait: LockWait,
     ) -> Result<Vec<Verdict>, Stopped> {
         // Whatever forbids it (a password that was changed, a primary that became a standby), nothing was done.
-        let mut live = self.connection.take().await.map_err(|_| Failure::Unreachable)?;
+        let db = self.connection.take().await.map_err(|_| Failure::Unreachable)?;
         // Boxed, once a group: all that a group does is too large to be a part of this future.
-        let done = Box::pin(group::write(&live.db, lock_wait, writes, count_batch(&live))).await;
-        let verdicts = match done {
+        let verdicts = match Box::pin(group::write(&db, lock_wait, writes)).await {
             Ok(verdicts) => verdicts,
             Err(stopped) => {
                 // Of what fails with its connection no further answer is waited for.
-                if !stopped.is_of_connection() && live.db.run("ROLLBACK").await.is_ok() {
-                    self.connection.put_back(live);
+                if !stopped.is_of_connection() && db.run("ROLLBACK").await.is_ok() {
+                    self.connection.put_back(db);
                 } else {
-                    self.connection.abandon(&live);
+                    self.connection.abandon(&db);
                 }
                 return Err(stopped);
             }
         };
         // Every statement's answer was read and none was an error, so the transaction is not aborted: a
         // COMMIT of an aborted one would answer ROLLBACK without an error.
-        let committed = live.db.run("COMMIT").await;
-        match committed {
+        match db.run("COMMIT").await {
             Ok(()) => {
-                live.batch += 1;
-                self.connection.put_back(live);
+                self.connection.put_back(db);
                 Ok(verdicts)
             }
             Err(failure) if !failure.is_of_connection() => {
                 // PostgreSQL says itself that it was not done.
-                self.connection.put_back(live);
+                self.connection.put_back(db);
                 Err(Stopped::Failed(failure))
             }
             Err(failure) => {
                 tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
-                if self.connection.was_committed(&live).await {
-                    Ok(verdicts)
-                } else {
-                    Err(Stopped::Failed(Failure::Unreachable))
-                }
+                self.connection.abandon(&db);
+                Err(Stopped::InDoubt)
             }
         }
     }

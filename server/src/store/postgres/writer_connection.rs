@@ -1,5 +1,4 @@
-//! The connection of the writer: opened when it is needed, replaced when it is of no use any more, and asked on a new
-//! one whether a COMMIT was done whose answer was cut off.
+//! The connection of the writer: opened when it is needed, and replaced when it is of no use any more.
 
 use std::{
     sync::{
@@ -9,19 +8,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::time::sleep;
-
 use super::{
-    connection::{Backend, Connection, Connector},
+    connection::{Backend, Connection, Connector, get},
     error::{DbResult, Failure},
-    fence::{Live, begin, end_backend, settle},
 };
 use crate::clock::{is_older, stopwatch};
 
 /// After a failure the next connection is opened no sooner: writes are refused meanwhile, at once.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
-/// Between two looks for the outcome of a COMMIT.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// Ends a backend, unless it is committing or does not say what it does (`track_activities = off`): says for each that
+/// lives whether it was ended. While COMMIT waits for a synchronous standby, ending it would show rows that the standby
+/// does not have. That needs no privilege: it is our own role's.
+const END_BACKEND: &str = "SELECT CASE \
+     WHEN state LIKE 'idle%' OR state = 'active' AND query <> 'COMMIT' THEN pg_terminate_backend(pid) \
+     ELSE false END FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2";
 
 /// What is known of the writer from outside.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) struct Health {
 pub(super) struct WriterConnection {
     connector: Connector,
     health: Arc<Health>,
-    live: Option<Live>,
+    live: Option<Connection>,
     /// The backend of a connection that failed within a transaction. It may not know, and hold its locks.
     abandoned: Option<Backend>,
     /// When the last connection could not be opened.
@@ -54,13 +54,10 @@ impl WriterConnection {
         self.connector.connect().await
     }
 
-    /// Takes a connection to a database that has its schema; answers its number.
-    pub(super) async fn begin(&mut self, db: Connection) -> DbResult<i64> {
-        let live = begin(db).await?;
-        let writer = live.writer;
-        self.live = Some(live);
+    /// Takes a connection to a database that has its schema.
+    pub(super) fn begin(&mut self, db: Connection) {
+        self.live = Some(db);
         self.health.is_connected.store(true, Ordering::Release);
-        Ok(writer)
     }
 
     /// Opens one if there is none.
@@ -70,53 +67,28 @@ impl WriterConnection {
         }
     }
 
-    pub(super) fn put_back(&mut self, live: Live) {
-        self.live = Some(live);
+    pub(super) fn put_back(&mut self, db: Connection) {
+        self.live = Some(db);
     }
 
     /// Of a connection that is in doubt nothing more is wanted than its end.
-    pub(super) fn abandon(&mut self, live: &Live) {
-        self.abandoned = Some(live.db.backend().clone());
+    pub(super) fn abandon(&mut self, db: &Connection) {
+        self.abandoned = Some(db.backend().clone());
     }
 
     /// Whether there is a connection, as far as is known.
     fn is_connected(&self) -> bool {
-        let is_connected = self.live.as_ref().is_some_and(|live| !live.db.is_closed());
+        let is_connected = self.live.as_ref().is_some_and(|db| !db.is_closed());
         self.health.is_connected.store(is_connected, Ordering::Release);
         is_connected
     }
 
-    /// Whether the commit after `lost.batch` was done. It is asked until there is an answer: till then no
-    /// caller can be answered, and no other write is taken.
-    pub(super) async fn was_committed(&mut self, lost: &Live) -> bool {
-        loop {
-            match self.connector.connect().await {
-                Ok(db) => match settle(&db, lost).await {
-                    Ok(was_committed) => {
-                        self.live = begin(db).await.ok();
-                        // Under a steady stream of writes nothing else would say so.
-                        self.health.is_connected.store(self.live.is_some(), Ordering::Release);
-                        return was_committed;
-                    }
-                    Err(failure) => {
-                        tracing::warn!(error = %failure, "the outcome of a COMMIT is not known yet");
-                    }
-                },
-                Err(failure) => {
-                    self.health.is_connected.store(false, Ordering::Release);
-                    tracing::warn!(error = %failure, "the outcome of a COMMIT is not known yet");
-                }
-            }
-            sleep(RECONNECT_PAUSE).await;
-        }
-    }
-
     /// The connection, opened if need be; who takes it puts it back.
-    pub(super) async fn take(&mut self) -> DbResult<Live> {
-        if let Some(live) = self.live.take()
-            && !live.db.is_closed()
+    pub(super) async fn take(&mut self) -> DbResult<Connection> {
+        if let Some(db) = self.live.take()
+            && !db.is_closed()
         {
-            return Ok(live);
+            return Ok(db);
         }
         if self.failed.is_some_and(|failed| !is_older(failed, OPEN_PAUSE)) {
             return Err(Failure::Unreachable);
@@ -136,20 +108,17 @@ impl WriterConnection {
         opened
     }
 
-    async fn open(&mut self) -> DbResult<Live> {
+    async fn open(&mut self) -> DbResult<Connection> {
         let db = self.connector.connect().await?;
-        if let Some(abandoned) = &self.abandoned {
-            end_backend(&db, abandoned).await?;
+        if let Some(Backend { pid, started }) = &self.abandoned {
+            let ended = db.each(END_BACKEND, &[pid, started], |row| get::<bool>(row, 0)).await?;
+            // Each further COMMIT would wait as it does, and leave one more backend that waits.
+            if ended.contains(&false) {
+                let reason = "its last COMMIT has not ended: does its synchronous standby answer?";
+                return Err(Failure::NotOpened(reason.to_owned()));
+            }
             self.abandoned = None;
         }
-        begin(db).await
-    }
-
-    pub(super) async fn end(&mut self) {
-        if let Some(live) = self.live.take() {
-            // What is left of it is deleted in a month.
-            let _left =
-                live.db.execute("DELETE FROM writers WHERE writer = $1", &[&live.writer]).await;
-        }
+        Ok(db)
     }
 }

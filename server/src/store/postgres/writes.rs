@@ -52,15 +52,15 @@ pub(super) enum Stopped {
     By { at: usize, verdict: Verdict },
     /// A statement failed, and not for one write alone.
     Failed(Failure),
-    /// The connection's row of `writers` is gone: it may commit nothing any more.
-    Fenced,
+    /// The answer to its COMMIT was cut off: it was done, or not.
+    InDoubt,
 }
 
 impl Stopped {
     /// Whether the connection is to be replaced.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
-            Self::Fenced => true,
+            Self::InDoubt => true,
             Self::Failed(failure) => failure.is_of_connection(),
             Self::By { .. } => false,
         }
@@ -182,6 +182,17 @@ impl Write {
             }
             Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),
+        }
+    }
+
+    /// It was done or not. An event is delivered again when its lease has ended.
+    pub(super) fn leave_in_doubt(self) {
+        match self {
+            Self::Changes(mutation) => {
+                let _gone = mutation.caller.send(CommitOutcome::Unknown);
+            }
+            Self::Settle(one) => one.answer(Err(Failure::InDoubt)),
+            Self::Call(call) => call.answer(Err(Failure::InDoubt)),
         }
     }
 

@@ -160,6 +160,14 @@ pub enum StoreError {
         /// Where it is.
         database: String,
     },
+    /// The connection was cut while a write was committed, and it was done or not.
+    #[error(
+        "the connection to the database {database} was cut during a commit, which was done or not: look up what it was to change"
+    )]
+    InDoubt {
+        /// Where it is.
+        database: String,
+    },
     /// Too many long reads of the tenant wait; this one was not done.
     #[error("too many long reads wait for the database {database}: try again")]
     Crowded {

@@ -181,7 +181,7 @@ async fn a_database_with_servers_is_not_copied() {
     let place = Place::new();
     let server = Store::connect(address.clone(), SECRET).await.unwrap();
     let refused = copy_back(&address, &place.file("copy.db")).await.unwrap_err().to_string();
-    assert!(refused.contains("1 servers or commands are connected"), "{refused}");
+    assert!(refused.contains("servers or commands are connected"), "{refused}");
     assert!(!place.file("copy.db").exists());
     server.close().await;
     copy_back(&address, &place.file("copy.db")).await.unwrap();
@@ -196,7 +196,7 @@ async fn no_server_starts_while_a_database_is_copied() {
         Store::connect(address.clone(), SECRET).await.map(drop)
     };
     let refused = LocalSet::new().run_until(copying).await.unwrap_err().to_string();
-    assert!(refused.contains("is busy: try again"), "{refused}");
+    assert!(refused.contains("it is being copied"), "{refused}");
     Store::connect(address, SECRET).await.unwrap().close().await;
 }
 

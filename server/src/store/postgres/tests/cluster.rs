@@ -8,15 +8,19 @@ pub(super) use shared::{Cluster, as_owner};
 use tokio::time::timeout;
 use tokio_postgres::{Client, NoTls};
 
-use super::{pooler, upgrades};
+use super::upgrades;
 use crate::{
-    store::postgres::{Address, Store},
+    domain::Changes,
+    store::{
+        CommitOutcome, Engine,
+        postgres::{Address, Store},
+    },
     waiting::{LONG, pause},
 };
 
 /// A database of its own; none where PostgreSQL is not installed. It lasts as long as the cluster: stores that
-/// are still connected when a test ends would keep it from being dropped. With `PARCELO_POSTGRES_POOLER` it is
-/// reached through PgBouncer; with `PARCELO_NEXT_SCHEMA` it has the next version's schema already.
+/// are still connected when a test ends would keep it from being dropped. With `PARCELO_NEXT_SCHEMA` it has the
+/// next version's schema already.
 pub(in crate::store) fn database() -> Option<Address> {
     let address = empty_database()?;
     if std::env::var_os("PARCELO_NEXT_SCHEMA").is_some() {
@@ -27,22 +31,13 @@ pub(in crate::store) fn database() -> Option<Address> {
 
 /// The same without any schema, for tests in which a program makes its own.
 pub(in crate::store) fn empty_database() -> Option<Address> {
-    let direct = direct()?;
-    Some(match pooler::chosen(direct.config.get_dbname()?) {
-        Some(pooled) => pooled.with_direct(direct),
-        None => direct,
-    })
-}
-
-/// The same without a pooler, whatever the run's tests are to use.
-pub(super) fn direct() -> Option<Address> {
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
 }
 
 /// Returns a connection beside those of the stores, on which a test does what another server or an operator does.
 pub(super) async fn client(address: &Address) -> Client {
-    let (client, connection) = address.direct().config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
@@ -70,6 +65,31 @@ pub(super) async fn until_blocked(client: &Client, connections: i64, or: impl Fn
         }
     };
     timeout(LONG, blocked).await.expect("they wait for a lock");
+}
+
+/// Returns the process of the connection that a store writes by.
+pub(super) async fn writer(store: &crate::store::Store) -> i32 {
+    let Engine::Postgres(engine) = &store.0 else { panic!("another engine") };
+    let pid = || engine.call(async |db| db.value("SELECT pg_backend_pid()", &[]).await);
+    // There may be none at the moment.
+    loop {
+        if let Ok(pid) = pid().await {
+            return pid;
+        }
+        pause().await;
+    }
+}
+
+/// Commits as callers do, who send the same again under its key until it is known what became of it.
+pub(super) async fn repeated(store: &crate::store::Store, changes: Changes) -> CommitOutcome {
+    loop {
+        match store.commit(changes.clone()).await {
+            CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
+                pause().await;
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// What an operator does in a database, by `psql`; an error of it is the test's.

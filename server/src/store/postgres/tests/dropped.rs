@@ -14,7 +14,7 @@ use futures_util::{future::join_all, poll};
 use parcelo::rules::ListQuery;
 use tokio::time::timeout;
 
-use super::cluster::{database, direct, query};
+use super::cluster::{database, empty_database, query};
 use crate::domain::audit::BY;
 use crate::store::{
     CommitOutcome, Store,
@@ -93,7 +93,7 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn reads_whose_callers_have_gone_are_left_out() {
-    let Some(address) = direct() else { return };
+    let Some(address) = empty_database() else { return };
     let store = postgres::Store::connect(address, SECRET).await.unwrap();
     let made = Arc::new(AtomicUsize::new(0));
     for _ in 0..100 {

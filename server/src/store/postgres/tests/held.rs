@@ -14,7 +14,7 @@ use crate::{
         CommitOutcome, Engine, Store, StoreError,
         postgres::{self, READERS, resets},
         tests::conformance::{
-            NOW, SECRET, create, record, sandbox,
+            NOW, create, record, sandbox,
             webhooks::{endpoint, enqueue, lease, outcome},
         },
     },
@@ -212,19 +212,6 @@ async fn a_reset_that_waits_to_count_is_not_ended_for_being_idle() {
         db.value::<String>(sql, &[]).await
     });
     assert_eq!(shown.await.unwrap(), "10min");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn mass_writes_end_in_time_through_a_pooler_too() {
-    let Some(direct) = super::cluster::direct() else { return };
-    // Its readers are those of a pooler: nothing is set on their connections.
-    let store = Store::connect(direct.clone().with_direct(direct), SECRET).await.unwrap();
-    let shown = engine(&store).page(async |db| {
-        let sql = "SELECT concat_ws(' ', current_setting('statement_timeout'), \
-             current_setting('lock_timeout'), current_setting('transaction_isolation'))";
-        db.value::<String>(sql, &[]).await
-    });
-    assert_eq!(shown.await.unwrap(), "10s 3s read committed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,11 +6,14 @@ use std::time::Duration;
 use tokio::{net::TcpListener, task::LocalSet};
 use tokio_postgres::config::Host;
 
-use super::cluster::{Cluster, direct};
-use crate::store::{
-    CommitOutcome, Store,
-    postgres::{Address, connection::Connector},
-    tests::conformance::{SECRET, create, record, sandbox},
+use super::cluster::{Cluster, empty_database, repeated};
+use crate::{
+    store::{
+        CommitOutcome, Store,
+        postgres::{Address, connection::Connector},
+        tests::conformance::{SECRET, create, record, sandbox},
+    },
+    waiting::{pause, until},
 };
 
 /// The address of a database at one of the hosts, with a port of each.
@@ -26,7 +29,7 @@ fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
 /// Whether there is a connection to one of the hosts, or why not; and whether PostgreSQL is waited for after that.
 async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool) {
     let address = address(hosts, "postgres", more);
-    let connector = Connector::direct(&address).unwrap();
+    let connector = Connector::writing(&address).unwrap();
     let connect = async {
         let connected = connector.connect().await;
         connected.map(drop).map_err(|failure| failure.for_caller(&address.name()).to_string())
@@ -84,10 +87,10 @@ async fn of_several_hosts_the_first_that_takes_writes_is_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
-    let Some(direct) = direct() else { return };
-    let [Host::Unix(folder)] = direct.config.get_hosts() else { panic!("not a socket") };
+    let Some(database) = empty_database() else { return };
+    let [Host::Unix(folder)] = database.config.get_hosts() else { panic!("not a socket") };
     let (_listener, silent) = silent().await;
-    let name = direct.config.get_dbname().unwrap();
+    let name = database.config.get_dbname().unwrap();
     let address = address(&[silent, (folder.to_str().unwrap(), 5432)], name, "");
     let store = Store::connect(address, SECRET).await.unwrap();
     assert_eq!(
@@ -98,7 +101,7 @@ async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
 
 #[tokio::test]
 async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
-    let Some(address) = direct() else { return };
+    let Some(address) = empty_database() else { return };
     let [Host::Unix(folder)] = address.config.get_hosts() else { panic!("not a socket") };
     let name = address.config.get_dbname().unwrap();
     let url = format!("postgres://parcelo@/{name}?host={}&unsafe_settings=allow", folder.display());
@@ -137,16 +140,20 @@ async fn is_seen_by_no_one(settings: &[&str]) {
     cluster.run_sql(&name, "SELECT pg_reload_conf()");
     while cluster.query(&name, "SELECT sync_state FROM pg_stat_replication") != "sync" {}
     standby.control(&["stop", "-m", "fast"]);
-    // The connection is given up several times while the COMMIT waits, and its outcome asked for.
     let order = || create(sandbox(1), "SB-STANDBY-0001", 1);
-    assert_eq!(store.commit(order()).await, CommitOutcome::Busy);
+    assert_eq!(store.commit(order()).await, CommitOutcome::Unknown);
+    // No other write is begun while that COMMIT waits, however often one is tried.
+    until("it is not ready", async || !store.is_readable()).await;
+    for _ in 0..8 {
+        pause().await;
+        assert_eq!(store.commit(order()).await, CommitOutcome::Unreachable);
+    }
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    assert_eq!(cluster.query(&name, waiting), "1");
     assert_eq!(store.record(&record(sandbox(1), 1).key).await.unwrap(), None);
     assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "0");
     standby.control(&["start"]);
-    let mut outcome = store.commit(order()).await;
-    while matches!(outcome, CommitOutcome::Busy | CommitOutcome::Unreachable) {
-        outcome = store.commit(order()).await;
-    }
+    let outcome = repeated(&store, order()).await;
     let is_replay = matches!(outcome, CommitOutcome::IdempotencyTaken(_));
     assert!(is_replay || outcome == CommitOutcome::Committed, "{outcome:?}");
     assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "1");

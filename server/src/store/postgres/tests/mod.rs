@@ -11,7 +11,7 @@ mod limits;
 mod outbox;
 mod plans;
 mod pooler;
-mod proxy;
+pub(in crate::store) mod proxy;
 mod races;
 mod servers;
 mod snapshots;

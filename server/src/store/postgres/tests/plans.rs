@@ -28,7 +28,7 @@ const LEFT_OUT: [&str; 6] = [
 ];
 
 /// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often meant.
-const SMALL: [&str; 30] = [
+const SMALL: [&str; 29] = [
     "accounts",
     "admin_tokens",
     "api_key_old_secrets",
@@ -64,7 +64,6 @@ const SMALL: [&str; 30] = [
     "webhook_endpoints",
     "webhook_old_secrets",
     "webhook_successes",
-    "writers",
 ];
 
 /// Statements that are meant to read one as a whole, by how they begin.

@@ -13,13 +13,34 @@ use tokio::{
 };
 use tokio_postgres::config::Host;
 
-use crate::store::postgres::Address;
+use super::cluster::empty_database;
+use crate::store::{Store, postgres::Address, tests::conformance::SECRET};
 
 /// Which way a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     ToServer,
     ToStore,
+}
+
+/// A store whose connection can be cut in its commits.
+pub(crate) struct CutStore {
+    pub(crate) store: Store,
+    proxy: Proxy,
+}
+
+impl CutStore {
+    /// None where PostgreSQL is not installed.
+    pub(crate) async fn open() -> Option<Self> {
+        let proxy = Proxy::before(&empty_database()?).await;
+        let store = Store::connect(proxy.address(), SECRET).await.unwrap();
+        Some(Self { store, proxy })
+    }
+
+    /// Lets the next commit be done, and cuts the connection in the place of the answer.
+    pub(crate) fn cut_next_commit(&self) {
+        self.proxy.arm(Place::Committed, Fault::CutBefore);
+    }
 }
 
 /// A message of a group of writes.
@@ -81,9 +102,7 @@ struct Side {
 impl Proxy {
     /// The proxy before the database at a socket.
     pub(super) async fn before(database: &Address) -> Self {
-        let [Host::Unix(folder)] = database.direct().config.get_hosts() else {
-            panic!("not a socket")
-        };
+        let [Host::Unix(folder)] = database.config.get_hosts() else { panic!("not a socket") };
         let socket = folder.join(".s.PGSQL.5432");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, name) =

@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::{FutureExt as _, future::join_all};
 
-use super::cluster::{client, database};
+use super::cluster::{database, writer};
 use crate::{
     domain::{Changes, State, audit::BY},
     store::{
@@ -48,10 +48,8 @@ pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
 
 /// A store on a database of its own, and its writer's backend.
 async fn store() -> Option<(Store, i32)> {
-    let address = database()?;
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let client = client(&address).await;
-    let writer = client.query_one("SELECT pid FROM writers", &[]).await.unwrap().get(0);
+    let store = Store::connect(database()?, SECRET).await.unwrap();
+    let writer = writer(&store).await;
     Some((store, writer))
 }
 

@@ -3,12 +3,15 @@
 //! What the next version will add is not known; here it is a column of every table, in the views too, an index, a
 //! table and a function of a trigger. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
 
-use super::cluster::{direct, query, run_sql};
+use super::cluster::{empty_database, query, run_sql};
 use crate::{
     domain::{audit::BY, webhooks::RetryDecision},
     store::{
         CommitOutcome, Store, StoreError,
-        postgres::{Address, migrations::MIGRATIONS},
+        postgres::{
+            Address,
+            migrations::{MIGRATIONS, OLDEST_SCHEMA},
+        },
         tests::conformance::{
             NOW, SECRET, create, made, row, sandbox,
             webhooks::{endpoint, lease, outcome},
@@ -60,7 +63,7 @@ async fn serve_one(store: &Store, number: &str, count: u32) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn this_version_serves_on_while_the_next_one_upgrades_the_schema_and_starts_again_on_it() {
-    let Some(address) = direct() else { return };
+    let Some(address) = empty_database() else { return };
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
     before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     serve_one(&before, "SB-NEXT-0001", 1).await;
@@ -81,7 +84,7 @@ async fn this_version_serves_on_while_the_next_one_upgrades_the_schema_and_start
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_the_schema_has_left_behind_does_not_start_and_is_not_ready() {
-    let Some(address) = direct() else { return };
+    let Some(address) = empty_database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     made(&store, sandbox(1), "SB-OLD-0001").await;
     let known = MIGRATIONS.len();
@@ -114,12 +117,12 @@ async fn a_version_that_the_schema_has_left_behind_does_not_start_and_is_not_rea
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_a_program_that_did_not_say_so_says_from_now_on_who_may_start() {
-    let Some(address) = direct() else { return };
+    let Some(address) = empty_database() else { return };
     drop(Store::connect(address.clone(), SECRET).await.unwrap());
     run_sql(&address, "DELETE FROM meta WHERE name = 'oldest_schema'");
     drop(Store::connect(address.clone(), SECRET).await.unwrap());
     let known = MIGRATIONS.len();
-    assert_eq!(query(&address, SAID), format!("3 {known}"));
+    assert_eq!(query(&address, SAID), format!("{OLDEST_SCHEMA} {known}"));
     // A newer schema without a word was made by no program.
     run_sql(&address, &format!("{NEXT}; DELETE FROM meta WHERE name = 'oldest_schema'"));
     let refused = Store::connect(address, SECRET).await.unwrap_err().to_string();
