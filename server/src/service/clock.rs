@@ -2,13 +2,18 @@
 //! clock that was too fast has put off.
 
 use super::{Refusal, Service};
-use crate::{clock::Millis, domain::audit::AUDIT_RETENTION};
+use crate::{
+    clock::{Millis, shared::Skew},
+    domain::audit::AUDIT_RETENTION,
+};
 
 impl Service {
     /// The moment by which keys and sessions have expired: while the clock is in doubt earlier than now,
     /// for a key that is forgotten too early makes a second parcel.
     pub fn expiry(&self) -> Millis {
-        self.clock.expiry()
+        // While this machine's clock and the database's disagree, by the earlier of the two.
+        let behind = self.skew().map_or(0, |skew| skew.0.min(0));
+        self.clock.expiry().plus(behind)
     }
 
     /// Looks whether the clock has jumped, and how far this machine's is from that of a shared database. To be
@@ -31,8 +36,11 @@ impl Service {
     /// Why the server must not be used, as a part of a sentence, when its clock and the database's disagree: one of
     /// the two is wrong, and it is not known which.
     pub fn clock_fault(&self) -> Option<String> {
-        let skew = self.store.shared_clock()?.too_far()?;
-        Some(format!("{skew}: synchronise both with NTP"))
+        Some(format!("{}: synchronise both with NTP", self.skew()?))
+    }
+
+    fn skew(&self) -> Option<Skew> {
+        self.store.shared_clock()?.too_far()
     }
 
     /// Makes due, after its own pause from now, what was put off by a clock that has been set back since.
@@ -49,7 +57,7 @@ impl Service {
         // Whatever the clock says: what a page says once may rather be lost than stay.
         #[cfg(feature = "server")]
         let _ = self.purge_flashes().await;
-        if !self.clock.may_purge() {
+        if !self.clock.may_purge() || self.skew().is_some() {
             return;
         }
         if let Err(error) = self.store.purge_records(self.now()).await {

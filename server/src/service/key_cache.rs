@@ -72,6 +72,9 @@ struct Known<K> {
     asked: Option<Instant>,
     /// How often all was forgotten: what was asked for before that is of another store.
     cleared: u64,
+    /// [`Store::reconnections`] when it was last asked. After a failover that lost the last writes of keys, their numbers
+    /// come again, and nothing would be found after the last one that is known.
+    reconnections: u64,
 }
 
 impl<K> Default for Known<K> {
@@ -82,6 +85,7 @@ impl<K> Default for Known<K> {
             writes: 0,
             asked: None,
             cleared: 0,
+            reconnections: 0,
         }
     }
 }
@@ -126,6 +130,11 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
     /// Asks the store what has changed, and keeps it; `at` begins the time for which that is believed.
     async fn ask(&self, store: &Store, at: Option<Instant>) -> Result<(), StoreError> {
         loop {
+            let reconnections = store.reconnections();
+            if self.read().reconnections != reconnections {
+                self.clear();
+                self.write().reconnections = reconnections;
+            }
             let (version, cleared) = {
                 let known = self.read();
                 (known.version, known.cleared)
@@ -145,7 +154,8 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
     /// Forgets all: the store holds something else now.
     pub(super) fn clear(&self) {
         let mut known = self.write();
-        *known = Known { cleared: known.cleared + 1, ..Known::default() };
+        let Known { cleared, reconnections, .. } = *known;
+        *known = Known { cleared: cleared + 1, reconnections, ..Known::default() };
     }
 
     fn may_look(&self) -> bool {

@@ -11,9 +11,13 @@ use tokio::sync::Barrier;
 use super::{Answer, Caller, CredentialIssuer, Keyed, NewKeyRequest, Service, tests::settings};
 use crate::{
     clock::{ManualClock, Millis},
-    domain::{Countries, Refusal, audit::BY, sample},
+    domain::{
+        Countries, Refusal,
+        audit::{Actor, BY},
+        sample,
+    },
     ids::Ids,
-    store::{CutStore, two_servers},
+    store::{CutStore, Store, run_sql, test_database, two_servers},
     waiting::until,
 };
 
@@ -174,6 +178,50 @@ async fn a_commit_in_doubt_is_repeated_where_that_is_safe_and_looked_up_where_it
     let answer = submit().await.map(drop).map_err(refused);
     assert_eq!(answer, Err((ErrorCode::ServiceUnavailable, Some(1))));
     assert!(matches!(submit().await, Ok(Answer::Done(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_revoked_though_a_failover_has_lost_its_last_write() {
+    let Some(address) = test_database() else { return };
+    let store = Store::connect(address.clone(), [9; 32]).await.unwrap();
+    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
+    let service = Service::new(store, Arc::new(ManualClock::at(DAY)), ids, settings);
+    let (key, record) =
+        service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
+    let knows =
+        async || service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
+    assert!(knows().await);
+    // The standby that took over has not seen the last write of a key, and gives its number to the next one.
+    run_sql(
+        &address,
+        "UPDATE api_keys SET changed = changed - 1; SELECT pg_terminate_backend(pid) \
+         FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    );
+    let revoke = async || service.revoke_key(&record.id, Actor::Server).await.is_ok();
+    until("it is revoked", revoke).await;
+    until("it opens nothing", async || !knows().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_key_is_forgotten_while_the_clocks_of_database_and_server_disagree() {
+    let Some(address) = test_database() else { return };
+    let store = Store::connect(address, [9; 32]).await.unwrap();
+    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
+    let clock = Arc::new(ManualClock::at(DAY));
+    let service = Service::new(store.clone(), clock.clone(), ids, settings);
+    let (_, key) = service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
+    let caller = Caller { key: Arc::new(key) };
+    let order = order("a-key-of-a-day", None);
+    service.create_order(&caller, &order, None).await.unwrap();
+    // The database's machine jumps by 25 hours, and the server goes by its clock.
+    let jump = 25 * Millis::HOUR;
+    let shared = store.shared_clock().unwrap();
+    let machine = shared.machine();
+    shared.measured(machine, machine.wall.plus(jump), machine);
+    clock.set(DAY.plus(jump));
+    service.purge().await;
+    let again = service.create_order(&caller, &order, None).await.unwrap();
+    assert!(matches!(again, Answer::Replayed(_)), "one of the two clocks is wrong");
 }
 
 #[tokio::test(flavor = "multi_thread")]

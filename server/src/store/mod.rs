@@ -21,6 +21,7 @@ mod term_runs;
 mod tests;
 #[cfg(feature = "postgres")]
 pub(crate) mod transfer;
+mod turns;
 
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
@@ -181,6 +182,16 @@ impl Store {
     /// [`Store::credentials_since`] may have something new. What other processes write does not count.
     pub fn credential_writes(&self) -> u64 {
         engine!(self, engine => engine.credential_writes())
+    }
+
+    /// Returns how often the database was connected to again. It may have been replaced by a copy that lacks its last
+    /// writes: what is known of it counts no more.
+    pub fn reconnections(&self) -> u64 {
+        match &self.0 {
+            Engine::Sqlite(_) => 0,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.reconnections(),
+        }
     }
 
     /// This process sends e-mails: its changes write those down that they bring, from here on.

@@ -95,7 +95,7 @@ use self::{
     living_keys::LivingKeys,
     parcels::NumberLookup,
     readers::Readers,
-    scans::Scans,
+    scans::turns,
     writer::{NotDone, Writer},
 };
 pub(crate) use self::{
@@ -110,7 +110,10 @@ pub(crate) use self::{
     vacuum::{ToVacuum, Vacuumed},
 };
 pub(crate) use super::CommitOutcome;
-use crate::domain::{Changes, NumberKey, ParcelRowId};
+use crate::{
+    domain::{Changes, NumberKey, ParcelRowId},
+    store::turns::Turns,
+};
 
 /// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
 /// still be done, and a repetition finds out.
@@ -148,7 +151,7 @@ struct Inner {
 
 enum Mode {
     /// A server's file.
-    File { writer: Writer, readers: Readers, scans: Scans, probe: Probe },
+    File { writer: Writer, readers: Readers, scans: Turns, probe: Probe },
     /// Memory, or a file beside the server that serves it.
     Inline(Mutex<Connection>),
 }
@@ -168,7 +171,7 @@ impl Store {
         let keys =
             LivingKeys::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, hold, checkpoints, Arc::clone(&health)).map_err(failed)?;
-        let (readers, scans) = (Readers::new(path.to_owned()), Scans::default());
+        let (readers, scans) = (Readers::new(path.to_owned()), turns());
         let mode = Mode::File { writer, readers, scans, probe };
         Ok(Self::from_parts((path, start), health, keys, mode))
     }

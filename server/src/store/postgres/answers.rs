@@ -15,7 +15,7 @@ use super::{
     writer::NotTaken,
     writes::Write,
 };
-use crate::store::StoreError;
+use crate::{domain::Tenant, store::StoreError};
 
 impl Store {
     pub(super) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -44,17 +44,38 @@ impl Store {
         self.answered(answer, timeout).await
     }
 
-    /// As [`Store::read_within`] without a timeout, on the connection that looks keys up.
-    pub(super) async fn read_beside_lists<T, F>(&self, run: F) -> Result<T, StoreError>
+    /// Reads what may take long, for a tenant or for the operators (none): each has one at a time.
+    pub(super) async fn scan<T, F>(&self, tenant: Option<Tenant>, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + Sync + 'static,
+    {
+        let crowded = || StoreError::Crowded { database: self.name() };
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        let turn = self.0.turns.turn(tenant).await.ok_or_else(crowded)?;
+        // The turn ends with the work, also when the caller has gone.
+        let run = async move |db: &Connection| {
+            let _turn = &turn;
+            run(db).await
+        };
+        self.scan_within(Some(READ_TIMEOUT), run).await
+    }
+
+    /// As [`Store::scan`] for this server itself, whose turn it always is.
+    pub(super) async fn scan_within<T, F>(
+        &self,
+        timeout: Option<Duration>,
+        run: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        if !self.0.key_reader.push(call) {
+        if !self.0.readers.push_scan(call) {
             return Err(StoreError::Crowded { database: self.name() });
         }
-        self.answered(answer, None).await
+        self.answered(answer, timeout).await
     }
 
     pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>

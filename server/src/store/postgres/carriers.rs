@@ -38,7 +38,7 @@ impl Store {
         tenant: Tenant,
         most: u32,
     ) -> Result<Vec<LoggedException>, StoreError> {
-        self.read(async move |db| {
+        self.scan(Some(tenant), async move |db| {
             let sql = "SELECT c.name, p.number, e.tenant, e.carrier, e.event_id, e.parcel, \
                  e.from_state, e.state, e.at, e.location, e.description, e.code, e.refused_at \
                  FROM carrier_exceptions AS e JOIN carriers AS c ON c.id = e.carrier \

@@ -31,14 +31,15 @@ impl Store {
     /// The same, however long it takes to pass over hosts that do not answer.
     pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
-        // Behind a few long lists this look would wait, and PostgreSQL be taken to be silent.
-        let look = self.read_beside_lists(async move |db| {
+        self.0.unread.asked();
+        let look = self.read_within(None, async move |db| {
             let sent = clock.machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
             let (shown, oldest) = db.only(LOOK, &[], read).await?;
             Ok((clock.measured(sent, shown, clock.machine()), oldest))
         });
         let (skew, oldest) = look.await?;
+        self.0.unread.answered();
         let is_outdated = oldest.is_some_and(|oldest| migrations::is_outdated(&oldest));
         if self.0.is_outdated.swap(is_outdated, Ordering::Relaxed) != is_outdated && is_outdated {
             tracing::error!("{}: install the newer program", migrations::OUTDATED);

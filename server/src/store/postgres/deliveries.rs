@@ -53,7 +53,7 @@ impl Store {
             return Ok(backlogs.all.clone());
         }
         let began = stopwatch();
-        let all = self.read(async |db| backlogs(db).await).await?;
+        let all = self.scan(None, async |db| backlogs(db).await).await?;
         *kept = Some(Counted { at: began, took: began.elapsed(), all: all.clone() });
         Ok(all)
     }
@@ -101,7 +101,7 @@ impl Store {
     ) -> Result<Vec<LoggedDelivery>, StoreError> {
         let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         let found = self
-            .read(async move |db| {
+            .scan(Some(tenant), async move |db| {
                 let sql = "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
                      FROM (SELECT * FROM living_outbox WHERE tenant = $1 \
                      ORDER BY id DESC LIMIT $2 OFFSET $3) AS o \
@@ -115,7 +115,7 @@ impl Store {
     }
 
     pub(crate) async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
-        self.read(async move |db| {
+        self.scan(Some(tenant), async move |db| {
             let sql = format!(
                 "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = $1 AND {MISSED})"
             );

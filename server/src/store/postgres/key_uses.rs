@@ -1,8 +1,10 @@
 //! On which day each key was used last.
 
+use parcelo::Environment;
+
 use super::{Store, connection::get};
 use crate::{
-    domain::{AccountRowId, key_uses::LastUses},
+    domain::{AccountRowId, Tenant, key_uses::LastUses},
     store::StoreError,
 };
 
@@ -21,7 +23,8 @@ impl Store {
     }
 
     pub(crate) async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, StoreError> {
-        self.read(async move |db| {
+        let tenant = Tenant { account, environment: Environment::Production };
+        self.scan(Some(tenant), async move |db| {
             // `Tenant::number` packs account * 2 + environment.
             let sql = "SELECT u.api_key, u.day FROM api_keys AS k JOIN key_uses AS u \
                  ON u.api_key = k.id WHERE k.tenant / 2 = $1";

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDate;
+use parcelo::Environment;
 use tokio_postgres::Row;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
     error::DbResult,
 };
 use crate::{
-    domain::{AccountRowId, legacy::Uses},
+    domain::{AccountRowId, Tenant, legacy::Uses},
     store::StoreError,
 };
 
@@ -47,7 +48,8 @@ impl Store {
         &self,
         account: AccountRowId,
     ) -> Result<Vec<Uses>, StoreError> {
-        self.read(async move |db| all(db, Some(account.0)).await).await
+        let tenant = Tenant { account, environment: Environment::Production };
+        self.scan(Some(tenant), async move |db| all(db, Some(account.0)).await).await
     }
 }
 

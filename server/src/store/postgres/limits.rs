@@ -1,5 +1,4 @@
-//! The limits that servers share, and how many servers there are. On a connection of its own: no request waits
-//! behind a list, and no order behind a limit. What is decided from it: `server/src/domain/shared_limit.rs`.
+//! The limits that servers share, and how many servers there are. What is decided from it: `server/src/domain/shared_limit.rs`.
 
 use std::{
     collections::HashMap,
@@ -10,7 +9,7 @@ use std::{
 use tokio_postgres::Row;
 
 use super::{
-    Store, call,
+    Store,
     connection::{Connection, get, number, small},
     error::DbResult,
 };
@@ -91,11 +90,7 @@ impl Store {
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
-        let (call, answer) = call::new(run);
-        if !self.0.shared.push(call) {
-            return Err(StoreError::Crowded { database: self.name() });
-        }
-        self.answered(answer, Some(SHARED_TIMEOUT)).await
+        self.read_within(Some(SHARED_TIMEOUT), run).await
     }
 }
 

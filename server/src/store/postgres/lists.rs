@@ -56,7 +56,7 @@ impl Store {
         query: ListQuery,
     ) -> Result<(Vec<ParcelListRow>, u64), StoreError> {
         let (found, total) = self
-            .read(async move |db| {
+            .scan(Some(tenant), async move |db| {
                 // Page and total are of one moment.
                 db.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
                 let listed = list(db, &Filter::new(tenant, &query), &query).await?;
@@ -72,7 +72,7 @@ impl Store {
         tenant: Tenant,
         first: i64,
     ) -> Result<Vec<ParcelCount>, StoreError> {
-        self.read(async move |db| counts::activity(db, tenant, first).await).await
+        self.scan(Some(tenant), async move |db| counts::activity(db, tenant, first).await).await
     }
 }
 

@@ -78,13 +78,13 @@ pub(crate) use self::credentials::StoredScope;
 use self::{
     connection::{Connection, Connector},
     error::Failure,
-    readers::Readers,
+    readers::{Connections, Readers},
     silence::{Silence, TOO_LONG},
     writer::{NotTaken, Writer},
     writer_connection::Health,
     writes::{Mutation, Write},
 };
-use super::{CommitOutcome, Lost, Pause, Stats, StoreError};
+use super::{CommitOutcome, Lost, Pause, Stats, StoreError, turns::Turns};
 use crate::{
     clock::shared::SharedClock,
     domain::{Changes, NumberKey},
@@ -96,8 +96,10 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the last writes may take when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many connections read for a server, beside the one that looks keys up.
-const READERS: usize = 5;
+/// A server's connections beside the writer's.
+const READERS: Connections = Connections { points: 3, scans: 4 };
+/// A command's.
+const ONE_READER: Connections = Connections { points: 0, scans: 1 };
 /// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
 pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
 
@@ -117,16 +119,15 @@ struct Inner {
     readers: Readers,
     /// Idempotency keys that wait to be looked up.
     lookups: records::Lookups,
-    /// Looks them up on one connection: the keys that come while it waits for PostgreSQL share the next statement, of
-    /// which there are so half as many. The clock is read there too: no list is in front of it.
-    key_reader: Readers,
-    /// For what servers share (`limits.rs`).
-    shared: Readers,
+    /// Whose turn it is to scan.
+    turns: Turns,
     /// The windows of limits before this second are deleted; 0 before the first look.
     windows_over: AtomicI64,
     health: Arc<Health>,
     /// Whether PostgreSQL answers.
     silence: Arc<Silence>,
+    /// Whether it answers reads: it may let no further connection in.
+    unread: Silence,
     /// A newer program has made this one's statements wrong.
     is_outdated: AtomicBool,
     /// Notified when an event was enqueued.
@@ -172,7 +173,7 @@ impl Store {
         address: Address,
         fresh_secret: [u8; 32],
     ) -> Result<Self, StoreError> {
-        Self::connect_with(address, fresh_secret, 1).await
+        Self::connect_with(address, fresh_secret, ONE_READER).await
     }
 
     /// Whether there is a database of ours: a command that only looks must not make one.
@@ -190,7 +191,7 @@ impl Store {
     async fn connect_with(
         address: Address,
         fresh_secret: [u8; 32],
-        readers: usize,
+        most: Connections,
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
@@ -198,13 +199,9 @@ impl Store {
         let reading = Connector::reading(&address, &writing).map_err(failed)?;
         let silence = Arc::clone(&writing.silence);
         let health = Arc::new(Health::default());
-        let started = Writer::start(writing.clone(), Arc::clone(&health)).and_then(|writer| {
-            let all = Readers::start(reading.clone(), readers)?;
-            // A command's one reader does for both.
-            let of_keys = if readers > 1 { Readers::start(reading, 1)? } else { all.clone() };
-            Ok((writer, all, of_keys, Readers::start(writing, 1)?))
-        });
-        let (writer, readers, key_reader, shared) =
+        let started = Writer::start(writing, Arc::clone(&health))
+            .and_then(|writer| Ok((writer, Readers::start(reading, most)?)));
+        let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         let store = Self(Arc::new(Inner {
@@ -216,11 +213,11 @@ impl Store {
             writer,
             readers,
             lookups: records::Lookups::default(),
-            key_reader,
-            shared,
+            turns: Turns::new(most.scans),
             windows_over: AtomicI64::new(0),
             health,
             silence,
+            unread: Silence::default(),
             is_outdated: AtomicBool::new(false),
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
@@ -327,6 +324,10 @@ impl Store {
         }
     }
 
+    pub(super) fn reconnections(&self) -> u64 {
+        self.0.health.reconnections.load(Ordering::Acquire)
+    }
+
     pub(super) fn stats(&self) -> Stats {
         let health = &self.0.health;
         let [commits, changes, orders] = [&health.commits, &health.changes, &health.orders]
@@ -362,8 +363,14 @@ impl Store {
         if self.0.is_outdated.load(Ordering::Relaxed) {
             return Some(format!("{}: install the newer program", migrations::OUTDATED));
         }
-        let is_silent = self.0.silence.is_too_long();
-        is_silent.then(|| format!("PostgreSQL has not answered for {} s", TOO_LONG.as_secs()))
+        let seconds = TOO_LONG.as_secs();
+        if self.0.silence.is_too_long() {
+            return Some(format!("PostgreSQL has not answered for {seconds} s"));
+        }
+        let is_unread = self.0.unread.is_too_long();
+        is_unread.then(|| {
+            format!("PostgreSQL has answered no read for {seconds} s: look at its max_connections")
+        })
     }
 
     /// Logs that PostgreSQL does not answer, and that it does again. The writer looks after its connection by itself.

@@ -1,5 +1,5 @@
 //! Mass writes: writes of many rows, done page by page. A page is a transaction of its own on a connection that
-//! reads otherwise, so no order waits for it; a page that is done twice does
+//! scans otherwise, so no order waits for it; a page that is done twice does
 //! no harm. One of this server's is under way at a time, and rows that another server has locked are passed
 //! over: they are its page.
 //!
@@ -65,7 +65,7 @@ impl Store {
         if !self.has_writer() {
             return Err(Failure::Unreachable.for_caller(&self.0.name));
         }
-        self.read_within(None, async move |db| transact(db, &write).await).await
+        self.scan_within(None, async move |db| transact(db, &write).await).await
     }
 }
 

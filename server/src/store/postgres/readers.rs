@@ -1,5 +1,5 @@
-//! A few connections that only read, and the tasks that own them. Reads wait in one queue, and each connection
-//! makes one at a time.
+//! A few connections that read, and the tasks that own them. Each makes one read at a time. Reads of a few rows and scans wait
+//! in two queues: scans have some of the connections only, and there they come second.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -28,36 +28,71 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
 type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
 
+/// How many connections there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Connections {
+    /// For reads of a few rows alone.
+    pub(super) points: usize,
+    /// For scans too.
+    pub(super) scans: usize,
+}
+
 /// The way to the readers, which end with the last of it.
 #[derive(Clone)]
-pub(super) struct Readers(mpsc::Sender<Box<dyn Call>>);
+pub(super) struct Readers {
+    points: mpsc::Sender<Box<dyn Call>>,
+    scans: mpsc::Sender<Box<dyn Call>>,
+}
 
 impl Readers {
     /// Starts their thread: what it does is wait for PostgreSQL.
-    pub(super) fn start(connector: Connector, connections: usize) -> std::io::Result<Self> {
-        let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
-        let waiting = Arc::new(Mutex::new(waiting));
+    pub(super) fn start(connector: Connector, most: Connections) -> std::io::Result<Self> {
+        let queue = || {
+            let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
+            (queue, Arc::new(Mutex::new(waiting)))
+        };
+        let ((points, first), (scans, second)) = (queue(), queue());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         thread::Builder::new().name("store-readers".to_owned()).spawn(move || {
             let all = LocalSet::new();
-            for _ in 0..connections {
-                all.spawn_local(serve(connector.clone(), Arc::clone(&waiting)));
+            for _ in 0..most.points {
+                all.spawn_local(serve(connector.clone(), Arc::clone(&first), None));
+            }
+            for _ in 0..most.scans {
+                let scans = Some(Arc::clone(&second));
+                all.spawn_local(serve(connector.clone(), Arc::clone(&first), scans));
             }
             runtime.block_on(all);
         })?;
-        Ok(Self(queue))
+        Ok(Self { points, scans })
     }
 
-    /// Hands a read over; false when too many wait.
+    /// Hands a read of a few rows over; false when too many wait.
     pub(super) fn push(&self, read: Box<dyn Call>) -> bool {
-        self.0.try_send(read).is_ok()
+        self.points.try_send(read).is_ok()
+    }
+
+    /// Hands over what may take long; false when too many wait.
+    pub(super) fn push_scan(&self, read: Box<dyn Call>) -> bool {
+        self.scans.try_send(read).is_ok()
     }
 }
 
-async fn serve(connector: Connector, queue: Queue) {
+/// Returns the next read, of the first queue if both have one.
+async fn next(points: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call>> {
+    let from = async |queue: &Queue| queue.lock().await.recv().await;
+    let Some(scans) = scans else { return from(points).await };
+    tokio::select! {
+        biased;
+        read = from(points) => read,
+        read = from(scans) => read,
+    }
+}
+
+async fn serve(connector: Connector, points: Queue, scans: Option<Queue>) {
     let mut reader = Reader { connector, connection: None, failed: None };
     loop {
-        let next = queue.lock().await.recv().await;
+        let next = next(&points, scans.as_ref()).await;
         let Some(mut read) = next else { return };
         // After a minute in which PostgreSQL was slow, thousands may wait whose callers have gone.
         if read.is_abandoned() {

@@ -41,7 +41,7 @@ impl Store {
         key: &RecordKey,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let (caller, answer) = oneshot::channel();
-        self.0.lookups.add((*key, caller), |call| self.0.key_reader.push(call));
+        self.0.lookups.add((*key, caller), |call| self.0.readers.push(call));
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         self.answered(answer, Some(READ_TIMEOUT)).await
     }

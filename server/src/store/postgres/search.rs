@@ -48,7 +48,7 @@ impl Store {
         search: Search,
     ) -> Result<SearchPage, StoreError> {
         let (found, total, is_complete) = self
-            .read(async move |db| {
+            .scan(Some(tenant), async move |db| {
                 // All of one moment.
                 db.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
                 let found = find(db, (tenant, &query), &search).await?;

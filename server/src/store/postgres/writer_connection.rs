@@ -28,6 +28,7 @@ const END_BACKEND: &str = "SELECT CASE \
 pub(super) struct Health {
     pub(super) is_connected: AtomicBool,
     pub(super) is_closed: AtomicBool,
+    pub(super) reconnections: AtomicU64,
     pub(super) commits: AtomicU64,
     pub(super) changes: AtomicU64,
     pub(super) orders: AtomicU64,
@@ -119,6 +120,7 @@ impl WriterConnection {
             }
             self.abandoned = None;
         }
+        self.health.reconnections.fetch_add(1, Ordering::Release);
         Ok(db)
     }
 }

@@ -105,13 +105,17 @@ pub(super) fn query(address: &Address, sql: &str) -> String {
 /// Lets connections into a database, or none, ending those that there are.
 pub(in crate::store) fn admit(address: &Address, anyone: bool) {
     let name = address.config.get_dbname().unwrap();
-    let run = |sql: &str| shared::shared().unwrap().run_sql("postgres", sql);
-    run(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
+    run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
     if !anyone {
-        run(&format!(
+        run_sql_at_postgres(&format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
         ));
     }
+}
+
+/// Does the same as an operator who is connected to none of the tests' databases.
+pub(super) fn run_sql_at_postgres(sql: &str) {
+    shared::shared().unwrap().run_sql("postgres", sql);
 }
 
 /// An empty store; none where PostgreSQL is not installed.

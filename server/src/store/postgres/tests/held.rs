@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, future::join_all};
 use tokio::sync::{Barrier, Semaphore};
 use tokio_postgres::Client;
 
-use super::cluster::{beside, client, run_sql, until_blocked};
+use super::cluster::{beside, client, run_sql, run_sql_at_postgres, until_blocked, writer};
 use crate::{
     domain::{Changes, audit::BY, webhooks::RetryDecision},
     store::{
@@ -186,21 +186,52 @@ async fn failures_to_sign_in_are_purged_around_one_that_is_being_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_clock_is_read_while_lists_have_every_other_connection() {
+async fn scans_of_a_tenant_keep_neither_points_nor_another_s_scans_waiting() {
     let Some((store, ..)) = beside().await else { return };
-    let (all_wait, release) = (Arc::new(Barrier::new(READERS + 1)), Arc::new(Semaphore::new(0)));
-    for _ in 0..READERS {
+    let scans = READERS.scans;
+    let (all_wait, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));
+    let scan = |account| {
         let (all_wait, release) = (Arc::clone(&all_wait), Arc::clone(&release));
         let engine = engine(&store).clone();
         let waits = async move |_: &postgres::connection::Connection| {
             all_wait.wait().await;
             Ok(release.acquire().await.is_ok())
         };
-        tokio::spawn(async move { engine.read_within(None, waits).await });
-    }
+        tokio::spawn(async move { engine.scan(Some(sandbox(account)), waits).await })
+    };
+    // Were a tenant to have more than one of the connections, the last of the others would never have one.
+    let greedy: Vec<_> = (0..20).map(|_| scan(1)).collect();
+    let others: Vec<_> = (2..=i64::try_from(scans).unwrap()).map(scan).collect();
     all_wait.wait().await;
+    // All connections for scans are taken, and these read a few rows.
     engine(&store).measure_clock().await.unwrap();
+    assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
+    assert!(store.record(&record(sandbox(1), 1).key).await.unwrap().is_some());
+    drop((greedy, others));
     release.close();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
+    let Some((store, client, address)) = beside().await else { return };
+    store.measure_clock().await.unwrap();
+    assert!(store.is_readable());
+    let name = address.config.get_dbname().unwrap();
+    let admits =
+        |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
+    admits(false);
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), $1)";
+    client.execute(end, &[&writer(&store).await]).await.unwrap();
+    let is_ready = async || {
+        // As the service does twice a second.
+        let _skew = store.measure_clock().await;
+        store.is_readable()
+    };
+    until("it is not ready", async || !is_ready().await).await;
+    assert!(store.fault().unwrap().contains("has answered no read"));
+    admits(true);
+    until("it is ready again", is_ready).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
