@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use fastrand::Rng;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{Request, client::conn::http1, http::request::Builder};
+use hyper::{Request, Response, body::Incoming, client::conn::http1, http::request::Builder};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::JoinSet};
 
@@ -162,6 +162,11 @@ pub(crate) async fn load(
     tasks.join_all().await.into_iter().sum()
 }
 
+/// An order under a key of its own.
+pub(crate) fn order() -> Bytes {
+    ORDER.replace("KEY", &random_key()).into()
+}
+
 fn random_key() -> String {
     (0..22).map(|_| fastrand::alphanumeric()).collect()
 }
@@ -189,6 +194,14 @@ impl Connection {
         self.request(Request::get(path), Bytes::new(), 200).await
     }
 
+    /// Sends a request, whatever the answer; returns its status.
+    pub(crate) async fn status(&mut self, head: Builder, body: Bytes) -> u16 {
+        let answer = self.send_request(head, body).await;
+        let status = answer.status().as_u16();
+        answer.into_body().collect().await.unwrap();
+        status
+    }
+
     async fn post(&mut self, order: &str, status: u16) -> Bytes {
         self.request(Request::post(CREATE), ORDER.replace("KEY", order).into(), status).await
     }
@@ -205,13 +218,16 @@ impl Connection {
     }
 
     async fn request(&mut self, head: Builder, body: Bytes, status: u16) -> Bytes {
-        let head = head.header("host", "bench").header("x-api-key", &*self.key);
-        let head = head.header("content-type", "application/json");
         // prism answers with the document's first status unless it is asked for another.
-        let head = head.header("prefer", format!("code={status}"));
-        self.sender.ready().await.unwrap();
-        let answer = self.sender.send_request(head.body(Full::new(body)).unwrap()).await.unwrap();
+        let answer = self.send_request(head.header("prefer", format!("code={status}")), body).await;
         assert_eq!(answer.status(), status);
         answer.into_body().collect().await.unwrap().to_bytes()
+    }
+
+    async fn send_request(&mut self, head: Builder, body: Bytes) -> Response<Incoming> {
+        let head = head.header("host", "bench").header("x-api-key", &*self.key);
+        let head = head.header("content-type", "application/json");
+        self.sender.ready().await.unwrap();
+        self.sender.send_request(head.body(Full::new(body)).unwrap()).await.unwrap()
     }
 }

@@ -12,6 +12,8 @@
 //! … --bench load -- neighbour [--seconds N]  creates beside a tenant who lists 300,000 parcels
 //! … --bench load -- servers [--seconds N] [--connections 1,32,256] [--growth] [--parcels 10000,1000000]
 //!                                            orders on PostgreSQL, with a cluster of its own
+//! … --bench load -- edges [--seconds N]      creates on PostgreSQL beside a tenant whose 300,000 parcels are listed,
+//!                                            whose row is locked, whose sandbox is reset
 //! ```
 //!
 //! Linux only: CPU time, memory and bytes written are read from /proc. prism is left out, with a word,
@@ -35,6 +37,7 @@ mod bare;
 mod client;
 mod cluster;
 mod disk;
+mod edges;
 mod figures;
 mod goals;
 mod neighbour;
@@ -79,6 +82,10 @@ fn main() -> ExitCode {
         Some("starts") => drop(runtime.block_on(starts::measure())),
         Some("servers") => runtime.block_on(servers::measure(&plan)),
         Some("neighbour") => runtime.block_on(neighbour::measure(plan.row)),
+        Some("edges") => {
+            let folder = tempfile::tempdir().unwrap();
+            runtime.block_on(edges::measure(folder.path(), plan.row));
+        }
         _ => {
             let rows = runtime.block_on(measure(&plan));
             if let Some(folder) = &plan.plots {

@@ -24,7 +24,10 @@ pub(crate) async fn measure(time: Duration) {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("parcelo.db");
     let peer = Peer::start_server(folder.path(), &database, &mut None);
-    let lister = Target { key: Peer::key_of_another_account(&database), ..peer.target.clone() };
+    let lister = Target {
+        key: Peer::key_of_another_account(&format!("sqlite:{}", database.display())),
+        ..peer.target.clone()
+    };
     let begun = Utc::now();
     client::fill(&lister, &mut Known::default(), PARCELS, client::LOADERS).await;
     let half_way = begun + (Utc::now() - begun) / 2;

@@ -116,11 +116,11 @@ impl Peer {
     }
 
     /// A key of an account of its own, made by the command.
-    pub(crate) fn key_of_another_account(database: &Path) -> Arc<str> {
+    pub(crate) fn key_of_another_account(database: &str) -> Arc<str> {
         let mut command = Command::new(SERVER);
         command.args(["keys", "create", "--account", "Neighbour", "--environment", "sandbox"]);
         command.args(["--name", "Lists", "--countries", "*", "--json", "--database"]);
-        command.arg(format!("sqlite:{}", database.display()));
+        command.arg(database);
         let key: serde_json::Value =
             serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
         key["key"].as_str().unwrap().into()

@@ -30,7 +30,11 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
             return Err(Failure::NoSource(file.display().to_string()));
         }
         (Database::File(file), Database::Postgres(address)) => {
-            transfer::from_file(&file, *address, &mut progress).await?
+            let copied = transfer::from_file(&file, (*address).clone(), &mut progress).await?;
+            if let Err(error) = transfer::analyse(*address).await {
+                print::not_analysed(&error);
+            }
+            copied
         }
         (Database::Postgres(address), Database::File(file)) => {
             transfer::to_file(*address, &file, &mut progress).await?

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use super::{Failure, shared_args::ListKeys};
 #[cfg(feature = "postgres")]
-use crate::store::CopiedTable;
+use crate::store::{CopiedTable, StoreError};
 use crate::{
     clock::Millis,
     domain::{ApiKeyRecord, sample, to_body, webhooks::LoggedDelivery},
@@ -253,6 +253,14 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
 #[cfg(feature = "postgres")]
 pub(super) fn copying(table: &str, rows: u64) {
     note(format_args!("{table}: {rows} rows copied ..."));
+}
+
+/// Warns that a copy, which is whole, is slow at first.
+#[cfg(feature = "postgres")]
+pub(super) fn not_analysed(error: &StoreError) {
+    note(format_args!(
+        "warning: the copy is whole, but could not be analysed: run ANALYZE in it ({error})"
+    ));
 }
 
 #[cfg(feature = "postgres")]

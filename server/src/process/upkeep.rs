@@ -36,27 +36,36 @@ pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
     Dispatcher::new(service, IN_FLIGHT).run(stop.requested()).await;
 }
 
-/// Takes due steps and purges, for as long as it is asked to.
+/// Takes due steps and purges, for as long as it is asked to: no step waits for a purge of minutes.
 pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
-    let (mut ticks, mut purges) = (interval(STEP_INTERVAL), interval(PURGE_INTERVAL));
+    tokio::select! {
+        never = take_steps(service) => never,
+        never = purge(service) => never,
+    }
+}
+
+async fn take_steps(service: &Service) -> Infallible {
+    let mut ticks = interval(STEP_INTERVAL);
     loop {
-        tokio::select! {
-            _ = ticks.tick() => {
-                // A failure is logged where it happened, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-                service.store().truncate_log().await;
-            }
-            _ = purges.tick() => {
-                // As above.
-                let _ = service.keep_key_uses().await;
-                let _ = service.keep_legacy_uses().await;
-                // At the start, what a server before this one left unfinished; later, what an error stopped.
-                if let Err(error) = service.store().resume_resets().await {
-                    tracing::warn!(%error, "unfinished resets could not be looked up; trying again later");
-                }
-                service.purge().await;
-            }
+        ticks.tick().await;
+        // A failure is logged where it happened, and the next tick tries again.
+        let _ = service.take_due_steps().await;
+        service.store().truncate_log().await;
+    }
+}
+
+async fn purge(service: &Service) -> Infallible {
+    let mut purges = interval(PURGE_INTERVAL);
+    loop {
+        purges.tick().await;
+        // As above.
+        let _ = service.keep_key_uses().await;
+        let _ = service.keep_legacy_uses().await;
+        // At the start, what a server before this one left unfinished; later, what an error stopped.
+        if let Err(error) = service.store().resume_resets().await {
+            tracing::warn!(%error, "unfinished resets could not be looked up; trying again later");
         }
+        service.purge().await;
     }
 }
 

@@ -75,6 +75,11 @@ pub(crate) async fn from_file(
     LocalSet::new().run_until(copy).await
 }
 
+/// Lets a database of PostgreSQL that is a copy be as fast as one that has grown.
+pub(crate) async fn analyse(target: Address) -> Result<(), StoreError> {
+    LocalSet::new().run_until(Database::analyse(target)).await
+}
+
 /// Copies a database of PostgreSQL to a file that does not exist yet.
 pub(crate) async fn to_file(
     source: Address,

@@ -181,6 +181,12 @@ impl Parameters {
                 "passfile" => passfile = Some(PathBuf::from(&*value)),
                 "unsafe_settings" => unsafe_settings = UnsafeSettings::from_str(&value)?,
                 "target_session_attrs" => check_session_attrs(&value)?,
+                "channel_binding" if value == "require" => {
+                    return Err(AddressError::new(
+                        "channel_binding=require is not supported: leave it out, and let \
+                         sslmode=verify-full check who answers",
+                    ));
+                }
                 // The driver takes a list for one host here, and in the place before the name it does not.
                 "host" => {
                     for host in value.split(',') {
@@ -392,6 +398,7 @@ mod tests {
             ("target_session_attrs=read-only", "primary or read-write"),
             ("connect_timeout=soon", "connect_timeout has a wrong value"),
             ("channel_binding=never", "channel_binding has a wrong value"),
+            ("channel_binding=require", "let sslmode=verify-full check"),
             ("gssencmode=disable", "gssencmode is not supported"),
             ("unsafe_settings=yes", "refuse, managed or allow"),
         ] {

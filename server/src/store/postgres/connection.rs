@@ -192,10 +192,12 @@ impl Connector {
             return Ok(None);
         }
         self.refuse_unsuitable(found)?;
-        if found.try_get::<_, &str>(3)? == "off" {
-            // A default that a session may change; the stronger ones (`remote_apply`) stay.
-            client.batch_execute("SET synchronous_commit = on").await?;
-        }
+        // Set in any case: a default that is changed later would count here too.
+        let durable = match found.try_get(3)? {
+            "remote_apply" => "SET synchronous_commit = remote_apply",
+            _ => "SET synchronous_commit = on",
+        };
+        client.batch_execute(durable).await?;
         let started = found.try_get::<_, Option<String>>(8)?.unwrap_or_default();
         Ok(Some(Backend { pid: found.try_get(5)?, started }))
     }

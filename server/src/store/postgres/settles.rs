@@ -64,6 +64,10 @@ impl Settlement {
         }
     }
 
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.caller.is_closed()
+    }
+
     /// Answers the caller; one that has gone needs no answer.
     pub(super) fn answer(self, outcome: DbResult<()>) {
         let _gone = self.caller.send(outcome.map(|()| self.settled));

@@ -136,11 +136,16 @@ impl Database {
                 self.db.run(&skip_ids(table.name)).await?;
             }
             migrations::finish_copy(&self.db).await?;
-            self.db.run("COMMIT").await?;
-            // Without it the planner takes every table for an empty one, until autovacuum comes by.
-            self.db.run("ANALYZE").await
+            self.db.run("COMMIT").await
         };
-        commit.await.map_err(|failure| failure.for_caller(&self.name))
+        commit.await.map_err(|failure: Failure| failure.for_caller(&self.name))
+    }
+
+    /// Counts a copy's rows for the planner, which takes every table for an empty one until autovacuum comes by.
+    pub(in crate::store) async fn analyse(address: Address) -> Result<(), StoreError> {
+        let database = Self::connect(address).await?;
+        let analysed = database.db.run("ANALYZE").await;
+        analysed.map_err(|failure| failure.for_caller(&database.name))
     }
 
     fn not_copied(&self, table: &Table, error: &tokio_postgres::Error) -> StoreError {

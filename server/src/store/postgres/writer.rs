@@ -174,8 +174,8 @@ impl Session {
         let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {
             let mut locked_out = Vec::new();
-            // In the order in which they came: the first has waited longest.
-            for write in alone {
+            // In the order in which they came: the first has waited longest. Who has gone repeats it, or does not want it.
+            for write in alone.into_iter().filter(|write| !write.is_abandoned()) {
                 locked_out.extend(self.commit_together(vec![write], lock_wait).await);
                 if !locked_out.is_empty() {
                     lock_wait = LockWait::Short;

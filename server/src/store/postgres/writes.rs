@@ -146,6 +146,15 @@ impl Write {
         if let Self::Settle(one) = self { one.may_switch_off() } else { None }
     }
 
+    /// Whether its caller has gone.
+    pub(super) fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Changes(mutation) => mutation.caller.is_closed(),
+            Self::Settle(one) => one.is_abandoned(),
+            Self::Call(call) => call.is_abandoned(),
+        }
+    }
+
     /// Answers the caller; one that has gone needs no answer.
     pub(super) fn answer(self, verdict: Verdict) {
         match (self, verdict) {

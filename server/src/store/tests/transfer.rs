@@ -6,18 +6,22 @@ use tempfile::TempDir;
 use tokio::task::LocalSet;
 
 use super::{
-    conformance::{NOW, SECRET, create, made, sandbox},
+    conformance::{NOW, SECRET, create, made, row, sandbox},
     first_seed,
     histories::History,
 };
-use crate::store::{
-    CommitOutcome, CopiedTable, Store, StoreError,
-    postgres::{
-        Address,
-        tests::cluster::{empty_database as database, run_sql},
-        transfer::Database,
+use crate::{
+    domain::audit::BY,
+    store::{
+        CommitOutcome, CopiedTable, Store, StoreError,
+        postgres::{
+            Address,
+            tests::cluster::{empty_database as database, run_sql},
+            transfer::Database,
+        },
+        reset_ahead,
+        transfer::{TABLES, from_file, to_file},
     },
-    transfer::{TABLES, from_file, to_file},
 };
 
 /// What is not copied, and why. The rest of both schemas is in `TABLES`.
@@ -142,6 +146,39 @@ async fn a_copy_of_postgresql_and_the_copy_of_that_answer_as_the_original() {
     let copy = Store::open(&file.0, [2; 32]).unwrap();
     let returned = Store::connect(other, [3; 32]).await.unwrap();
     assert_alike(&history, [original, copy, returned], seed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_unfinished_reset_hides_stays_behind_and_sessions_go_along() {
+    let Some(address) = database() else { return };
+    let place = Place::new();
+    let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
+    let store = Store::open(&file, SECRET).unwrap();
+    let account = store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
+    store.set_password(account, "a hash".to_owned(), NOW, &BY).await.unwrap();
+    let login = store.login("shop").await.unwrap().unwrap();
+    assert!(store.begin_session(login, ([1; 32], NOW.plus(9)), None).await.unwrap());
+    let hidden = made(&store, sandbox(1), "SB-HIDDEN-0001").await;
+    let drawn = store.next_parcel_row().await;
+    reset_ahead(&store, sandbox(1), hidden.key.0 - drawn.0 - 1).await;
+    made(&store, sandbox(1), "SB-LIVING-0001").await;
+    store.close().await;
+    let parcels = |tables: Vec<CopiedTable>| {
+        tables.into_iter().find(|table| table.name == "parcels").map(|table| table.target.rows)
+    };
+    assert_eq!(parcels(copy_to(&file, &address).await.unwrap()), Some(1));
+    let copy = Store::connect(address.clone(), SECRET).await.unwrap();
+    assert!(row(&copy, "SB-HIDDEN-0001").await.is_none());
+    assert!(row(&copy, "SB-LIVING-0001").await.is_some());
+    assert!(copy.session(&[1; 32]).await.unwrap().is_some());
+    copy.close().await;
+    // A server was killed in the middle of a reset.
+    let hide = "INSERT INTO resets (tenant, epoch, is_erasing) VALUES (3, 1, true)";
+    run_sql(&address, hide);
+    assert_eq!(parcels(copy_back(&address, &back).await.unwrap()), Some(0));
+    let returned = Store::open(&back, SECRET).unwrap();
+    assert!(row(&returned, "SB-LIVING-0001").await.is_none());
+    assert!(returned.session(&[1; 32]).await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

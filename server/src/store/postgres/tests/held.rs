@@ -61,6 +61,22 @@ async fn a_row_that_all_of_a_tenant_s_orders_want_keeps_no_other_tenant_waiting_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_no_one_waits_for_any_more_is_left_out_behind_a_locked_row() {
+    let Some((store, client, _)) = beside().await else { return };
+    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let mut locked_out = Box::pin(store.commit(order(1, 1)));
+    let mut gone = Box::pin(store.commit(order(2, 2)));
+    assert!((&mut locked_out).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
+    drop(gone);
+    drop(pause);
+    // Both are rolled back together, and then tried alone.
+    assert_eq!(locked_out.await, CommitOutcome::Busy);
+    assert_eq!(store.record(&record(sandbox(2), 2).key).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_look_for_a_key_that_takes_too_long_may_be_made_again() {
     let Some((store, client, _)) = beside().await else { return };
     client.batch_execute("BEGIN; LOCK TABLE idempotency").await.unwrap();

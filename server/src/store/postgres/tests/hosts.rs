@@ -11,7 +11,7 @@ use crate::{
     store::{
         CommitOutcome, Store,
         postgres::{Address, connection::Connector},
-        tests::conformance::{SECRET, create, record, sandbox},
+        tests::conformance::{SECRET, create, record, row, sandbox},
     },
     waiting::{pause, until},
 };
@@ -128,6 +128,45 @@ async fn nor_is_it_where_postgresql_does_not_say_what_its_backends_do() {
     is_seen_by_no_one(&["track_activities = off"]).await;
 }
 
+/// Lets commits wait for the standby from now on.
+fn make_synchronous(cluster: &Cluster, database: &str) {
+    cluster.run_sql(database, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+    cluster.run_sql(database, "SELECT pg_reload_conf()");
+    while cluster.query(database, "SELECT sync_state FROM pg_stat_replication") != "sync" {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_acknowledged_order_is_on_the_synchronous_standby_that_is_promoted() {
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    let standby = cluster.start_standby();
+    let name = cluster.create_database();
+    let mut address = address(&[(cluster.folder(), 5432), (standby.folder(), 5432)], &name, "");
+    address.answer_timeout = Duration::from_secs(3);
+    let store = Store::connect(address, SECRET).await.unwrap();
+    make_synchronous(&cluster, &name);
+    let number = |order: u32| format!("SB-STANDBY-{order:04}");
+    let order = |key: u32| create(sandbox(1), &number(key), key);
+    let mut acknowledged = Vec::new();
+    for key in 0..20 {
+        assert_eq!(store.commit(order(key)).await, CommitOutcome::Committed);
+        acknowledged.push(row(&store, &number(key)).await.unwrap());
+    }
+    // It says nothing for a while, and then the primary is lost.
+    standby.freeze(true);
+    assert_eq!(store.commit(order(20)).await, CommitOutcome::Unknown);
+    standby.freeze(false);
+    cluster.control(&["stop", "-m", "immediate"]);
+    standby.control(&["promote"]);
+    let outcome = repeated(&store, order(20)).await;
+    let is_replay = matches!(outcome, CommitOutcome::IdempotencyTaken(_));
+    assert!(is_replay || outcome == CommitOutcome::Committed, "{outcome:?}");
+    for parcel in acknowledged {
+        let number = parcel.tracking_number.as_str().to_owned();
+        assert_eq!(row(&store, &number).await, Some(parcel), "{number} was acknowledged");
+    }
+    assert_eq!(standby.query(&name, "SELECT count(*) FROM parcels"), "21");
+}
+
 async fn is_seen_by_no_one(settings: &[&str]) {
     let Some(cluster) = Cluster::start(settings) else { return };
     let standby = cluster.start_standby();
@@ -136,9 +175,7 @@ async fn is_seen_by_no_one(settings: &[&str]) {
     // Less than a caller waits; a statement and a connection take less on a slow machine, too.
     address.answer_timeout = Duration::from_secs(3);
     let store = Store::connect(address, SECRET).await.unwrap();
-    cluster.run_sql(&name, "ALTER SYSTEM SET synchronous_standby_names = '*'");
-    cluster.run_sql(&name, "SELECT pg_reload_conf()");
-    while cluster.query(&name, "SELECT sync_state FROM pg_stat_replication") != "sync" {}
+    make_synchronous(&cluster, &name);
     standby.control(&["stop", "-m", "fast"]);
     let order = || create(sandbox(1), "SB-STANDBY-0001", 1);
     assert_eq!(store.commit(order()).await, CommitOutcome::Unknown);
