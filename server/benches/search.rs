@@ -290,16 +290,19 @@ fn multiply_in_file(database: &Path, parcels: u64) {
 
 async fn multiply_in_postgres(client: &Client, parcels: u64) {
     const ROWS_AT_ONCE: u64 = 10_000;
-    let sql = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, \
+    let sql = "WITH new AS (INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, \
          label_version, last_sequence, environment, state, country, number, public_id, origin, \
-         destination, order_json) \
+         destination) \
          SELECT t.id + 1 + n.n, 1, t.tenant, t.epoch, t.created_at + 1000 * n.n, \
          t.updated_at + 1000 * n.n, t.promised_day, 1, 2, t.environment, t.state, t.country, n.number, \
-         decode(md5(n.number), 'hex'), t.origin, t.destination, \
+         decode(md5(n.number), 'hex'), t.origin, t.destination \
+         FROM (SELECT * FROM parcels ORDER BY id LIMIT 1) AS t, \
+         unnest($1::bigint[], $2::text[]) AS n (n, number) RETURNING id, number) \
+         INSERT INTO orders (parcel, order_json) SELECT new.id, \
          (jsonb_set(t.order_json::jsonb, '{receiver,fullName}', to_jsonb(n.receiver)) \
          || jsonb_build_object('customerReference', n.reference))::text \
-         FROM (SELECT * FROM parcels ORDER BY id LIMIT 1) AS t, \
-         unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS n (n, number, reference, receiver)";
+         FROM (SELECT * FROM orders ORDER BY parcel LIMIT 1) AS t, new \
+         JOIN unnest($2::text[], $3::text[], $4::text[]) AS n (number, reference, receiver) USING (number)";
     for first in (0..parcels).step_by(ROWS_AT_ONCE as usize) {
         let range = first..parcels.min(first + ROWS_AT_ONCE);
         let places: Vec<i64> = range.clone().map(u64::cast_signed).collect();

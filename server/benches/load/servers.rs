@@ -265,7 +265,9 @@ async fn fill(client: &Client, parcels: usize) {
     let of_keys = [("key", random.to_owned()), ("first_seen", seen)];
     copies(client, ("parcels", missing), &of_parcels).await;
     copies(client, ("idempotency", missing), &of_keys).await;
-    let counted = "DELETE FROM parcel_counts; \
+    let counted = "INSERT INTO orders SELECT p.id, t.order_json \
+         FROM (SELECT * FROM orders LIMIT 1) AS t, parcels AS p ON CONFLICT DO NOTHING; \
+         DELETE FROM parcel_counts; DELETE FROM parcel_count_changes; \
          INSERT INTO parcel_counts (tenant, epoch, day, state, country, total) \
          SELECT tenant, epoch, created_at / 86400000, state, country, count(*) FROM parcels \
          GROUP BY 1, 2, 3, 4, 5";

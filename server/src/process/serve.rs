@@ -93,6 +93,7 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
         lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},
         never = upkeep::meet_servers(&service) => match never {},
+        never = upkeep::fold_counts(&service) => match never {},
         never = upkeep::tend_search(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };

@@ -24,6 +24,8 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// How often new parcels are looked for that are to come into the search's index: a search looks at each of those
 /// that are not in it.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
+/// The pause between two folds of counts: a list adds up what is not folded yet.
+const FOLD_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the servers of one database say that they are there.
 const MEET_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -77,6 +79,17 @@ pub(super) async fn meet_servers(service: &Service) -> Infallible {
         ticks.tick().await;
         // A failure is logged where it happened, and the next tick tries again.
         let _ = service.meet_servers().await;
+    }
+}
+
+/// Adds up the changes of counts, in a loop of its own for the same reason.
+pub(super) async fn fold_counts(service: &Service) -> Infallible {
+    let mut ticks = interval(FOLD_INTERVAL);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = service.store().fold_counts().await {
+            tracing::warn!(%error, "counts could not be added up; trying again");
+        }
     }
 }
 

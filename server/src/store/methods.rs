@@ -121,8 +121,7 @@ methods! {
     /// are none it costs one look into an index.
     pub async fn credentials_since<S: StoredScope>(&self, version: i64) -> Result<CredentialChanges<Credential<S>>, StoreError>;
 
-    /// Revokes a credential with all its secrets; a second time changes nothing. None if no
-    /// credential has the id.
+    /// Revokes a credential with all its secrets; a second time changes nothing. None if it is unknown.
     pub async fn revoke_credential<S: StoredScope>(&self, id: &str, now: Millis, by: &Author) -> Result<Option<Credential<S>>, StoreError>;
 
     /// An account's API keys, newest first, revoked or not.
@@ -200,8 +199,7 @@ methods! {
     /// Sends nothing to the tenant's endpoint from here on: its events are held.
     pub async fn disable_endpoint(&self, tenant: Tenant, why: DisabledBy, by: &Author) -> Result<(), StoreError>;
 
-    /// The same for every endpoint that is off, for a server that starts: the one before it may have
-    /// ended between two pages.
+    /// The same for every endpoint that is off: a server before this one may have ended between two pages.
     pub async fn hold_all(&self) -> Result<(), StoreError>;
 
     /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
@@ -272,8 +270,10 @@ methods! {
     /// Does a page of the work on the search's index: adds parcels, merges runs. Says whether there is more to do.
     pub async fn tend_search(&self) -> Result<bool, StoreError>;
 
-    /// How many of a tenant's parcels were created on that day or later, by day, state and
-    /// country.
+    /// Adds up what writes have changed in the counts, unless they did it themselves. Reads show it already.
+    pub async fn fold_counts(&self) -> Result<(), StoreError>;
+
+    /// How many of a tenant's parcels were created on that day or later, by day, state and country.
     pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<ParcelCount>, StoreError>;
 
     /// What a manifest under an air waybill, of parcels with these numbers, is decided on.

@@ -6,7 +6,7 @@ use super::{
     Store,
     connection::{Connection, Given, get},
     error::DbResult,
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::{delete_old, in_page},
 };
 use crate::{
     clock::Millis,
@@ -42,14 +42,7 @@ impl Store {
     }
 
     pub(crate) async fn purge_audit_log(&self, before: Millis) -> Result<u64, StoreError> {
-        self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM audit_log WHERE ",
-                in_page!("id", "audit_log WHERE at <= $1 ORDER BY at LIMIT $2"),
-            );
-            db.execute(sql, &[&before.0, &ROWS_PER_PAGE]).await
-        })
-        .await
+        self.delete_old(delete_old!("audit_log", "id", "audit_log WHERE ", "at"), before.0).await
     }
 }
 

@@ -1,24 +1,52 @@
-//! How many parcels a tenant has by day, state and country. Writers add up what their group changes, and
-//! update each row once, in the order of its key, as the last thing before the commit: a tenant's rows are
-//! locked for no longer than that.
+//! How many parcels a tenant has by day, state and country. A group inserts what it changes, in rows that no other one
+//! touches; [`Store::fold_counts`] adds them to the totals. A count is the sum of both.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicI64, Ordering},
+};
 
 use parcelo::CountryCode;
 
 use super::{
+    Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
     locks::Locked,
+    pages::ROWS_PER_PAGE,
     parcels::read_state,
 };
-use crate::domain::{State, Tenant, activity::ParcelCount};
+use crate::{
+    domain::{State, Tenant, activity::ParcelCount},
+    store::StoreError,
+};
 
-/// Adds to counts. A count that comes down to 0 stays until its tenant's next purge.
-pub(super) const ADD: &str = "INSERT INTO parcel_counts AS c (tenant, epoch, day, state, country, total) \
+/// Adds to counts.
+pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, epoch, day, state, country, difference) \
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], \
-     $5::text[], $6::bigint[]) \
-     ON CONFLICT (tenant, epoch, day, state, country) DO UPDATE SET total = c.total + excluded.total";
+     $5::text[], $6::bigint[])";
+
+/// Adds a page of changes to the totals and deletes them. Answers how many there were, and the last one's id.
+const FOLD: &str = "\
+    WITH folded AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
+        SELECT id FROM parcel_count_changes WHERE id > $1 ORDER BY id LIMIT $2)) RETURNING *), \
+    added AS (INSERT INTO parcel_counts AS c (tenant, epoch, day, state, country, total) \
+        SELECT tenant, epoch, day, state, country, sum(difference) FROM folded GROUP BY 1, 2, 3, 4, 5 \
+        ON CONFLICT (tenant, epoch, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
+    SELECT count(*), coalesce(max(id), $1) FROM folded";
+
+/// The lock of the one transaction that writes totals: "coun" in ASCII, twice.
+const TOTALS: i64 = 0x636F_756E_636F_756E;
+/// One of so many folds begins with the first change, since ids are not committed in their order. The others begin where
+/// the one before has ended: beside a long transaction elsewhere, all that were deleted are still in the index.
+const FOLDS_PER_FULL_LOOK: i64 = 60;
+
+/// The place where the next fold begins, and the number of folds.
+#[derive(Debug, Default)]
+pub(super) struct Folds {
+    from: AtomicI64,
+    done: AtomicI64,
+}
 
 /// Tenant, epoch, day, state, country.
 type Place = (i64, i64, i64, i16, String);
@@ -58,32 +86,47 @@ impl Counts {
         let states: Vec<i16> = changed.iter().map(|(place, _)| place.3).collect();
         let countries: Vec<&str> = changed.iter().map(|(place, _)| place.4.as_str()).collect();
         let totals: Vec<i64> = changed.iter().map(|(_, difference)| **difference).collect();
-        // Sorted as the key is.
         db.execute(ADD, &[&tenants, &epochs, &days, &states, &countries, &totals]).await.map(drop)
     }
 }
 
-/// The counts that hold at present: those of the tenant's epoch.
-macro_rules! counted {
-    ($rest:literal) => {
-        concat!(
-            "FROM parcel_counts AS c WHERE tenant = $1 AND epoch = \
-             coalesce((SELECT epoch FROM resets WHERE tenant = $1), 0) ",
-            $rest
-        )
-    };
+impl Store {
+    /// Adds what was changed to the totals, unless another server does at this moment.
+    pub(crate) async fn fold_counts(&self) -> Result<(), StoreError> {
+        let folds = &self.0.folds;
+        if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_LOOK == 0 {
+            folds.from.store(0, Ordering::Relaxed);
+        }
+        loop {
+            let from = folds.from.load(Ordering::Relaxed);
+            let (rows, last) = self.page(async move |db| fold(db, from).await).await?;
+            folds.from.store(last, Ordering::Relaxed);
+            if rows < ROWS_PER_PAGE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
+    let lock = "SELECT pg_try_advisory_xact_lock($1)";
+    if !db.value::<bool>(lock, &[&TOTALS]).await? {
+        return Ok((0, from));
+    }
+    db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
+}
+
+/// Waits for a fold that is under way, and keeps others away until the commit: rows of totals are locked in no order.
+pub(super) async fn keep_folds_away(db: &Connection) -> DbResult<()> {
+    db.execute("SELECT pg_advisory_xact_lock($1)", &[&TOTALS]).await.map(drop)
 }
 
 /// How many parcels each day has, the latest day first; days without any are left out.
 pub(super) async fn by_day(db: &Connection, wanted: Wanted) -> DbResult<Vec<(i64, u64)>> {
-    let sql = concat!(
-        "SELECT day, sum(total)::bigint ",
-        counted!(
-            "AND day >= $2 AND day < $3 AND ($4::smallint IS NULL OR state = $4) \
-             AND ($5::text IS NULL OR country = $5) \
-             GROUP BY day HAVING sum(total) > 0 ORDER BY day DESC"
-        )
-    );
+    let sql = "SELECT day, sum(total)::bigint FROM living_counts WHERE tenant = $1 \
+         AND day >= $2 AND day < $3 AND ($4::smallint IS NULL OR state = $4) \
+         AND ($5::text IS NULL OR country = $5) \
+         GROUP BY day HAVING sum(total) > 0 ORDER BY day DESC";
     let Wanted { tenant, first, end, state, country } = wanted;
     let counted = |row: &_| Ok((get(row, 0)?, get::<i64>(row, 1)?.unsigned_abs()));
     db.each(sql, &[&tenant, &first, &end, &state, &country], counted).await
@@ -95,13 +138,9 @@ pub(super) async fn activity(
     tenant: Tenant,
     first: i64,
 ) -> DbResult<Vec<ParcelCount>> {
-    let sql = concat!(
-        "SELECT day, state, country, sum(total)::bigint ",
-        counted!(
-            "AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 \
-             ORDER BY day, state, country"
-        )
-    );
+    let sql = "SELECT day, state, country, sum(total)::bigint FROM living_counts WHERE tenant = $1 \
+         AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 \
+         ORDER BY day, state, country";
     let counted = |row: &_| {
         let country = CountryCode::parse(get(row, 2)?).map_err(Failure::row)?;
         let (state, parcels) = (read_state(row, 1)?, get::<i64>(row, 3)?.unsigned_abs());

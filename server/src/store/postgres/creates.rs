@@ -13,20 +13,23 @@ use crate::{
 };
 
 /// Inserts parcels whose number is free, in their order, which is that of the numbers; answers which those were.
-pub(super) const INSERT: &str = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, \
+pub(super) const INSERT: &str = "WITH created AS (INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, \
      step_due, promised_day, label_version, last_sequence, environment, state, step_index, \
-     country, number, public_id, origin, destination, external_order_id, order_json) \
+     country, number, public_id, origin, destination, external_order_id) \
      SELECT n.id, 1, n.tenant, \
      coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
      n.created_at, n.created_at, n.step_due, n.promised_day, 1, 2, n.environment, $15, \
      n.step_index, n.country, n.number, n.public_id, n.origin, n.destination, \
-     n.external_order_id, n.order_json \
+     n.external_order_id \
      FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bytea[], \
      $6::bigint[], $7::text[], $8::text[], $9::text[], $10::integer[], $11::smallint[], \
-     $12::bigint[], $13::text[], $14::text[]) WITH ORDINALITY AS n (id, tenant, \
+     $12::bigint[], $13::text[]) WITH ORDINALITY AS n (id, tenant, \
      environment, number, public_id, created_at, origin, destination, country, promised_day, \
-     step_index, step_due, external_order_id, order_json, place) ORDER BY n.place \
-     ON CONFLICT DO NOTHING RETURNING id, epoch";
+     step_index, step_due, external_order_id, place) ORDER BY n.place \
+     ON CONFLICT DO NOTHING RETURNING id, epoch), \
+     written AS (INSERT INTO orders (parcel, order_json) SELECT n.id, n.order_json \
+     FROM unnest($1, $14::text[]) AS n (id, order_json) JOIN created USING (id)) \
+     SELECT id, epoch FROM created";
 
 /// Inserts one parcel and answers its epoch; none when its row or its number is taken.
 pub(super) async fn insert_one(

@@ -14,7 +14,7 @@ use super::{
     error::{DbResult, Failure},
     leases::read_kind,
     outbox::{MISSED, delete_events},
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::in_page,
     settles::Settlement,
     writes::Write,
 };
@@ -75,13 +75,11 @@ impl Store {
     }
 
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
-        let purged = self.in_pages(async move |db| {
-            let sql = delete_events!(in_page!(
-                "id",
-                "living_outbox WHERE created_at <= $1 ORDER BY created_at LIMIT $2"
-            ));
-            Ok(db.value::<i64>(sql, &[&before.0, &ROWS_PER_PAGE]).await?.unsigned_abs())
-        });
+        let sql = delete_events!(in_page!(
+            "id",
+            "living_outbox WHERE created_at >= $2 AND created_at <= $1 ORDER BY created_at LIMIT $3"
+        ));
+        let purged = self.delete_old(sql, before.0);
         Ok(usize::try_from(purged.await?).unwrap_or(usize::MAX))
     }
 

@@ -7,78 +7,83 @@ use parcelo::{Environment, TrackingNumber, model::Deleted};
 use super::{
     Store,
     connection::{Connection, get},
-    counts::Counts,
+    counts::{Counts, keep_folds_away},
     error::{DbResult, Failure},
     locks,
     outbox::delete_events,
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::{delete_old, in_page},
     parcels, term_runs,
 };
-use crate::{clock::Millis, domain::activity, store::StoreError};
+use crate::{clock::Millis, store::StoreError};
 
 /// The most parcels of a page: each has some rows more.
 pub(super) const PARCELS_PER_PAGE: i64 = 200;
 
+/// The sandboxes that have old parcels, found by one look into the index for each tenant.
+const TENANTS: &str = "\
+    WITH RECURSIVE tenants AS (SELECT min(tenant) AS tenant FROM parcels UNION ALL \
+        SELECT (SELECT min(p.tenant) FROM parcels AS p WHERE p.tenant > t.tenant) \
+        FROM tenants AS t WHERE t.tenant IS NOT NULL) \
+    SELECT tenant FROM tenants AS t WHERE tenant % 2 = 1 AND EXISTS \
+        (SELECT 1 FROM living_parcels AS p WHERE p.tenant = t.tenant AND p.created_at <= $1)";
+
 impl Store {
     pub(crate) async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
-        let (before, last_day) = (before.0, activity::day_of(before));
+        let before = before.0;
         let tenants = self
-            .read(async move |db| {
-                // Not those that have nothing old: a page is a transaction.
-                let sql = "SELECT DISTINCT tenant FROM parcel_counts \
-                     WHERE tenant % 2 = 1 AND day <= $1 AND total > 0";
-                db.each(sql, &[&last_day], |row| get::<i64>(row, 0)).await
-            })
+            .read(async move |db| db.each(TENANTS, &[&before], |row| get::<i64>(row, 0)).await)
             .await?;
         let mut all = Deleted::default();
-        for tenant in tenants {
+        for tenant in tenants.iter().copied() {
+            let mut from = i64::MIN;
             loop {
-                let page = async move |db: &Connection| old_parcels(db, tenant, before).await;
-                let page = self.page(page).await?;
+                let page =
+                    async move |db: &Connection| old_parcels(db, tenant, (from, before)).await;
+                let (page, last) = self.page(page).await?;
                 all = sum(all, page);
                 if page.parcels < PARCELS_PER_PAGE.unsigned_abs() {
                     break;
                 }
+                from = last;
             }
         }
-        let manifests = self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM manifests WHERE ",
-                in_page!(
-                    "id",
-                    "living_manifests WHERE tenant % 2 = 1 AND submitted_at <= $1 \
-                     ORDER BY submitted_at LIMIT $2"
-                ),
-            );
-            db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
-        });
-        let manifests = manifests.await?;
-        let records = self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM idempotency WHERE ",
-                in_page!(
-                    "key",
-                    "living_idempotency WHERE tenant % 2 = 1 AND first_seen <= $1 \
-                     ORDER BY first_seen LIMIT $2"
-                ),
-            );
-            db.execute(sql, &[&before, &ROWS_PER_PAGE]).await
-        });
-        let records = records.await?;
-        self.page(async |db| {
-            db.run("DELETE FROM parcel_counts WHERE total = 0 AND tenant % 2 = 1").await
+        let sql = delete_old!(
+            "manifests",
+            "id",
+            "living_manifests WHERE tenant % 2 = 1 AND ",
+            "submitted_at"
+        );
+        let manifests = self.delete_old(sql, before).await?;
+        let sql = delete_old!(
+            "idempotency",
+            "key",
+            "living_idempotency WHERE tenant % 2 = 1 AND ",
+            "first_seen"
+        );
+        let records = self.delete_old(sql, before).await?;
+        self.page(async move |db| {
+            keep_folds_away(db).await?;
+            let sql = "DELETE FROM parcel_counts WHERE tenant = ANY($1) AND total = 0";
+            db.execute(sql, &[&tenants]).await
         })
         .await?;
         Ok(sum(all, Deleted::default().with_manifests(manifests).with_idempotency_keys(records)))
     }
 }
 
-/// A page of a sandbox's old parcels, each whole: callers see it until it is gone.
-async fn old_parcels(db: &Connection, tenant: i64, before: i64) -> DbResult<Deleted> {
-    let sql = "SELECT id FROM living_parcels WHERE tenant = $1 AND created_at <= $2 \
-         ORDER BY created_at, id LIMIT $3";
-    let mut ids: Vec<i64> =
-        db.each(sql, &[&tenant, &before, &PARCELS_PER_PAGE], |row| get(row, 0)).await?;
+/// A page of a sandbox's old parcels, each whole: callers see it until it is gone. Answers the time of the last one, too.
+async fn old_parcels(
+    db: &Connection,
+    tenant: i64,
+    (from, before): (i64, i64),
+) -> DbResult<(Deleted, i64)> {
+    let sql = "SELECT id, created_at FROM living_parcels \
+         WHERE tenant = $1 AND created_at >= $2 AND created_at <= $3 \
+         ORDER BY created_at, id LIMIT $4";
+    let given: super::connection::Given<'_> = &[&tenant, &from, &before, &PARCELS_PER_PAGE];
+    let old: Vec<(i64, i64)> = db.each(sql, given, |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
+    let last = old.last().map_or(from, |(_, created_at)| *created_at);
+    let mut ids: Vec<i64> = old.into_iter().map(|(id, _)| id).collect();
     ids.sort_unstable();
     let locked = locks::lock(db, &ids, &[]).await?;
     let ids: Vec<i64> = ids
@@ -92,7 +97,7 @@ async fn old_parcels(db: &Connection, tenant: i64, before: i64) -> DbResult<Dele
     let deliveries: i64 = db.value(delete_events!("parcel = ANY($1)"), &[&ids]).await?;
     let deleted = delete_parcels(db, &ids).await?;
     counts.write(db).await?;
-    Ok(deleted.with_webhook_deliveries(deliveries.unsigned_abs()))
+    Ok((deleted.with_webhook_deliveries(deliveries.unsigned_abs()), last))
 }
 
 /// Deletes parcels, and what hangs on them but their webhook events.
@@ -100,7 +105,7 @@ pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult
     term_runs::lock(db).await?;
     term_runs::remove(db, parcels).await?;
     let events = db.execute("DELETE FROM events WHERE parcel = ANY($1)", &[&parcels]).await?;
-    for table in ["manifest_parcels", "carrier_events", "carrier_exceptions", "mails"] {
+    for table in ["orders", "manifest_parcels", "carrier_events", "carrier_exceptions", "mails"] {
         let sql = format!("DELETE FROM {table} WHERE parcel = ANY($1)");
         db.execute(&sql, &[&parcels]).await?;
     }

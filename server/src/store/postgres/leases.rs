@@ -110,7 +110,7 @@ impl Store {
     /// Ends this server's lease with a number, or all of them.
     async fn free_leased(&self, number: Option<i64>) -> Result<(), StoreError> {
         let server = self.0.server;
-        self.in_pages(async move |db| {
+        let page = async move |db: &Connection| {
             let sql = concat!(
                 "UPDATE outbox SET leased = false, lease_until = NULL WHERE ",
                 in_page!(
@@ -120,9 +120,9 @@ impl Store {
                 ),
             );
             db.execute(sql, &[&ROWS_PER_PAGE, &server, &number]).await
-        })
-        .await
-        .map(drop)
+        };
+        while self.page(page).await? == ROWS_PER_PAGE.unsigned_abs() {}
+        Ok(())
     }
 }
 

@@ -44,7 +44,7 @@ const ONE_ORDER_ID: &str = filter!("external_order_id = $6");
 /// The rows of a page, whose ids are found without them.
 const ROWS: &str = select_parcels!(
     ", external_order_id, order_json, m.public_id, m.awb",
-    "JOIN ids ON ids.id = parcels.id LEFT JOIN (SELECT p.parcel, m.public_id, m.awb \
+    "JOIN ids ON ids.id = parcels.id JOIN orders ON orders.parcel = parcels.id LEFT JOIN (SELECT p.parcel, m.public_id, m.awb \
      FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest) AS m \
      ON m.parcel = parcels.id ORDER BY created_at DESC, parcels.id DESC"
 );

@@ -8,7 +8,7 @@ use super::{
     connection::{Connection, get, number, small},
     error::{DbResult, Failure},
     outbox,
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::{delete_old, in_page},
 };
 use crate::{
     clock::Millis,
@@ -186,14 +186,8 @@ impl Store {
     }
 
     pub(crate) async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError> {
-        let purged = self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM mails WHERE ",
-                in_page!("id", "mails WHERE created_at <= $1 ORDER BY created_at LIMIT $2")
-            );
-            db.execute(sql, &[&before.0, &ROWS_PER_PAGE]).await
-        });
-        let purged = purged.await?;
+        let sql = delete_old!("mails", "id", "mails WHERE ", "created_at");
+        let purged = self.delete_old(sql, before.0).await?;
         self.call(async move |db| {
             db.execute("DELETE FROM mail_counts WHERE since <= $1", &[&before.0]).await.map(drop)
         })

@@ -122,7 +122,7 @@ async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Op
         ", order_json, \
          (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
-        "WHERE environment = $1 AND upper(number) = $2"
+        "JOIN orders ON orders.parcel = parcels.id WHERE environment = $1 AND upper(number) = $2"
     );
     let found = parcels::one(db, sql, (tenant.environment, &number), read).await?;
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))

@@ -20,7 +20,7 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-pub(super) const MIGRATIONS: [&str; 9] = [
+pub(super) const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
@@ -30,12 +30,14 @@ pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_audit.sql"),
     include_str!("migrations/0008_search.sql"),
     include_str!("migrations/0009_writers.sql"),
+    include_str!("migrations/0010_counts.sql"),
+    include_str!("migrations/0011_orders.sql"),
 ];
 
 /// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
 /// is; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
 /// older program knows whether it may start. Programs that do not look there know no schema after 3.
-pub(super) const OLDEST_SCHEMA: i64 = 9;
+pub(super) const OLDEST_SCHEMA: i64 = 11;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
 /// What is said of a program that is older than that.
 pub(super) const OUTDATED: &str =

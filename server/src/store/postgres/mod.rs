@@ -140,6 +140,8 @@ struct Inner {
     clock: Arc<SharedClock>,
     /// Where a look for what is due begins.
     floors: due::Floors,
+    /// The place where the next fold of counts begins.
+    folds: counts::Folds,
     /// The undelivered events as they were last counted.
     backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
     /// Where the look for events that wait for nothing has come to.
@@ -224,6 +226,7 @@ impl Store {
             erasing: Mutex::default(),
             clock: Arc::default(),
             floors: due::Floors::default(),
+            folds: counts::Folds::default(),
             backlogs: tokio::sync::Mutex::default(),
             swept_to: AtomicI64::new(0),
             #[cfg(test)]

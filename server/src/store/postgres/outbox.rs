@@ -44,14 +44,14 @@ const SWEPT_AT_ONCE: usize = 1_000;
 /// How much of an answer is kept.
 const MAX_ANSWER_BYTES: usize = 1_024;
 
-/// Deletes events with the log of their attempts; counts them.
+/// Deletes events with the log of their attempts; says how many there were and the last one's time.
 macro_rules! delete_events {
     ($($which:tt)+) => {
         concat!(
             "WITH old AS (DELETE FROM outbox WHERE ",
             $($which)+,
-            " RETURNING id), attempts AS (DELETE FROM webhook_attempts \
-             WHERE outbox IN (SELECT id FROM old)) SELECT count(*) FROM old"
+            " RETURNING id, created_at), attempts AS (DELETE FROM webhook_attempts \
+             WHERE outbox IN (SELECT id FROM old)) SELECT count(*), max(created_at) FROM old"
         )
     };
 }

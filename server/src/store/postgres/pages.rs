@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::{
     Store,
-    connection::Connection,
+    connection::{Connection, get},
     error::{DbResult, Failure},
 };
 use crate::store::StoreError;
@@ -25,33 +25,65 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
 
 /// That a row's key is that of one that is chosen for a page, and that no other transaction has locked.
 macro_rules! in_page {
-    ($key:literal, $chosen:literal) => {
+    ($key:literal, $($chosen:tt)+) => {
         concat!(
             $key,
             " = ANY (ARRAY (SELECT ",
             $key,
             " FROM ",
-            $chosen,
+            $($chosen)+,
             " FOR UPDATE SKIP LOCKED))"
         )
     };
 }
 pub(super) use in_page;
 
+/// Deletes a page of the rows whose time is from `$2` to `$1`, and says how many there were and the last one's time.
+macro_rules! delete_old {
+    ($table:literal, $key:literal, $chosen:literal, $time:literal) => {
+        concat!(
+            "WITH old AS (DELETE FROM ",
+            $table,
+            " WHERE ",
+            in_page!(
+                $key,
+                $chosen,
+                $time,
+                " >= $2 AND ",
+                $time,
+                " <= $1 ORDER BY ",
+                $time,
+                " LIMIT $3"
+            ),
+            " RETURNING ",
+            $time,
+            " AS time) SELECT count(*), max(time) FROM old"
+        )
+    };
+}
+pub(super) use delete_old;
+
 impl Store {
-    /// Repeats a statement that writes at most [`ROWS_PER_PAGE`] rows until it finds fewer; answers how many it
-    /// wrote in all.
-    pub(super) async fn in_pages<F>(&self, statement: F) -> Result<u64, StoreError>
-    where
-        F: AsyncFn(&Connection) -> DbResult<u64> + Clone + Send + 'static,
-    {
-        let mut all = 0;
+    /// Deletes what is as old as `before`, page by page, by a statement like that of [`delete_old!`]; answers how many rows. A
+    /// page begins where the one before it has ended: beside a long transaction elsewhere, all that were deleted are
+    /// still in the index.
+    pub(super) async fn delete_old(
+        &self,
+        sql: &'static str,
+        before: i64,
+    ) -> Result<u64, StoreError> {
+        let (mut all, mut from) = (0, i64::MIN);
         loop {
-            let page = self.page(statement.clone()).await?;
-            all += page;
-            if page < ROWS_PER_PAGE.unsigned_abs() {
+            let page = self.page(async move |db| {
+                let given: super::connection::Given<'_> = &[&before, &from, &ROWS_PER_PAGE];
+                db.only(sql, given, |row| Ok((get(row, 0)?, get(row, 1)?))).await
+            });
+            let (rows, last): (i64, Option<i64>) = page.await?;
+            all += rows.unsigned_abs();
+            if rows < ROWS_PER_PAGE {
                 return Ok(all);
             }
+            from = last.unwrap_or(from);
         }
     }
 

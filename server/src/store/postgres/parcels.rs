@@ -52,8 +52,11 @@ impl Store {
     ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         let number = number.clone();
         self.read(async move |db| {
-            let sql =
-                select_parcels!(", order_json", "WHERE environment = $1 AND upper(number) = $2");
+            let sql = select_parcels!(
+                ", order_json",
+                "JOIN orders ON orders.parcel = parcels.id \
+                 WHERE environment = $1 AND upper(number) = $2"
+            );
             let both = |row: &Row| Ok((read(row)?, stored_order(row)?));
             one(db, sql, (environment, &number), both).await
         })
@@ -65,7 +68,10 @@ impl Store {
         parcel: ParcelRowId,
     ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
         self.read(async move |db| {
-            let sql = select_parcels!(", order_json", "WHERE parcels.id = $1");
+            let sql = select_parcels!(
+                ", order_json",
+                "JOIN orders ON orders.parcel = parcels.id WHERE parcels.id = $1"
+            );
             let Some(row) = db.first(sql, &[&parcel.0]).await? else { return Ok(None) };
             Ok(Some((read(&row)?, stored_order(&row)?)))
         })
@@ -81,7 +87,7 @@ impl Store {
         self.read(async |db| {
             let sql = "SELECT tenant, public_id, number, created_at, state, \
                  coalesce(order_json::json ->> 'idempotencyKey', ''), external_order_id \
-                 FROM living_parcels ORDER BY created_at, id";
+                 FROM living_parcels JOIN orders ON parcel = id ORDER BY created_at, id";
             db.each(sql, &[], |row| {
                 Ok(CreationRecord {
                     tenant: Tenant::from_number(get(row, 0)?),

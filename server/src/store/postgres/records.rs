@@ -14,7 +14,7 @@ use super::{
     call::Call,
     connection::{Connection, bytes, get},
     error::{DbResult, Failure},
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::{delete_old, in_page},
 };
 use crate::{
     clock::Millis,
@@ -47,19 +47,9 @@ impl Store {
     }
 
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
-        let dead = now.plus(-LIFETIME).0;
-        self.in_pages(async move |db| {
-            // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
-            let sql = concat!(
-                "DELETE FROM idempotency WHERE ",
-                in_page!(
-                    "key",
-                    "living_idempotency WHERE first_seen <= $1 ORDER BY first_seen LIMIT $2"
-                ),
-            );
-            db.execute(sql, &[&dead, &ROWS_PER_PAGE]).await
-        })
-        .await
+        // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
+        let sql = delete_old!("idempotency", "key", "living_idempotency WHERE ", "first_seen");
+        self.delete_old(sql, now.plus(-LIFETIME).0).await
     }
 }
 

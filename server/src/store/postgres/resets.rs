@@ -14,6 +14,7 @@ use parcelo::{Environment, model::Deleted};
 use super::{
     Store,
     connection::{Connection, get},
+    counts,
     erase::{self, PARCELS_PER_PAGE},
     error::DbResult,
     locks,
@@ -219,8 +220,11 @@ async fn page(db: &Connection, (tenant, epoch): (i64, i64), stage: usize) -> DbR
 
 /// Ends the erasing, unless something is left.
 async fn end(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Next> {
-    db.execute("DELETE FROM parcel_counts WHERE tenant = $1 AND epoch < $2", &[&tenant, &epoch])
-        .await?;
+    counts::keep_folds_away(db).await?;
+    for table in ["parcel_counts", "parcel_count_changes"] {
+        let sql = format!("DELETE FROM {table} WHERE tenant = $1 AND epoch < $2");
+        db.execute(&sql, &[&tenant, &epoch]).await?;
+    }
     let done = "UPDATE resets SET is_erasing = false WHERE tenant = $1 AND epoch = $2 \
          AND NOT EXISTS (SELECT 1 FROM outbox WHERE tenant = $1 AND epoch < $2) \
          AND NOT EXISTS (SELECT 1 FROM idempotency \

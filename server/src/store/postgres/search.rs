@@ -192,7 +192,7 @@ async fn load(db: &Connection, rows: &[i64]) -> DbResult<Loading> {
         return Ok(Vec::new());
     }
     let sql = "SELECT p.id, p.created_at, p.number, p.state, p.country, p.external_order_id, \
-         p.order_json, m.awb FROM living_parcels AS p \
+         o.order_json, m.awb FROM living_parcels AS p JOIN orders AS o ON o.parcel = p.id \
          LEFT JOIN manifest_parcels AS mp ON mp.parcel = p.id \
          LEFT JOIN living_manifests AS m ON m.id = mp.manifest WHERE p.id = ANY($1)";
     let mut all = Vec::with_capacity(rows.len());

@@ -3,7 +3,7 @@
 use super::{
     Store, audit,
     connection::{get, never_stored},
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::{delete_old, in_page},
 };
 use crate::{
     clock::Millis,
@@ -146,27 +146,13 @@ impl Store {
     }
 
     pub(crate) async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
-        self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM dashboard_sessions WHERE ",
-                in_page!("hash", "dashboard_sessions WHERE ends_at <= $1 LIMIT $2"),
-            );
-            db.execute(sql, &[&now.0, &ROWS_PER_PAGE]).await
-        })
-        .await?;
+        let sql = delete_old!("dashboard_sessions", "hash", "dashboard_sessions WHERE ", "ends_at");
+        self.delete_old(sql, now.0).await?;
         self.purge_logins(now).await
     }
 
     pub(crate) async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError> {
-        let until = now.0 - FLASH_LIFETIME;
-        self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM dashboard_flashes WHERE ",
-                in_page!("id", "dashboard_flashes WHERE left_at <= $1 LIMIT $2"),
-            );
-            db.execute(sql, &[&until, &ROWS_PER_PAGE]).await
-        })
-        .await
-        .map(drop)
+        let sql = delete_old!("dashboard_flashes", "id", "dashboard_flashes WHERE ", "left_at");
+        self.delete_old(sql, now.0 - FLASH_LIFETIME).await.map(drop)
     }
 }

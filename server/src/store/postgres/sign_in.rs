@@ -9,7 +9,7 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number},
     error::DbResult,
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::{delete_old, in_page},
 };
 use crate::{
     clock::Millis,
@@ -78,23 +78,10 @@ impl Store {
 
     /// Forgets what no attempt is judged by any more.
     pub(super) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
-        self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM login_failures WHERE ",
-                in_page!("counted_by", "login_failures WHERE last <= $1 LIMIT $2"),
-            );
-            db.execute(sql, &[&(now.0 - FAILURE_LIFETIME), &ROWS_PER_PAGE]).await
-        })
-        .await?;
-        self.in_pages(async move |db| {
-            let sql = concat!(
-                "DELETE FROM login_networks WHERE ",
-                in_page!("known", "login_networks WHERE last <= $1 LIMIT $2"),
-            );
-            db.execute(sql, &[&(now.0 - NETWORK_LIFETIME), &ROWS_PER_PAGE]).await
-        })
-        .await
-        .map(drop)
+        let sql = delete_old!("login_failures", "counted_by", "login_failures WHERE ", "last");
+        self.delete_old(sql, now.0 - FAILURE_LIFETIME).await?;
+        let sql = delete_old!("login_networks", "known", "login_networks WHERE ", "last");
+        self.delete_old(sql, now.0 - NETWORK_LIFETIME).await.map(drop)
     }
 
     fn hash_of(&self, by: &CountedBy) -> [u8; 32] {

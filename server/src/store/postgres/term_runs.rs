@@ -124,7 +124,7 @@ fn is_whole_run(ids: &[i64]) -> bool {
 async fn add_run(db: &Connection, ids: &[i64]) -> DbResult<()> {
     let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
     let sql = "SELECT id, tenant, epoch, number, created_at, order_json FROM living_parcels \
-         WHERE id = ANY($1)";
+         JOIN orders ON parcel = id WHERE id = ANY($1)";
     let mut entries = Vec::new();
     for row in db.all(sql, &[&ids]).await? {
         match read_entries(&row).map_err(|failure| parcels::named(&row, failure)) {
@@ -236,8 +236,8 @@ async fn delete_some(db: &Connection, run: i64) -> DbResult<()> {
 /// Takes parcels out of the runs, before they are deleted. The runs are locked. The entries of a damaged order are
 /// looked for among all of its tenant's.
 pub(super) async fn remove(db: &Connection, parcels: &[i64]) -> DbResult<()> {
-    let sql =
-        "SELECT id, tenant, epoch, number, created_at, order_json FROM parcels WHERE id = ANY($1)";
+    let sql = "SELECT id, tenant, epoch, number, created_at, order_json FROM parcels \
+         JOIN orders ON parcel = id WHERE id = ANY($1)";
     for row in db.all(sql, &[&parcels]).await? {
         let id: i64 = get(&row, 0)?;
         let bounds = match read_entries(&row) {

@@ -23,6 +23,10 @@ use crate::store::{
     transfer::{Field, TABLES, Table, Value},
 };
 
+/// Makes the table into which parcels are copied with their orders, which have a table of their own here.
+const STAGE: &str = "CREATE TEMP TABLE copied_parcels ON COMMIT DROP AS \
+     SELECT p.*, o.order_json FROM living_parcels AS p, orders AS o LIMIT 0";
+
 /// A table takes as long as it takes, and one end waits for the other.
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
@@ -118,7 +122,11 @@ impl Database {
             if let Some(insert) = table.postgres_insert() {
                 return Ok(Way::Insert(client.prepare(insert).await?));
             }
-            let (name, columns) = (table.name, table.columns.join(", "));
+            let columns = table.columns.join(", ");
+            let name = if has_orders(table) { "copied_parcels" } else { table.name };
+            if has_orders(table) {
+                client.batch_execute(STAGE).await?;
+            }
             let columns_of = format!("SELECT {columns} FROM {name} LIMIT 0");
             let types = types(&client.prepare(&columns_of).await?);
             let copy = format!("COPY {name} ({columns}) FROM STDIN (FORMAT binary)");
@@ -199,8 +207,14 @@ impl Writer<'_> {
     pub(in crate::store) async fn finish(self) -> Result<(), StoreError> {
         match self.way {
             Way::Copy(mut writer) => {
-                let finished = writer.as_mut().finish().await.map(drop);
-                finished.map_err(|error| self.database.not_copied(self.table, &error))
+                let finish = async {
+                    writer.as_mut().finish().await?;
+                    if has_orders(self.table) {
+                        self.database.db.client().batch_execute(&unstage(self.table)).await?;
+                    }
+                    Ok(())
+                };
+                finish.await.map_err(|error| self.database.not_copied(self.table, &error))
             }
             Way::Insert(_) => Ok(()),
         }
@@ -209,6 +223,20 @@ impl Writer<'_> {
 
 fn types(statement: &Statement) -> Vec<Type> {
     statement.columns().iter().map(|column| column.type_().clone()).collect()
+}
+
+fn has_orders(table: &Table) -> bool {
+    table.name == "parcels"
+}
+
+/// Puts the parcels and orders that were copied where they belong.
+fn unstage(table: &Table) -> String {
+    let columns = table.columns.iter().filter(|column| **column != "order_json");
+    let columns = columns.copied().collect::<Vec<_>>().join(", ");
+    format!(
+        "INSERT INTO parcels ({columns}) SELECT {columns} FROM copied_parcels; \
+         INSERT INTO orders (parcel, order_json) SELECT id, order_json FROM copied_parcels"
+    )
 }
 
 /// Not one of the numbers that sequences keep.

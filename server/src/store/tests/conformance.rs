@@ -613,7 +613,7 @@ fn ulid(number: &str) -> Ulid {
     Ulid::from_parts(u64::try_from(NOW.0).unwrap(), tail)
 }
 
-fn order(key: &str) -> OrderRequest {
+pub(in crate::store) fn order(key: &str) -> OrderRequest {
     let order = serde_json::json!({
         "idempotencyKey": format!("{key}-of-an-order"),
         "sender": { "fullName": "Ana Pérez", "phone": "+1 305 555 0100",

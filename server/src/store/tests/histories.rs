@@ -577,6 +577,7 @@ impl History {
         };
         // Each engine decides by itself whether there is something to do; what is found is the same.
         store.tend_search().await.unwrap();
+        store.fold_counts().await.unwrap();
         let listed = [
             search,
             shown(store.list(tenant, query).await),

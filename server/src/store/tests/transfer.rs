@@ -38,6 +38,8 @@ const LEFT_BEHIND: &[(&str, &str)] = &[
     ("run_keys", "a cache of the records"),
     ("outbox_counts", "triggers count"),
     ("parcel_totals", "triggers count"),
+    ("parcel_count_changes", "copied with parcel_counts"),
+    ("orders", "copied with parcels"),
     ("term_runs", "an index of the parcels"),
     ("term_pieces", "an index of the parcels"),
     ("term_queue", "an index of the parcels"),

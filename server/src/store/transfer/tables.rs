@@ -141,6 +141,13 @@ pub(in crate::store) const TABLES: &[Table] = &[
             "number", "public_id", "origin", "destination", "external_order_id", "order_json",
         ],
         "living_parcels",
+    )
+    // Its order is a row of another table there.
+    .postgres(
+        "SELECT id, version, tenant, 0::bigint, created_at, updated_at, step_due, reprinted_at, promised_day, \
+         label_version, last_sequence, environment, state, step_index, country, number, public_id, origin, \
+         destination, external_order_id, order_json FROM living_parcels JOIN orders ON parcel = id",
+        None,
     ),
     Table::some(
         "events",
@@ -154,9 +161,8 @@ pub(in crate::store) const TABLES: &[Table] = &[
             None,
         )
         .postgres(
-            "SELECT tenant, 0::bigint, day, state, country, sum(total)::bigint FROM parcel_counts AS c \
-             WHERE NOT EXISTS (SELECT 1 FROM resets AS r WHERE r.tenant = c.tenant AND r.epoch > c.epoch) \
-             GROUP BY tenant, day, state, country HAVING sum(total) <> 0",
+            "SELECT tenant, 0::bigint, day, state, country, sum(total)::bigint FROM living_counts GROUP BY tenant, \
+             day, state, country HAVING sum(total) <> 0",
             None,
         ),
     Table::some(

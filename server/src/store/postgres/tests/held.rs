@@ -44,8 +44,8 @@ pub(super) async fn deadlocks(client: &Client) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_all_of_a_tenant_s_orders_want_keeps_no_other_tenant_waiting_for_long() {
     let Some((store, client, _)) = beside().await else { return };
-    assert_eq!(store.commit(order(1, 0)).await, CommitOutcome::Committed);
-    client.batch_execute("BEGIN; SELECT FROM parcel_counts FOR UPDATE").await.unwrap();
+    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let mut held: Vec<_> = (1..25).map(|key| Box::pin(store.commit(order(1, key)))).collect();
     assert!(held.iter_mut().all(|order| order.now_or_never().is_none()));

@@ -13,6 +13,7 @@ mod plans;
 mod pooler;
 pub(in crate::store) mod proxy;
 mod races;
+mod rows;
 mod servers;
 mod snapshots;
 pub(super) mod statements;

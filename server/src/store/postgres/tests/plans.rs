@@ -50,7 +50,8 @@ const SMALL: [&str; 29] = [
     "meta",
     // What is still to be sent.
     "outbox_undone",
-    "parcel_counts",
+    // What was not folded in the last second.
+    "parcel_count_changes",
     // Servers, and keys of this second.
     "rate_limit_servers",
     "rate_limit_windows",
@@ -81,12 +82,13 @@ const WHOLE: [&str; 4] = [
 const FILL: &str = "
 INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, step_due, promised_day,
   label_version, last_sequence, environment, state, step_index, country, number, public_id, origin,
-  destination, external_order_id, order_json)
+  destination, external_order_id)
 SELECT 1000000 + g, 1, g % 300, 0, 1760000000000 + g * 20000::bigint, 1760000000000 + g * 20000::bigint,
   CASE WHEN g % 100 = 1 THEN 1760000000000 + g * 20000::bigint END, 20000, 1, 3, g % 2, 1 + g % 8, 0,
   (ARRAY['EC', 'CO', 'PE', 'MX'])[1 + g % 4], 'EC' || upper(substr(md5(g::text), 1, 13)),
-  decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', CASE WHEN g % 2 = 1 THEN 'order-' || g END,
-  '{\"customerReference\": \"a\"}' FROM generate_series(1, 300000) AS g;
+  decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', CASE WHEN g % 2 = 1 THEN 'order-' || g END
+FROM generate_series(1, 300000) AS g;
+INSERT INTO orders (parcel, order_json) SELECT id, '{\"customerReference\": \"a\"}' FROM parcels;
 INSERT INTO term_runs (level, first, last, is_live, target)
 SELECT g % 3, g * 7000, g * 7000 + 6999, g % 10 > 1, CASE WHEN g % 10 = 0 THEN g + 2 END FROM generate_series(1, 45) AS g;
 INSERT INTO term_pieces (run, first, entries)
@@ -96,6 +98,8 @@ INSERT INTO events (parcel, sequence, state, at, location)
 SELECT id, 3, 3, created_at, 'Miami, US' FROM parcels WHERE id % 3 = 0;
 INSERT INTO parcel_counts (tenant, epoch, day, state, country, total)
 SELECT tenant, 0, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5;
+INSERT INTO parcel_count_changes (tenant, epoch, day, state, country, difference)
+SELECT g % 300, 0, 20000, 2, 'EC', 1 FROM generate_series(1, 2000) AS g;
 INSERT INTO idempotency (key, tenant, epoch, first_seen, fingerprint, body)
 SELECT public_id, tenant, 0, created_at, public_id, public_id FROM parcels WHERE id % 3 = 0;
 INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document)

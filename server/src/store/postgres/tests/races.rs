@@ -118,7 +118,8 @@ async fn an_order_that_is_damaged_is_left_out_of_lists_and_hides_no_other() {
     for number in ["SB-SOUND-0001", "SB-BROKEN-0001", "SB-SOUND-0002"] {
         made(&store, sandbox(1), number).await;
     }
-    let damage = "UPDATE parcels SET order_json = '{' WHERE number = 'SB-BROKEN-0001'";
+    let damage = "UPDATE orders SET order_json = '{' \
+         FROM parcels WHERE id = parcel AND number = 'SB-BROKEN-0001'";
     assert_eq!(client.execute(damage, &[]).await.unwrap(), 1);
     let (listed, total) = store.list(sandbox(1), ListQuery::default()).await.unwrap();
     assert_eq!((listed.len(), total), (2, 3));

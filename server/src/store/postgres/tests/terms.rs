@@ -39,13 +39,16 @@ async fn parcels_from_before_are_added_and_no_term_outlives_its_parcel() {
     run_sql(
         &address,
         "DELETE FROM term_queue WHERE parcel % 2 = 0; UPDATE term_sweep SET until = (SELECT max(id) FROM parcels); \
-         UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'",
+         UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000007'",
     );
     assert!(!search(&store, "nandu").await.is_complete);
     while store.tend_search().await.unwrap() {}
     let found = search(&store, "nandu").await;
     assert_eq!((found.total, found.is_complete), (119, true), "all but the one that is damaged");
-    run_sql(&address, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000003'");
+    run_sql(
+        &address,
+        "UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000003'",
+    );
     erased(&store, &address).await;
     assert_eq!(query(&address, "SELECT count(*) FROM term_pieces").trim(), "0");
     store.close().await;

@@ -3,9 +3,11 @@
 //! What the next version will add is not known; here it is a column of every table, in the views too, an index, a
 //! table and a function of a trigger. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
 
+use parcelo::{Environment, TrackingNumber, rules::check_list};
+
 use super::cluster::{empty_database, query, run_sql};
 use crate::{
-    domain::{audit::BY, webhooks::RetryDecision},
+    domain::{State, StoredOrder, activity::day_of, audit::BY, webhooks::RetryDecision},
     store::{
         CommitOutcome, Store, StoreError,
         postgres::{
@@ -13,7 +15,7 @@ use crate::{
             migrations::{MIGRATIONS, OLDEST_SCHEMA},
         },
         tests::conformance::{
-            NOW, SECRET, create, made, row, sandbox,
+            NOW, SECRET, create, made, moved, on, order, row, sandbox,
             webhooks::{endpoint, lease, outcome},
         },
     },
@@ -36,19 +38,58 @@ const NEXT: &str = "\
 const SAID: &str = "SELECT (SELECT convert_from(value, 'UTF8') FROM meta WHERE name = 'oldest_schema') \
      || ' ' || (SELECT max(version) FROM schema_migrations)";
 
-/// The next version's schema in an empty database.
-pub(super) fn make_next_schema(address: &Address) {
-    let versions: Vec<_> = (1..=MIGRATIONS.len()).map(|version| format!("({version})")).collect();
+/// A program's schema in an empty database, by its migrations.
+fn make_schema(address: &Address, migrations: &[&str], more: &str) {
+    let versions: Vec<_> = (1..=migrations.len()).map(|version| format!("({version})")).collect();
     let sql = [
         "BEGIN; CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
          applied_at timestamptz NOT NULL DEFAULT now())",
-        &MIGRATIONS.join(";"),
+        &migrations.join(";"),
         &format!("INSERT INTO schema_migrations (version) VALUES {}", versions.join(", ")),
-        &format!("INSERT INTO meta (name, value) VALUES ('oldest_schema', '{}')", MIGRATIONS.len()),
-        NEXT,
+        &format!("INSERT INTO meta (name, value) VALUES ('oldest_schema', '{}')", migrations.len()),
+        more,
         "COMMIT",
     ];
     run_sql(address, &sql.join(";\n"));
+}
+
+/// The next version's schema in an empty database.
+pub(super) fn make_next_schema(address: &Address) {
+    make_schema(address, &MIGRATIONS, NEXT);
+}
+
+/// Some parcels of two days, as a program of schema 9 has written them.
+const FILLED: &str = "\
+    INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
+        last_sequence, environment, state, country, number, public_id, origin, destination, order_json) \
+    SELECT g, 1, 3, 0, 86400000 * (g % 2), 0, 20000, 1, 2, 1, 2, 'EC', 'SB-NINE-' || lpad(g::text, 6, '0'), \
+        decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', ORDER FROM generate_series(1, 300) AS g; \
+    INSERT INTO parcel_counts (tenant, epoch, day, state, country, total) \
+    SELECT tenant, epoch, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
+    let Some(address) = empty_database() else { return };
+    let order = order("key-1");
+    let json = StoredOrder::to_json(&order).unwrap();
+    let filled = FILLED.replace("ORDER", &format!("'{json}'"));
+    make_schema(&address, &MIGRATIONS[..9], &filled);
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    serve_one(&store, "SB-TEN-0001", 1).await;
+    for _ in 0..2 {
+        let (page, total) = store.list(sandbox(1), check_list([]).unwrap()).await.unwrap();
+        assert_eq!((page.len(), total), (20, 301));
+        let days = store.activity(sandbox(1), 0).await.unwrap();
+        let days: Vec<_> = days.iter().map(|day| (day.created_day, day.parcels)).collect();
+        assert_eq!(days, [(0, 150), (1, 150), (day_of(NOW), 1)]);
+        store.fold_counts().await.unwrap();
+    }
+    let number = TrackingNumber::parse("SB-NINE-000007").unwrap();
+    let (parcel, kept) =
+        store.parcel_with_order(Environment::Sandbox, &number).await.unwrap().unwrap();
+    assert_eq!(kept.order, order);
+    let moved = on(&parcel, vec![moved(&parcel, State::PickedUp, 5)]);
+    assert_eq!(store.commit(moved).await, CommitOutcome::Committed);
 }
 
 /// What a server does with an order, from its creation to the delivery of its webhook.

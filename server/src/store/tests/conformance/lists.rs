@@ -71,8 +71,6 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
     made(&store, sandbox(1), "SB-TWO-00001").await;
     commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
-    let mut counted = store.activity(sandbox(1), 0).await.unwrap();
-    counted.sort_by_key(|one| one.state.number());
     let day = day_of(NOW);
     let one = |state| ParcelCount {
         created_day: day,
@@ -82,7 +80,13 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
     };
     let mut expected = [one(State::LabelGenerated), one(State::InTransit)];
     expected.sort_by_key(|one| one.state.number());
-    assert_eq!(counted, expected);
+    // As it was written, and once and twice added up.
+    for _ in 0..3 {
+        let mut counted = store.activity(sandbox(1), 0).await.unwrap();
+        counted.sort_by_key(|one| one.state.number());
+        assert_eq!(counted, expected);
+        store.fold_counts().await.unwrap();
+    }
     assert_eq!(store.activity(sandbox(1), day + 1).await.unwrap(), []);
     assert_eq!(store.activity(sandbox(2), 0).await.unwrap(), []);
 }
