@@ -178,7 +178,8 @@ impl Connector {
              current_setting('fsync'), current_setting('full_page_writes'), \
              current_setting('synchronous_commit'), pg_is_in_recovery(), pg_backend_pid(), \
              current_setting('server_encoding'), current_setting('{}'), \
-             (SELECT backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()), {}",
+             (SELECT extract(epoch FROM backend_start)::text FROM pg_stat_activity \
+             WHERE pid = pg_backend_pid()), {}",
             SHOWN.0, self.lock
         );
         let found = client.query_typed(&sql, &[]).await.map_err(|error| {

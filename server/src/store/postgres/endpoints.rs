@@ -23,7 +23,7 @@ use crate::{
     store::StoreError,
 };
 
-/// How many events one commit holds: others wait for it.
+/// How many events one commit holds, with those that wait behind them: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 /// So many held events are counted at most.
@@ -108,7 +108,7 @@ impl Store {
     pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         let tenant = tenant.number();
         while self.call(async move |db| hold(db, tenant).await).await?
-            == MAX_EVENTS_PER_COMMIT as u64
+            >= MAX_EVENTS_PER_COMMIT as u64
         {}
         Ok(())
     }
@@ -345,11 +345,14 @@ async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> DbResult<bo
     Ok(was_on.unwrap_or(false))
 }
 
-/// Holds a page of what would have been sent to an endpoint that is off, and answers how many events.
-async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
-    let sql = "UPDATE outbox SET state = $2, due = NULL WHERE id IN \
-         (SELECT id FROM living_outbox WHERE tenant = $1 AND state IN (0, 1) \
-         ORDER BY id LIMIT 250) AND state IN (0, 1) \
+/// Holds a page of what would have been sent to an endpoint that is off, and answers how many events. What waits behind an
+/// event of the page is held with it: should the endpoint be on again before the next page, nothing would release it.
+pub(super) async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
+    let sql = "WITH page AS (SELECT id, parcel FROM living_outbox \
+         WHERE tenant = $1 AND state IN (0, 1) ORDER BY id LIMIT 250) \
+         UPDATE outbox SET state = $2, due = NULL WHERE id IN (SELECT id FROM page UNION \
+         SELECT o.id FROM page JOIN living_outbox AS o ON o.parcel = page.parcel AND o.state = 0) \
+         AND state IN (0, 1) \
          AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)";
     db.execute(sql, &[&tenant, &HELD]).await
 }

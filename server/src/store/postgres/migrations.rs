@@ -20,7 +20,7 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-pub(super) const MIGRATIONS: [&str; 11] = [
+pub(super) const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
@@ -32,6 +32,7 @@ pub(super) const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0009_writers.sql"),
     include_str!("migrations/0010_counts.sql"),
     include_str!("migrations/0011_orders.sql"),
+    include_str!("migrations/0012_hidden.sql"),
 ];
 
 /// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
@@ -65,6 +66,28 @@ const IS_FOREIGN: &str = "\
         AND c.relnamespace = ANY (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = ANY (current_schemas(false))) \
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass \
             AND d.objid = c.oid AND d.deptype = 'e'))";
+
+/// Puts sequences behind the rows that there are: logical replication, by which providers upgrade PostgreSQL, copies rows and no
+/// sequences. One that has given as many ids as its table has, or more, stays as it is. Leases are looked through only
+/// when another was behind.
+const MEND_SEQUENCES: &str = "\
+    DO $mend$ DECLARE sequence regclass; from_table text; highest bigint; is_behind boolean := false; BEGIN \
+        FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
+                a.attrelid::regclass::text FROM pg_attribute AS a \
+                WHERE a.attname = 'id' AND a.attidentity <> '' AND pg_table_is_visible(a.attrelid) \
+            UNION ALL VALUES ('parcel_ids', 'parcels'), ('outbox_ids', 'outbox') LOOP \
+            EXECUTE format('SELECT max(id) FROM %s', from_table) INTO highest; \
+            IF highest >= (SELECT coalesce(pg_sequence_last_value(sequence) + seqincrement, seqstart) \
+                    FROM pg_sequence WHERE seqrelid = sequence) THEN \
+                PERFORM setval(sequence, highest + 1, false); \
+                is_behind := true; \
+            END IF; \
+        END LOOP; \
+        IF is_behind THEN \
+            PERFORM setval('lease_numbers', greatest((SELECT last_value FROM lease_numbers), \
+                (SELECT max(greatest(lease, after_lease)) + 1 FROM outbox))); \
+        END IF; \
+    END $mend$";
 
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new. Servers
 /// that start at once on an empty database make one schema and one secret: the lock is held until the commit, and
@@ -116,6 +139,7 @@ fn advised(failure: Failure, advice: &str) -> Failure {
 
 async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
     upgrade(db).await?;
+    db.run(MEND_SEQUENCES).await?;
     if is_unfinished(db).await? {
         let reason =
             "a copy into it was not finished: run `parcelo-server copy` again with the same --to";

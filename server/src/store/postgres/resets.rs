@@ -140,12 +140,12 @@ async fn begin(db: &Connection, tenant: i64) -> DbResult<i64> {
 /// What a reset deletes: all that came since the one before it, which may not be erased yet either.
 async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
     let sql = "SELECT \
-         (SELECT count(*) FROM parcels WHERE tenant = $1 AND epoch + 1 = $2), \
+         (SELECT count(*) FROM parcels WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1), \
          (SELECT count(*) FROM parcels AS p JOIN events AS e ON e.parcel = p.id \
-          WHERE p.tenant = $1 AND p.epoch + 1 = $2), \
-         (SELECT count(*) FROM manifests WHERE tenant = $1 AND epoch + 1 = $2), \
-         (SELECT count(*) FROM idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch + 1 = $2), \
-         (SELECT count(*) FROM outbox WHERE tenant = $1 AND epoch + 1 = $2)";
+          WHERE p.tenant = $1 AND p.tenant % 2 = 1 AND p.epoch = $2::bigint - 1), \
+         (SELECT count(*) FROM manifests WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1), \
+         (SELECT count(*) FROM idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1), \
+         (SELECT count(*) FROM outbox WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1)";
     db.only(sql, &[&tenant, &epoch], |row| {
         let counted = |column| get::<i64>(row, column).map(i64::unsigned_abs);
         let parcels = counted(0)?;
@@ -162,20 +162,27 @@ async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
 
 /// What is erased before the parcels, a page of each.
 const ERASURES: [&str; 3] = [
-    delete_events!(in_page!("id", "outbox WHERE tenant = $1 AND epoch < $2 ORDER BY id LIMIT $3")),
+    delete_events!(in_page!(
+        "id",
+        "outbox WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 ORDER BY tenant, epoch LIMIT $3"
+    )),
     // Its key may be used again meanwhile: then the row is one of this epoch, and the lock has shown it.
     concat!(
         "WITH old AS (DELETE FROM idempotency WHERE ",
         in_page!(
             "key",
             "idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 \
-             ORDER BY tenant, first_seen LIMIT $3"
+             ORDER BY tenant, epoch LIMIT $3"
         ),
         " RETURNING 1) SELECT count(*) FROM old"
     ),
     concat!(
         "WITH old AS (DELETE FROM manifests WHERE ",
-        in_page!("id", "manifests WHERE tenant = $1 AND epoch < $2 ORDER BY tenant, awb LIMIT $3"),
+        in_page!(
+            "id",
+            "manifests WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 \
+             ORDER BY tenant, epoch LIMIT $3"
+        ),
         " RETURNING 1) SELECT count(*) FROM old"
     ),
 ];
@@ -207,7 +214,7 @@ async fn page(db: &Connection, (tenant, epoch): (i64, i64), stage: usize) -> DbR
     }
     // Locked before anything that hangs on them is deleted: who moves one at this moment adds an event.
     let sql = "SELECT id FROM parcels WHERE id = ANY (ARRAY (SELECT id FROM parcels \
-         WHERE tenant = $1 AND epoch < $2 ORDER BY tenant, created_at, id LIMIT $3)) \
+         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 ORDER BY tenant, epoch LIMIT $3)) \
          ORDER BY id FOR UPDATE";
     let parcels: Vec<i64> =
         db.each(sql, &[&tenant, &epoch, &PARCELS_PER_PAGE], |row| get(row, 0)).await?;
@@ -226,11 +233,12 @@ async fn end(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Next> {
         db.execute(&sql, &[&tenant, &epoch]).await?;
     }
     let done = "UPDATE resets SET is_erasing = false WHERE tenant = $1 AND epoch = $2 \
-         AND NOT EXISTS (SELECT 1 FROM outbox WHERE tenant = $1 AND epoch < $2) \
+         AND NOT EXISTS (SELECT 1 FROM outbox WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
          AND NOT EXISTS (SELECT 1 FROM idempotency \
          WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
-         AND NOT EXISTS (SELECT 1 FROM manifests WHERE tenant = $1 AND epoch < $2) \
-         AND NOT EXISTS (SELECT 1 FROM parcels WHERE tenant = $1 AND epoch < $2)";
+         AND NOT EXISTS (SELECT 1 FROM manifests \
+         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
+         AND NOT EXISTS (SELECT 1 FROM parcels WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2)";
     db.execute(done, &[&tenant, &epoch]).await?;
     let is_left = "SELECT EXISTS (SELECT 1 FROM resets \
          WHERE tenant = $1 AND epoch = $2 AND is_erasing)";

@@ -21,7 +21,8 @@ const OPEN_PAUSE: Duration = Duration::from_millis(250);
 /// does not have. That needs no privilege: it is our own role's.
 const END_BACKEND: &str = "SELECT CASE \
      WHEN state LIKE 'idle%' OR state = 'active' AND query <> 'COMMIT' THEN pg_terminate_backend(pid) \
-     ELSE false END FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2";
+     ELSE false END FROM pg_stat_activity WHERE pid = $1 \
+     AND extract(epoch FROM backend_start)::text = $2";
 
 /// What is known of the writer from outside.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{
-    cluster::{empty_database, query},
+    cluster::{empty_database, query, run_sql},
     proxy::{FAULTS, Fault, Place, Proxy, Way},
 };
 use crate::{
@@ -249,6 +249,10 @@ async fn what_a_connection_had_locked_when_it_failed_is_free_at_once() {
     let mut failed = 0;
     for nth in 0..40 {
         let again = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
+        // Connections show times in different ways.
+        let style = ["ISO", "SQL"][nth as usize % 2];
+        let database = address.config.get_dbname().unwrap();
+        run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
         // PostgreSQL hears nothing of it: the transaction stays open.
         proxy.arm(Place::Nth(Way::ToStore, nth as usize), Fault::Orphan);
         if store.commit(again.clone()).await == CommitOutcome::Unreachable {

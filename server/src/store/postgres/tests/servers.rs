@@ -29,6 +29,24 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_database_whose_sequences_were_left_behind_gives_no_id_again() {
+    let Some(address) = database() else { return };
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
+    let parcel = store.next_parcel_row().await;
+    let order = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
+         last_sequence, environment, state, country, number, public_id, origin, destination) \
+         VALUES (ID, 1, 3, 0, 0, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-1', '\\x00', '', '')";
+    run_sql(&address, &order.replace("ID", &parcel.0.to_string()));
+    store.close().await;
+    // As logical replication copies a database: rows, and no sequences.
+    run_sql(&address, "ALTER SEQUENCE parcel_ids RESTART; ALTER SEQUENCE accounts_id_seq RESTART");
+    let store = Store::connect(address, SECRET).await.unwrap();
+    assert!(store.next_parcel_row().await > parcel);
+    store.account("other", "acc_2".to_owned(), NOW).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn servers_that_start_at_once_make_one_schema_one_secret_and_one_account() {
     let Some(address) = database() else { return };
     let starts = (1..=4).map(|number| Store::connect(address.clone(), [number; 32]));

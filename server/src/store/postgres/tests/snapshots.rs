@@ -5,7 +5,7 @@
 use futures_util::future::join_all;
 use tokio_postgres::Client;
 
-use super::cluster::{client, database, run_sql};
+use super::cluster::{client, database, query, run_sql};
 use crate::{
     domain::{
         audit::BY,
@@ -143,6 +143,26 @@ async fn an_order_costs_no_more_the_longer_a_snapshot_is_held() {
     drop(holder);
     let worst = before.iter().zip(beside).map(|(before, beside)| beside / before).max();
     assert!(worst <= Some(3), "{before:?} pages before it, {beside:?} beside it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_that_has_nothing_left_to_erase_looks_at_no_living_row() {
+    let Some(address) = database() else { return };
+    Store::connect(address.clone(), SECRET).await.unwrap().close().await;
+    run_sql(&address, &OLD.replace("ROWS", "5000"));
+    run_sql(
+        &address,
+        "ANALYZE; INSERT INTO resets (tenant, epoch, is_erasing) VALUES (3, 0, true)",
+    );
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    store.resume_resets().await.unwrap();
+    let is_erasing = "SELECT count(*) FROM resets WHERE is_erasing";
+    until("it is erased", async || query(&address, is_erasing) == "0").await;
+    store.close().await;
+    for table in ["idempotency", "outbox%", "parcels"] {
+        let rows = looked_at(&address, table).await.1;
+        assert!(rows < 1_000, "{rows} of {table}");
+    }
 }
 
 /// Old rows of each table that is purged.
