@@ -7,7 +7,7 @@ use super::{
     element::Span,
     font::{Weight, width},
     label_text,
-    page::{Page, TextSlot, bold, fits_into, regular, shown_in, span},
+    page::{Page, TextSlot, bold, fits_into, regular, shown_bytes, shown_in, span},
     text::{clean, join},
     text_fit::Style,
     town,
@@ -149,10 +149,11 @@ fn sender(order: &OrderRequest, layout: Layout) -> Placed<'_> {
     let [line2, state, zip] =
         [&at.line2, &at.state, &at.zip_code].map(|text| or_empty(text.as_ref()));
     let block = Block {
-        line1: &at.line1,
+        fields: [("address.line1", &at.line1), ("address.line2", line2)],
         street: join([at.line1.as_str(), line2], ", "),
         town: [("address.city", &at.city), ("address.state", state), ("address.zipCode", zip)],
         city: town::of_sender(layout, at),
+        code: at.country,
         country: country(at.country),
         phone: clean(&sender.phone),
         id: String::new(),
@@ -234,7 +235,7 @@ fn receiver_block(order: &OrderRequest, layout: Layout) -> Block<'_> {
     let [line2, province, zip] =
         [&at.line2, &at.province, &at.zip_code].map(|text| or_empty(text.as_ref()));
     Block {
-        line1: &at.line1,
+        fields: [("address.line1", &at.line1), ("address.line2", line2)],
         street: join([at.line1.as_str(), line2], ", "),
         town: [
             ("address.city", &at.city),
@@ -242,20 +243,25 @@ fn receiver_block(order: &OrderRequest, layout: Layout) -> Block<'_> {
             ("address.zipCode", zip),
         ],
         city: town::of_receiver(layout, at),
+        code: at.country,
         country: country(at.country),
         phone: clean(&receiver.phone),
         id,
     }
 }
 
+/// A field and its text, as it was sent.
+type Field<'a> = (&'static str, &'a str);
+
 /// The lines of an address below the names.
 struct Block<'a> {
-    /// The first of the fields in the street, as it was sent.
-    line1: &'a str,
+    /// The fields in the street.
+    fields: [Field<'a>; 2],
     street: String,
-    /// The fields in the line of the city, as they were sent.
-    town: [(&'static str, &'a str); 3],
+    /// The fields in the line of the city.
+    town: [Field<'a>; 3],
     city: String,
+    code: CountryCode,
     country: String,
     phone: String,
     id: String,
@@ -274,24 +280,27 @@ impl Block<'_> {
         }
     }
 
-    /// Returns the fields that are cut; of several in one line the one to shorten.
-    fn cut_fields(&self, slots: &[TextSlot]) -> impl Iterator<Item = &'static str> {
+    /// Returns the fields that are cut: of those in one line, each that ends behind the ellipsis.
+    fn cut_fields(&self, slots: &[TextSlot]) -> Vec<&'static str> {
+        let Some(last) = slots.last() else { return Vec::new() };
         let (street, tail) = self.divide(slots);
-        let is_cut = |text: &str, style| {
-            smaller(text, style, street).is_none() && !shown_in(text, regular(FROM_SIZES), street)
+        let shown = |text: &str, slots: &[TextSlot]| match smaller(text, last.style, slots) {
+            Some(_) => text.len(),
+            None => shown_bytes(text, regular(FROM_SIZES), slots),
         };
-        let last = slots.last();
-        let line = last.filter(|last| is_cut(&self.street, last.style)).map(|last| {
-            let is_first = is_cut(&clean(self.line1), last.style);
-            if is_first { "address.line1" } else { "address.line2" }
-        });
-        let is_whole = |text: &str| last.is_some_and(|last| is_whole(text, last));
-        let longest = self.town.iter().max_by_key(|(_, text)| text.len());
-        let town = longest.filter(|_| !is_whole(&self.city)).map(|(field, _)| *field);
-        let tail = tail.iter().any(|text| !is_whole(text));
-        let is_id_longer = self.id.len() > self.phone.len();
-        let tail = tail.then_some(if is_id_longer { "nationalId" } else { "phone" });
-        line.into_iter().chain(town).chain(tail)
+        let cleaned = |(field, text): Field<'_>| (field, clean(text));
+        let street_fields = self.fields.into_iter().map(cleaned);
+        let mut cut = fields_beyond(shown(&self.street, street), &self.street, street_fields);
+        let line = [*last];
+        let town = town::in_order(self.code, self.town).map(cleaned);
+        cut.extend(fields_beyond(shown(&self.city, &line), &self.city, town));
+        for text in &tail {
+            // A line that is cut has the ID behind the telephone.
+            let fields = [("phone", &self.phone), ("nationalId", &self.id)];
+            let fields = fields.into_iter().map(|(field, text)| (field, text.clone()));
+            cut.extend(fields_beyond(shown(text, &line), text, fields));
+        }
+        cut
     }
 
     /// True if nothing has to be cut, and the street not to be set in fine type.
@@ -335,6 +344,23 @@ impl Block<'_> {
             beside(&beside(&self.country, &self.phone), &self.id)
         }
     }
+}
+
+/// Returns the fields whose texts end beyond the first `shown` bytes of a line, where they stand in this order.
+fn fields_beyond(
+    shown: usize,
+    line: &str,
+    fields: impl Iterator<Item = (&'static str, String)>,
+) -> Vec<&'static str> {
+    if shown == line.len() {
+        return Vec::new();
+    }
+    let mut end = 0;
+    let cut = fields.filter_map(|(field, text)| {
+        end += line.get(end..)?.find(&text)? + text.len();
+        (end > shown && !text.is_empty()).then_some(field)
+    });
+    cut.collect()
 }
 
 /// Two parts on one line.

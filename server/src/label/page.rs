@@ -4,7 +4,7 @@ use super::{
     element::{Align, Colour, Element, Outline, Rect, Span, Text},
     font::{self, Weight},
     ink_bounds::InkBounds,
-    text_fit::{Style, fit, fits, shows_all},
+    text_fit::{self, Style, fit, fits, shows_all},
 };
 
 /// Thickness of the frame and of the rules.
@@ -145,6 +145,11 @@ impl Page {
 /// True if nothing of `text` is lost in the slots.
 pub(super) fn shown_in(text: &str, style: Style, slots: &[TextSlot]) -> bool {
     shows_all(text, style, &slots.iter().map(|slot| slot.span.width()))
+}
+
+/// Returns how many bytes of `text` are shown in the slots.
+pub(super) fn shown_bytes(text: &str, style: Style, slots: &[TextSlot]) -> usize {
+    text_fit::shown_bytes(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
 
 /// True if all of `text` fits into the slots, in whole words.

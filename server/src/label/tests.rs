@@ -633,6 +633,30 @@ fn instructions_have_a_caption_and_are_cut_only_with_a_warning() {
     assert_eq!(super::cut_fields(&order), [""; 0]);
 }
 
+#[test]
+fn every_field_of_a_cut_line_has_a_warning() {
+    let long = |word: &str| word.repeat(120 / word.len());
+    let cut = |change: fn(&mut OrderRequest, String), text: String| {
+        let mut order = sample::order();
+        change(&mut order, text);
+        super::cut_fields(&order)
+    };
+    let line1 = |order: &mut OrderRequest, text| order.sender.address.line1 = text;
+    let both = ["sender.address.line1", "sender.address.line2"];
+    assert_eq!(cut(line1, long("AlamedaW")), both);
+    let line2 = |order: &mut OrderRequest, text| order.sender.address.line2 = Some(text);
+    assert_eq!(cut(line2, long("Km 7 ")), ["sender.address.line2"]);
+    // The postal code stands before the city in Ecuador, the province behind it.
+    let city = |order: &mut OrderRequest, text| order.receiver.address.city = text;
+    let expected = ["receiver.address.city", "receiver.address.province"];
+    assert_eq!(cut(city, long("QuitoWW ")), expected);
+    let same = |order: &mut OrderRequest, text: String| {
+        order.receiver.address.city = "Quito".to_owned();
+        order.receiver.address.province = Some(text);
+    };
+    assert_eq!(cut(same, long("Quito W ")), ["receiver.address.province"]);
+}
+
 /// The last row counts the other items; they are on the invoice.
 #[test]
 fn the_text_of_an_item_is_cut_with_a_warning_on_the_field_that_has_it() {

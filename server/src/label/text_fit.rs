@@ -49,6 +49,25 @@ pub(super) fn shows_all(
     fits(text, style, widths) || widths.clone().fold(text, line).is_empty()
 }
 
+/// Returns how many bytes of `text` [`fit`] shows.
+pub(super) fn shown_bytes(
+    text: &str,
+    style: Style,
+    widths: &(impl Iterator<Item = u32> + Clone),
+) -> usize {
+    if shows_all(text, style, widths) {
+        return text.len();
+    }
+    let size = style.sizes.last().copied().unwrap_or(1);
+    let (mut shown, mut rest) = (0, text);
+    for limit in widths.clone().map(|width| units(width, size)) {
+        // Of the last line this is what stands before the ellipsis.
+        shown = text.len() - rest.len() + before_ellipsis(rest, style.weight, limit).len();
+        rest = take_line(rest, style.weight, limit).rest;
+    }
+    shown
+}
+
 /// Hands over the lines of `text`, in whole words; false when it does not fit.
 fn wrap<'a>(
     text: &'a str,
@@ -93,10 +112,13 @@ fn cut(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
 }
 
 fn with_ellipsis(text: &str, weight: Weight, limit: u32) -> String {
+    format!("{}…", before_ellipsis(text, weight, limit))
+}
+
+fn before_ellipsis(text: &str, weight: Weight, limit: u32) -> &str {
     let dots = u32::from(font::glyph(weight, '…').advance);
     let end = end_within(text, weight, limit.saturating_sub(dots));
-    let kept = text.get(..end).unwrap_or_default().trim_end();
-    format!("{kept}…")
+    text.get(..end).unwrap_or_default().trim_end()
 }
 
 struct Line<'a> {

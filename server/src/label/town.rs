@@ -1,6 +1,6 @@
 //! The line of city, state or province and postal code.
 
-use parcelo::{ReceiverAddress, SenderAddress, rules::town_line};
+use parcelo::{CountryCode, ReceiverAddress, SenderAddress, rules::town_line};
 
 use super::text::{clean, join};
 use crate::domain::Layout;
@@ -19,6 +19,14 @@ pub(super) fn of_receiver(layout: Layout, at: &ReceiverAddress) -> String {
         Layout::First => join([&join([zip, at.city.as_str()], " "), province], ", "),
         Layout::Second => town_line(at.country, [&clean(&at.city), &clean(province), &clean(zip)]),
     }
+}
+
+/// Returns the parts in their order on the line of a new label.
+pub(super) fn in_order<T: Copy>(country: CountryCode, parts: [T; 3]) -> impl Iterator<Item = T> {
+    let places = town_line(country, ["0", "1", "2"]).into_bytes();
+    places
+        .into_iter()
+        .filter_map(move |place| parts.get(usize::from(place.wrapping_sub(b'0'))).copied())
 }
 
 fn or_empty(text: Option<&String>) -> &str {

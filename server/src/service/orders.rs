@@ -143,8 +143,8 @@ impl Service {
 /// The label has less room than the field may be long.
 fn cut_on_label(field: String) -> Warning {
     let texts = (
-        "The label has no room for the whole text and cuts it: shorten it.",
-        "El texto no cabe completo en la etiqueta y se corta: acórtelo.",
+        "The label has no room for the whole text and cuts it: shorten it, or another text on its line.",
+        "El texto no cabe completo en la etiqueta y se corta: acórtelo, o acorte otro texto de su línea.",
     );
     Warning::new(WarningCode::TextCutOnLabel, field, texts)
 }
