@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{
-    Error, ErrorCode, ErrorKind, Language, TrackingNumber,
+    Error, ErrorCode, ErrorKind, Language, OrderRequest, TrackingNumber,
     calls::StopReason,
     model::{ErrorBody, ItemError, Row, VoidResult},
 };
@@ -18,7 +18,11 @@ use crate::{
 impl Failure {
     /// A call that failed; `resume` has the hint if its outcome is unknown.
     pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
+        let conflict = resume.order().and_then(|order| conflict_message(&error, order));
         let failure = Self::from(error);
+        if let Some(message) = conflict {
+            return failure.with(|details| details.message = message);
+        }
         if failure.exit != Exit::OutcomeUnknown {
             return failure;
         }
@@ -71,6 +75,18 @@ fn message_of(error: &Error) -> Message {
         }
         None => Message { en: text(Language::En), es: text(Language::Es) },
     }
+}
+
+/// The message about an order whose key belongs to an order with different content.
+fn conflict_message(error: &Error, order: &OrderRequest) -> Option<Message> {
+    let is_conflict = error.known_code() == Some(ErrorCode::IdempotencyConflict);
+    let number = existing_order(error).filter(|_| is_conflict)?;
+    let reference = order.external_order_id.as_ref().or(order.customer_reference.as_ref());
+    let (text, reference) = match reference {
+        Some(reference) => (texts::ORDER_DIFFERS_BY_REFERENCE, reference.as_str()),
+        None => (texts::ORDER_DIFFERS, ""),
+    };
+    Some(text.with(&[("number", number.as_str()), ("reference", reference)]))
 }
 
 /// Rounded up, because an earlier attempt would be refused again.

@@ -183,10 +183,14 @@ impl Failure {
 
     /// The order exists, its label could not be saved.
     pub(crate) fn label_unsaved(number: &TrackingNumber, why: &Self) -> Self {
-        let message = texts::LABEL_UNSAVED.around("why", &why.message);
-        let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
         // A void label cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
+        let message = if is_void {
+            texts::LABEL_VOIDED.into()
+        } else {
+            texts::LABEL_UNSAVED.around("why", &why.message)
+        };
+        let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
         let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
         Self::new(Exit::Partly, &why.code, message).hint(hint).with(|details| {
             details.status = why.status;

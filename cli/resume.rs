@@ -1,6 +1,6 @@
 //! How to resume after a write whose outcome is unknown: without a response, and after Ctrl-C.
 
-use parcelo::IdempotencyKey;
+use parcelo::{IdempotencyKey, OrderRequest};
 
 use crate::texts::{self, Message};
 
@@ -10,7 +10,7 @@ pub(crate) enum ResumeHint<'a> {
     /// It only reads.
     ReadOnly,
     /// The idempotency key in the order's file.
-    SameOrder(&'a IdempotencyKey),
+    SameOrder(&'a OrderRequest),
     /// The idempotency key, which must be passed again.
     WithKey(&'a IdempotencyKey),
     /// The idempotency key in the request's body, if there is one.
@@ -27,10 +27,23 @@ impl<'a> ResumeHint<'a> {
         !matches!(self, Self::ReadOnly)
     }
 
+    /// The order that is created.
+    pub(crate) fn order(self) -> Option<&'a OrderRequest> {
+        match self {
+            Self::SameOrder(order) => Some(order),
+            Self::ReadOnly
+            | Self::WithKey(_)
+            | Self::SameRequest
+            | Self::SameManifest
+            | Self::CheckFirst => None,
+        }
+    }
+
     /// The idempotency key that the command knows.
     pub(crate) fn key(self) -> Option<&'a IdempotencyKey> {
         match self {
-            Self::SameOrder(key) | Self::WithKey(key) => Some(key),
+            Self::SameOrder(order) => Some(&order.idempotency_key),
+            Self::WithKey(key) => Some(key),
             Self::ReadOnly | Self::SameRequest | Self::SameManifest | Self::CheckFirst => None,
         }
     }
@@ -41,7 +54,7 @@ impl<'a> ResumeHint<'a> {
             |text: texts::Text, key: &IdempotencyKey| text.with(&[("key", key.as_str())]);
         match self {
             Self::ReadOnly => None,
-            Self::SameOrder(key) => Some(with_key(texts::RESUME_ORDER, key)),
+            Self::SameOrder(order) => Some(with_key(texts::RESUME_ORDER, &order.idempotency_key)),
             Self::WithKey(key) => Some(with_key(texts::RESUME_WITH_KEY, key)),
             Self::SameRequest => Some(texts::RESUME_REQUEST.into()),
             Self::SameManifest => Some(texts::RESUME_MANIFEST.into()),

@@ -139,7 +139,7 @@ texts! {
     RESET_AT = "Reset at", "Restablecido";
 
     // Notes beside results.
-    REPLAYED = "An earlier request with the same idempotency key created this order; no new order was created.", "Una solicitud anterior con la misma clave de idempotencia creó este pedido; no se creó otro.";
+    REPLAYED = "An earlier request with the same idempotency key created this order; no new order was created. What is shown is the answer from then; see whether the parcel has changed since with: parcelo parcel show {number}", "Una solicitud anterior con la misma clave de idempotencia creó este pedido; no se creó otro. Se muestra la respuesta de entonces; para ver si el paquete cambió desde entonces, use: parcelo parcel show {number}";
     REPLAYED_VOID = "An earlier request with the same idempotency key voided these orders; nothing else was changed.", "Una solicitud anterior con la misma clave de idempotencia anuló estos pedidos; no se cambió nada más.";
     REPLAYED_MANIFEST = "This manifest was submitted before; it was not submitted again.", "Este manifiesto ya se había enviado; no se envió otra vez.";
     REPLAYED_LABEL = "An earlier request with the same idempotency key reprinted this label; no new version was created.", "Una solicitud anterior con la misma clave de idempotencia reimprimió esta etiqueta; no se creó otra versión.";
@@ -256,7 +256,9 @@ texts! {
     REMOVE_PARCELS = "Remove these parcels and try again; nothing was submitted.", "Quite estos paquetes e inténtelo de nuevo; no se envió nada.";
     OTHER_MANIFEST = "Use another air waybill, or see what was submitted: parcelo manifest show {id}", "Use otra guía aérea o vea lo que se envió: parcelo manifest show {id}";
     OTHER_KEY = "If this is a different request, use a different idempotency key.", "Si es otra solicitud, use otra clave de idempotencia.";
-    ORDER_IS = "The order with this idempotencyKey exists as {number}, with other content. If yours is another order, change its idempotencyKey, a field of the order; to correct the one that exists, void it first.", "El pedido con esta idempotencyKey ya existe como {number}, con otro contenido. Si el suyo es otro pedido, cambie su idempotencyKey, un campo del pedido; para corregir el que existe, anúlelo primero.";
+    ORDER_DIFFERS = "The order was not created: an order with different content exists as {number}.", "El pedido no se creó: ya existe un pedido con otro contenido, {number}.";
+    ORDER_DIFFERS_BY_REFERENCE = "The order {reference} was not created: an order with different content exists as {number}.", "El pedido {reference} no se creó: ya existe un pedido con otro contenido, {number}.";
+    ORDER_IS = "If {number} is void already, or if yours is another order, send it under a new idempotency key (the field idempotencyKey). To correct {number}, void it first: parcelo order void {number}", "Si {number} ya está anulado, o si el suyo es otro pedido, envíelo con una clave de idempotencia nueva (el campo idempotencyKey). Para corregir {number}, anúlelo primero: parcelo order void {number}";
     CREATE_NEW_ORDER = "If it is still to be shipped, create a new order with a new idempotency key.", "Si aún debe enviarse, cree un pedido nuevo con otra clave de idempotencia.";
     OTHER_NUMBER = "Use another trackingNumber, or leave it out to have one generated.", "Use otro trackingNumber u omítalo para que se genere uno.";
     WAIT = "Wait {n} s, then try again.", "Espere {n} s e inténtelo de nuevo.";
@@ -273,6 +275,7 @@ texts! {
     PARTLY_FAILED = "{done} of {all} succeeded; {failed} failed.", "Completados: {done} de {all}; fallidos: {failed}.";
     ALL_FAILED = "None of {all} succeeded.", "No se completó ninguno de {all}.";
     LABEL_UNSAVED = "The order was created, but its label could not be saved: {why}", "El pedido se creó, pero no se pudo guardar su etiqueta: {why}";
+    LABEL_VOIDED = "The order was created earlier and its parcel was voided since: its label is no longer available.", "El pedido se creó antes y su paquete se anuló después: su etiqueta ya no está disponible.";
     GET_LABEL = "Get the label with: parcelo label get {number}", "Obtenga la etiqueta con: parcelo label get {number}";
     OUTPUT_LOST = "Cannot write to standard output: {why}.", "No se puede escribir en la salida estándar: {why}.";
     NOT_STARTED = "Cannot start: {why}.", "No se puede iniciar: {why}.";

@@ -31,9 +31,8 @@ pub(super) async fn create(
     label: Option<&LabelFile>,
 ) -> Result<CommandOutcome, Failure> {
     let Accepted { value: order, warnings, .. } = checked(client, &order.one()?)?;
-    let key = order.idempotency_key.clone();
     let create = client.orders().create(&order);
-    let reply = call::execute(create, ResumeHint::SameOrder(&key)).await?;
+    let reply = call::execute(create, ResumeHint::SameOrder(&order)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
     let CreatedOrder { parcel, warnings: mut all, .. } = reply.into_inner();
     add_new(&mut all, warnings);
@@ -48,12 +47,13 @@ pub(super) async fn create(
             }
         }
     };
-    let idempotency_key = key;
+    let note = texts::REPLAYED.with(&[("number", number.as_str())]);
+    let idempotency_key = order.idempotency_key;
     let created = Created { outcome, parcel, warnings: all, idempotency_key, request_id, label };
     let done = CommandOutcome::report(created).failing(failure);
     Ok(match outcome {
         Outcome::Created => done,
-        Outcome::Replayed => done.note(texts::REPLAYED),
+        Outcome::Replayed => done.note(note),
     })
 }
 

@@ -193,7 +193,7 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// The result of a row whose reference has an order already, with other content.
+    /// The result of a row whose reference has an order already, with different content.
     async fn order_exists(
         &self,
         row: &Row,

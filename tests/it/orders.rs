@@ -182,14 +182,41 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
         shop.run("sandbox reset --yes");
         shop.dir.write("order.json", &with_reference(50, reference.clone()));
         assert_eq!(shop.run("order create order.json").code, 0);
-        shop.dir.write("order.json", &with_reference(51, reference));
-        for (language, words) in [("en", "with other content"), ("es", "con otro contenido")] {
+        shop.dir.write("order.json", &with_reference(51, reference.clone()));
+        let named = reference.as_str().unwrap_or_default();
+        for (language, words) in [("en", "with different content"), ("es", "con otro contenido")] {
             let again = shop.run(&format!("order create order.json --lang {language}"));
             assert_eq!(again.code, 6, "{again:?}");
-            let hint = again.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(hint.contains(words) && hint.contains("SB-TAKEN-0001"), "{hint}");
+            let (message, hint) = again.stderr.split_once('\n').unwrap();
+            for word in [words, "SB-TAKEN-0001", named] {
+                assert!(message.contains(word), "{word}: {again:?}");
+            }
+            assert!(!message.contains("idempot"), "of the order before its key: {message}");
             assert!(hint.contains("idempotencyKey"), "{hint}");
         }
+        // What was advised is done, and the advice holds for what is next.
+        assert_eq!(shop.run("order void SB-TAKEN-0001").code, 0);
+        let again = shop.run("order create order.json");
+        assert!(again.stderr.contains("is void already"), "{again:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_sent_again_after_a_void_says_that_its_answer_is_old() {
+    let shop = Shop::open().await;
+    assert_eq!(shop.run("order create order.json").code, 0);
+    assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
+    let again = shop.run("order create order.json");
+    assert_eq!(again.code, 0, "{again:?}");
+    for words in ["the answer from then", "parcelo parcel show SB-SUCCESS-0001"] {
+        assert!(again.stderr.contains(words), "{words}: {again:?}");
+    }
+    for (language, words) in [("en", "parcel was voided"), ("es", "paquete se anuló")] {
+        let line = format!("order create order.json --label label.pdf --lang {language}");
+        let labelled = shop.run(&line);
+        assert_eq!(labelled.code, 10, "{labelled:?}");
+        assert!(labelled.stderr.contains(words), "{labelled:?}");
+        assert!(!labelled.stderr.contains("could not be saved"), "{labelled:?}");
     }
 }
 

@@ -163,6 +163,8 @@ async fn a_changed_row_whose_order_exists_names_it_whatever_became_of_the_journa
             let text = row["errors"][0][message].as_str().unwrap();
             assert!(text.contains(number.as_str().unwrap()) && text.contains("A-1"), "{text}");
         }
+        let text = row["errors"][0]["message"].as_str().unwrap();
+        assert!(text.contains("unless it is void already"), "{text}");
     }
     shop.server.assert_exactly_once();
 }
