@@ -34,7 +34,7 @@ use args::Command;
 pub use mail_args::MailFault;
 
 use crate::{
-    domain::{Secrets, shop::ShopFault},
+    domain::{Secrets, shop::ShopFault, webhooks::InvalidUrl},
     service::EndpointError,
     store::{Lost, Store, StoreError},
 };
@@ -160,6 +160,11 @@ pub enum Failure {
     /// A shop's name or contact is not accepted.
     #[error("{}", .0.text(parcelo::Language::En))]
     Shop(ShopFault),
+    /// The sandbox's webhook may not call this machine.
+    #[error(
+        "{0} To call this machine in the sandbox, add --sandbox-webhooks-allow-loopback to this command and to `parcelo-server serve`"
+    )]
+    OwnMachine(InvalidUrl),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),

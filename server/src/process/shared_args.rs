@@ -63,9 +63,10 @@ impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
 }
 
 pub(super) fn country(text: &str) -> Result<CountryCode, String> {
-    CountryCode::parse(&text.to_ascii_uppercase()).map_err(|error| match meant_country(text) {
-        Some(meant) => format!("{error}; did you mean {meant}?"),
-        None => error.to_string(),
+    let fault = "expected an assigned country code (ISO 3166-1), such as EC";
+    CountryCode::parse(&text.to_ascii_uppercase()).map_err(|_| match meant_country(text) {
+        Some(meant) => format!("{fault}; did you mean {meant}?"),
+        None => fault.to_owned(),
     })
 }
 

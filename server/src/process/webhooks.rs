@@ -16,10 +16,10 @@ use crate::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         audit::Actor,
-        webhooks::{Allowance, AllowedHosts, Kinds, OLD_SECRET},
+        webhooks::{Allowance, AllowedHosts, InvalidUrl, Kinds, OLD_SECRET, check_url},
     },
     ids::Ids,
-    service::{EndpointRequest, Endpoints},
+    service::{EndpointError, EndpointRequest, Endpoints},
     store::{EventsToReplay, Store},
 };
 
@@ -57,7 +57,15 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
         reach,
     };
-    let endpoint = endpoints(&store, &ids).set(request, now).await?;
+    let is_loopback =
+        environment == Environment::Sandbox && check_url(&request.url, AllowedHosts::Here).is_ok();
+    let set = endpoints(&store, &ids).set(request, now).await;
+    let endpoint = set.map_err(|why| match why {
+        EndpointError::Address(why @ InvalidUrl::NotPublic) if is_loopback => {
+            Failure::OwnMachine(why)
+        }
+        why => why.into(),
+    })?;
     if which.json {
         print::secret_json(&WebhookView::with_secret(&which.account, &endpoint))?;
     } else {

@@ -137,7 +137,7 @@ async fn a_handler_that_cannot_be_sent_to_is_refused_with_the_reason() {
     let api = frozen().await;
     for (wrong, field, word) in [
         (json!({ "url": "ftp://127.0.0.1/" }), "body", "http"),
-        (json!({ "url": "http://10.0.0.1/" }), "body", "private"),
+        (json!({ "url": "http://10.0.0.1/" }), "body", "not a public one"),
         (json!({ "url": "nowhere" }), "body", "a full URL"),
         (json!({ "url": "http://127.0.0.1:1/", "reply": [503] }), "body", "reply"),
         (json!({ "events": ["parcel.lost"] }), "events", "parcel.created"),

@@ -94,8 +94,8 @@ pub(crate) fn state_unknown(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
     WarningText::new(
         WarningCode::StateUnknown,
-        format!("This is not a state or province of {en}: check it."),
-        format!("No es un estado o provincia de {es}: revíselo."),
+        format!("This is not a state or province of this country ({en}): check it."),
+        format!("No es un estado o provincia de este país ({es}): revíselo."),
     )
 }
 
@@ -200,4 +200,22 @@ pub(crate) fn hs_code_length() -> WarningText {
         "An HS code usually has 6 to 10 digits: check it.",
         "Un código arancelario (HS) suele tener de 6 a 10 dígitos: revíselo.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Warning;
+
+    #[test]
+    fn the_name_of_a_country_needs_no_article() {
+        let Warning { message, message_es, .. } = state_unknown(CountryCode::US).at("state");
+        assert_eq!(
+            [message, message_es],
+            [
+                "This is not a state or province of this country (United States): check it.",
+                "No es un estado o provincia de este país (Estados Unidos): revíselo."
+            ]
+        );
+    }
 }

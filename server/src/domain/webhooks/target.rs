@@ -78,8 +78,8 @@ impl InvalidUrl {
                 "En producción, la dirección de un webhook empieza con https.",
             ),
             Self::NotPublic => language.pick(
-                "The webhook's address is private or special, and only public ones are called.",
-                "La dirección del webhook es privada o especial y solo se llama a las públicas.",
+                "The webhook's address is not a public one: events are sent to public addresses only.",
+                "La dirección del webhook no es pública: los eventos solo se envían a direcciones públicas.",
             ),
         }
     }

@@ -431,8 +431,8 @@ async fn an_address_that_is_not_called_is_refused_with_the_reason_in_both_langua
     let long = format!("https://shop.example/{}", "a".repeat(500));
     let table = [
         ("production", "http://shop.example/hook", "begins with https", "empieza con https"),
-        ("production", "https://10.0.0.7/hook", "is private", "es privada"),
-        ("sandbox", "http://169.254.169.254/", "is private", "es privada"),
+        ("production", "https://10.0.0.7/hook", "not a public one", "no es pública"),
+        ("sandbox", "http://169.254.169.254/", "not a public one", "no es pública"),
         ("sandbox", "shop", "a full URL", "una URL completa"),
         (
             "sandbox",
