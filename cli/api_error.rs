@@ -9,7 +9,7 @@ use parcelo::{
 };
 
 use crate::{
-    failure::{Exit, Failure},
+    failure::{Exit, Failure, unwritable_hint},
     resume::ResumeHint,
     sanitize::plain,
     texts::{self, Message},
@@ -144,7 +144,10 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
         (Exit::NotExecuted, _) => return hint_of_unexecuted(error),
-        (Exit::Usage, _) if error.kind() == ErrorKind::File => texts::SPECIFY_WRITABLE,
+        (Exit::Usage, _) if error.kind() == ErrorKind::File => {
+            let cause = std::error::Error::source(error).and_then(|why| why.downcast_ref());
+            return Some(cause.map_or(texts::SPECIFY_WRITABLE, unwritable_hint).into());
+        }
         (Exit::Usage, _) | (Exit::NotFound, None | Some(ErrorCode::NotFound)) => {
             texts::CHECK_ADDRESS
         }

@@ -113,8 +113,12 @@ impl Failure {
             io::ErrorKind::InvalidData => texts::NOT_UTF8_FILE.into(),
             _ => Message { en: why.to_string(), es: why.to_string() },
         };
-        let with = |why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
-        let message = Message { en: with(&why.en).en, es: with(&why.es).es };
+        let file = match file {
+            "-" => texts::FROM_STDIN.into(),
+            file => Message { en: file.to_owned(), es: file.to_owned() },
+        };
+        let with = |file: &str, why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
+        let message = Message { en: with(&file.en, &why.en).en, es: with(&file.es, &why.es).es };
         let hint = match kind {
             io::ErrorKind::InvalidData => texts::SAVE_AS_UTF8,
             _ => texts::SPECIFY_FILE,
@@ -130,12 +134,13 @@ impl Failure {
 
     /// A file that cannot be written.
     pub(crate) fn unwritable(file: &str, why: &io::Error) -> Self {
-        let values = [("file", file), ("why", &why.to_string())];
-        let hint = match why.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => texts::FREE_SPACE,
-            _ => texts::SPECIFY_WRITABLE,
+        let reason = match why.kind() {
+            io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
+            _ => Message { en: why.to_string(), es: why.to_string() },
         };
-        Self::new(Exit::Usage, "FILE", texts::UNWRITABLE.with(&values)).hint(hint)
+        let with = |why: &str| texts::UNWRITABLE.with(&[("file", file), ("why", why)]);
+        let message = Message { en: with(&reason.en).en, es: with(&reason.es).es };
+        Self::new(Exit::Usage, "FILE", message).hint(unwritable_hint(why))
     }
 
     /// The API key is missing or malformed.
@@ -247,5 +252,31 @@ impl Failure {
     /// True if calls for other parcels may still succeed.
     pub(crate) fn is_of_one_parcel(&self) -> bool {
         matches!(self.exit, Exit::Validation | Exit::NotFound | Exit::Conflict)
+    }
+}
+
+/// Returns what to do about a file that cannot be written.
+pub(crate) fn unwritable_hint(why: &io::Error) -> texts::Text {
+    match why.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => texts::FREE_SPACE,
+        _ => texts::SPECIFY_WRITABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parcelo::Language;
+
+    use super::*;
+
+    #[test]
+    fn standard_input_is_named_and_a_full_disk_has_its_own_hint() {
+        let unreadable = Failure::unreadable("-", &io::ErrorKind::InvalidData.into());
+        for (language, name) in [(Language::En, "standard input"), (Language::Es, "la entrada")] {
+            assert!(unreadable.message.pick(language).contains(name), "{unreadable:?}");
+        }
+        assert_eq!(unwritable_hint(&io::ErrorKind::StorageFull.into()), texts::FREE_SPACE);
+        let denied = io::ErrorKind::PermissionDenied.into();
+        assert_eq!(unwritable_hint(&denied), texts::SPECIFY_WRITABLE);
     }
 }

@@ -5,7 +5,7 @@ mod import;
 mod tools;
 
 use std::{
-    env,
+    env, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -299,12 +299,11 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
+    let unwritable = |why: io::ErrorKind| Failure::unwritable(&path.to_string_lossy(), &why.into());
     match directory.metadata() {
         Err(why) => Err(Failure::unwritable(&path.to_string_lossy(), &why)),
-        Ok(found) if !found.is_dir() || path.is_dir() => {
-            let why = std::io::Error::from(std::io::ErrorKind::NotADirectory);
-            Err(Failure::unwritable(&path.to_string_lossy(), &why))
-        }
+        Ok(found) if !found.is_dir() => Err(unwritable(io::ErrorKind::NotADirectory)),
+        Ok(_) if path.is_dir() => Err(unwritable(io::ErrorKind::IsADirectory)),
         Ok(_) => Ok(Some(LabelFile { path, format })),
     }
 }

@@ -211,10 +211,10 @@ texts! {
     LABEL_TO_STDOUT = "--label needs a file: standard output is used for the result.", "--label necesita un archivo: la salida estándar se usa para el resultado.";
     GET_TO_STDOUT = "Run: parcelo label get NUMBER --dir -", "Ejecute: parcelo label get NÚMERO --dir -";
     MERGED_PNG = "A PNG file has one label: it cannot be merged.", "Un archivo PNG tiene una sola etiqueta: no se puede combinar.";
-    MERGE_AS_PDF = "Give --merge a .pdf or .zpl file, or add --format pdf or zpl.", "Indique en --merge un archivo .pdf o .zpl, o agregue --format pdf o zpl.";
+    MERGE_AS_PDF = "Use a .pdf or .zpl file with --merge, or add --format pdf or zpl.", "Indique en --merge un archivo .pdf o .zpl, o agregue --format pdf o zpl.";
     MERGE_TO_STDOUT = "--merge needs a file: standard output is used for the result.", "--merge necesita un archivo: la salida estándar se usa para el resultado.";
     MANY_TO_STDOUT = "A PDF has at most 100 labels.", "Un PDF tiene como máximo 100 etiquetas.";
-    MERGE_TO_FILE = "Give --merge the name of a file, which is numbered for each 100 labels, or add --format zpl.", "Indique en --merge un nombre de archivo, que llevará un número por cada 100 etiquetas, o agregue --format zpl.";
+    MERGE_TO_FILE = "Use --merge FILE.pdf, which saves FILE-1.pdf, FILE-2.pdf and so on, with up to 100 labels each, or add --format zpl.", "Use --merge ARCHIVO.pdf, que guarda ARCHIVO-1.pdf, ARCHIVO-2.pdf, etc., con un máximo de 100 etiquetas cada uno, o agregue --format zpl.";
     SEVERAL_FILES = "A file has at most 100 labels, so these are numbered.", "Un archivo tiene como máximo 100 etiquetas; por eso los archivos están numerados.";
     REMOVE_LABELS = "Remove these numbers and try again; no label of this file was saved.", "Quite estos números e inténtelo de nuevo; no se guardó ninguna etiqueta de este archivo.";
     SEVERAL_TO_STDOUT = "Several labels can be written to standard output as ZPL only.", "Varias etiquetas solo se pueden escribir en la salida estándar como ZPL.";

@@ -91,7 +91,10 @@ pub(super) async fn import(
     let counts = reports.counts();
     let done = done_rows(&counts, prescan.rows);
     // What exists is said, although its results cannot be.
-    let results = save(reports, plan).map_err(|why| stopped(&counts, &why, &done))?;
+    let results = save(reports, plan).map_err(|why| {
+        let existing = texts::EXISTING_ORDERS.with(&[("n", &counts.existing().to_string())]);
+        stopped(&counts, &why, &done.and(&existing))
+    })?;
     // What was interrupted is resumed, and that run merges the labels of both.
     let merged = match (&plan.merge, &stop) {
         (Some((file, format)), None) => merge(client, &results, (file, *format)).await?,

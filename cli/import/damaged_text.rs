@@ -68,7 +68,9 @@ fn meant(text: &str) -> Option<String> {
         rest = after;
     }
     whole.push_str(rest);
-    (whole != text).then_some(whole)
+    // With a lost character the text would be damaged even so, and it has a fault of its own.
+    let is_lost = whole.contains(char::REPLACEMENT_CHARACTER);
+    (whole != text && !is_lost).then_some(whole)
 }
 
 /// Letters of western languages and their punctuation. Other characters would come from pairs that people do write,
@@ -102,6 +104,7 @@ mod tests {
             ("Âge, Ñ¿, É—", None),
             ("王小明", None),
             ("Jos\u{FFFD}", None),
+            ("MarÃ\u{AD}a Ã\u{FFFD}ngel", None),
             ("plain", None),
             ("", None),
         ];

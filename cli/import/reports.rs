@@ -150,6 +150,12 @@ impl RowCounts {
         self.outcomes.iter().sum()
     }
 
+    /// Counts the orders that are known to exist, also those without a label yet.
+    pub(crate) fn existing(&self) -> u64 {
+        use RowOutcome::{Created, DoneBefore, LabelMissing, Replayed};
+        [Created, Replayed, DoneBefore, LabelMissing].map(|outcome| self.get(outcome)).iter().sum()
+    }
+
     pub(crate) fn good(&self) -> u64 {
         RowOutcome::ALL
             .into_iter()

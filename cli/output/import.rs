@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     format::{Format, OutputOptions},
-    text::write_table,
+    text::{write_table, write_wrapped},
 };
 use crate::{
     import::{ImportResults, RowOutcome, RowReport},
@@ -74,8 +74,9 @@ fn write_text(out: &mut impl Write, results: &ImportResults, language: Language)
         .chain(warned)
         .chain([(texts::RESULTS_FILE, Cell::optional(file))]);
     let facts = facts.map(|(heading, cell)| (text_only(heading), cell));
-    write_table(out, &Table::facts(facts), language, super::table_width())?;
-    write_noted_rows(out, results, language)
+    let width = super::table_width();
+    write_table(out, &Table::facts(facts), language, width)?;
+    write_noted_rows(out, results, language, width)
 }
 
 /// The rows that failed, then those with warnings only: an export in which every row has a warning hides none that failed.
@@ -83,6 +84,7 @@ fn write_noted_rows(
     out: &mut impl Write,
     results: &ImportResults,
     language: Language,
+    width: Option<usize>,
 ) -> io::Result<()> {
     let mut noted = 0_usize;
     for wants_failed in [true, false] {
@@ -94,7 +96,9 @@ fn write_noted_rows(
             }
             noted += 1;
             if noted <= MAX_SHOWN_ROWS {
-                write_report(out, &report, language)?;
+                let mut lines = Vec::new();
+                write_report(&mut lines, &report, language)?;
+                write_wrapped(out, &lines, width)?;
             }
         }
     }
@@ -167,5 +171,27 @@ fn summary(results: &ImportResults) -> Summary {
         counts: RowOutcome::ALL.into_iter().map(count).collect(),
         warned: counts.warned,
         results_file: results.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::ReportSpool;
+
+    #[test]
+    fn the_rows_of_an_import_fit_its_terminal() {
+        let fault = serde_json::json!({ "row": 2, "reference": "A-1", "outcome": "invalid",
+            "trackingNumber": null, "labelFile": null, "idempotencyKey": null, "warnings": [],
+            "errors": [{ "column": "receiver_phone", "field": "receiver.phone", "code": "SHORTENED_NUMBER",
+                "message": "A spreadsheet shortened this number: enter the number again.",
+                "message_es": "", "suggestion": null, "value": null }] });
+        let mut reports = ReportSpool::new().unwrap();
+        reports.add(0, serde_json::from_value(fault).unwrap()).unwrap();
+        let mut out = Vec::new();
+        write_noted_rows(&mut out, &reports.finish(None).unwrap(), Language::En, Some(40)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().count() > 2, "{text}");
+        assert!(text.lines().all(|line| line.len() <= 40), "{text}");
     }
 }

@@ -129,8 +129,7 @@ fn write_messages(
         errors::write_failure(&mut messages, failure, language)?;
     }
     let width = io::stderr().is_terminal().then(columns);
-    let messages = String::from_utf8_lossy(&messages);
-    messages.lines().try_for_each(|line| writeln!(err, "{}", text::wrapped(line, width)))
+    text::write_wrapped(&mut err, &messages, width)
 }
 
 /// With `--verbose`, writes attempts and waits as they happen.

@@ -22,20 +22,34 @@ pub(super) fn write(
     language: Language,
     width: Option<usize>,
 ) -> io::Result<()> {
-    report.sections(language).iter().try_for_each(|section| match section {
-        Section::Table(table) => write_table(out, table, language, width),
-        Section::Line(line) => writeln!(out, "{}", plain(line)),
-        Section::Fault(fault) => errors::write_fault(out, fault, language),
-        Section::Warning(warning) => {
-            write!(out, "  ")?;
-            errors::write_warning(out, warning, language)
+    report.sections(language).iter().try_for_each(|section| {
+        let mut lines = Vec::new();
+        match section {
+            Section::Table(table) => write_table(out, table, language, width)?,
+            Section::Line(line) => writeln!(out, "{}", plain(line))?,
+            Section::Fault(fault) => errors::write_fault(&mut lines, fault, language)?,
+            Section::Warning(warning) => {
+                write!(lines, "  ")?;
+                errors::write_warning(&mut lines, warning, language)?;
+            }
         }
+        write_wrapped(out, &lines, width)
     })
+}
+
+/// Writes lines that are not wider than so many columns, if a number is given.
+pub(super) fn write_wrapped(
+    out: &mut impl Write,
+    lines: &[u8],
+    width: Option<usize>,
+) -> io::Result<()> {
+    let lines = String::from_utf8_lossy(lines);
+    lines.lines().try_for_each(|line| writeln!(out, "{}", wrapped(line, width)))
 }
 
 /// Breaks a line into lines that are not wider than so many columns, if a number is given, and indented as it is. No
 /// word is broken.
-pub(super) fn wrapped(text: &str, width: Option<usize>) -> String {
+fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
@@ -206,8 +220,13 @@ pub(super) fn terminal_rows(text: &str, columns: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use parcelo::model::{FaultCode, FieldFault};
+
     use super::*;
-    use crate::{results::table::column, texts};
+    use crate::{
+        results::{Verdict, Verdicts, table::column},
+        texts,
+    };
 
     fn listing() -> Table {
         let columns = [
@@ -243,6 +262,18 @@ mod tests {
         let coloured = format!("{RED}error:{RED:#} no", RED = anstyle::AnsiColor::Red.on_default());
         assert_eq!(wrapped(&coloured, Some(9)), coloured, "nine columns without the colour");
         assert_eq!(wrapped("unbreakable", Some(3)), "unbreakable");
+    }
+
+    #[test]
+    fn the_faults_of_a_verdict_fit_their_terminal_too() {
+        let fault =
+            FieldFault::new("receiver.phone", FaultCode::InvalidFormat, ("a b ".repeat(40), ""));
+        let (file, warnings) = ("order.json".to_owned(), Vec::new());
+        let verdict = Verdict { file, index: 0, valid: false, errors: vec![fault], warnings };
+        let mut out = Vec::new();
+        write(&mut out, &Verdicts(vec![verdict]), Language::En, Some(40)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.lines().all(|line| line.len() <= 40), "{text}");
     }
 
     #[test]

@@ -130,7 +130,8 @@ impl Resolver {
             output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
             let typed = input::line()?;
             match usable(with_scheme(typed.trim()), placeholder()) {
-                Err(why) if !typed.trim().is_empty() => {
+                // At the end of the input it would be asked for again for ever.
+                Err(why) if !typed.is_empty() => {
                     output::warn(&why.message, self.settings.output);
                 }
                 answer => return answer,
@@ -149,12 +150,14 @@ impl Resolver {
             return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
         let mut before = String::new();
+        // A terminal that is gone answers nothing for ever.
+        let mut blanks = 0..2;
         loop {
             output::prompt(texts::ASK_KEY, self.settings.output.language);
             let typed = input::hidden_line()?;
             match self.parse_key(&typed) {
                 Ok(key) if key.looks_mistyped() && typed != before => before = typed,
-                Err(why) if !typed.trim().is_empty() => {
+                Err(why) if !typed.trim().is_empty() || blanks.next().is_some() => {
                     output::warn(&why.message, self.settings.output);
                 }
                 answer => return answer,

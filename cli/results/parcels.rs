@@ -59,12 +59,16 @@ fn status_table(records: &[TrackingRecord], language: Language) -> Table {
         column("estimatedDelivery", texts::ARRIVAL),
     ];
     let rows = records.iter().map(|record| {
-        let estimated = record.estimated_delivery;
+        let estimated = match record.status {
+            // The service's answer has the promised day even so.
+            ParcelStatus::Voided => Cell::default(),
+            _ => Cell::new(record.estimated_delivery.to_rfc3339()),
+        };
         [
             Cell::new(&record.tracking_number),
             Cell::status(&record.status, &record.status_name),
             Cell::new(&record.status_name),
-            Cell::new(estimated.to_rfc3339()).shown_as(arrival_of(record, language)),
+            estimated.shown_as(arrival_of(record, language)),
         ]
     });
     Table::list(columns, rows)

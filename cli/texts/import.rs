@@ -36,7 +36,7 @@ texts! {
     MAP_INTRO = "A column map: parcelo order import FILE --map THIS_FILE --labels DIR", "Un mapa de columnas: parcelo order import ARCHIVO --map ESTE_ARCHIVO --labels DIRECTORIO";
     MAP_IGNORE = "Headings that are not imported; any other that is not below is an error.", "Encabezados que no se importan; cualquier otro que no esté abajo es un error.";
     MAP_ROWS = "\"product\" if an order's products are on rows of their own, with the same reference.", "\"product\" si los productos de un pedido están en filas propias, con la misma referencia.";
-    MAP_COLUMNS = "field = \"heading\"; \"{A} {B}\" joins two, a list takes the first that is not empty. Lines with # are guesses: check them and take the # away.", "campo = \"encabezado\"; \"{A} {B}\" une dos, una lista toma el primero que no esté vacío. Las líneas con # son suposiciones: revíselas y quite el #.";
+    MAP_COLUMNS = "field = \"heading\"; \"{A} {B}\" joins two, a list takes the first that is not empty. Lines with # are guesses: check them and remove the #.", "campo = \"encabezado\"; \"{A} {B}\" une dos, una lista toma el primero que no esté vacío. Las líneas con # son suposiciones: revíselas y quite el #.";
     MAP_FIELD = "field", "campo";
     MAP_DEFAULTS = "Values of fields that an order does not have; the sender can also be a file (--sender).", "Valores de los campos que un pedido no tiene; el remitente también puede ser un archivo (--sender).";
     BINARY_FILE = "The file is not text, or is UTF-16 without a byte order mark.", "El archivo no es texto, o es UTF-16 sin marca de orden de bytes.";
@@ -84,6 +84,7 @@ texts! {
     INVALID_ROW_COUNT = "Invalid rows: {bad} of {all}; nothing was sent.", "Filas no válidas: {bad} de {all}; no se envió nada.";
     FIX_ROWS = "Correct these rows and try again.", "Corrija estas filas e inténtelo de nuevo.";
     DONE_ROWS = "{done} of {all} rows are done.", "Filas completadas: {done} de {all}.";
+    EXISTING_ORDERS = "Orders known to exist: {n}.", "Pedidos que se sabe que existen: {n}.";
     RESULTS_IN = "{file} has the outcome of each row.", "{file} tiene el resultado de cada fila.";
     FIX_AND_RESUME = "Correct the failed rows and run the command again with --resume; completed rows are not sent again.", "Corrija las filas que fallaron y ejecute el comando de nuevo con --resume; las filas completadas no se envían otra vez.";
     CHECK_NETWORK = "Check the address and the network.", "Revise la dirección y la red.";

@@ -330,6 +330,7 @@ async fn nothing_is_created_when_the_label_has_no_place() {
     for label in ["nowhere/label.pdf", "folder", "order.json/label.pdf", "-"] {
         let ran = shop.run(&format!("order create order.json --label {label}"));
         assert_eq!(ran.code, 2, "{label}: {ran:?}");
+        assert_eq!(ran.stderr.contains("it is a directory"), label == "folder", "{ran:?}");
     }
     assert_eq!(shop.run("track SB-SUCCESS-0001").code, 5);
 }

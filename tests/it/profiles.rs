@@ -245,11 +245,12 @@ async fn init_completes_an_address_without_a_scheme() {
 async fn an_address_is_corrected_before_the_key_is_asked_for_and_needs_no_scheme() {
     let (shop, dir) = (Shop::open().await, bare());
     let address = shop.server.url().strip_prefix("http://").unwrap();
-    let typed = format!("ftp://{address}\n{address}\n{}\n", shop.key.secret());
+    let typed = format!("\nftp://{address}\n{address}\n\n{}\n", shop.key.secret());
     let ran = dir.on_terminal("config init", &typed);
     assert_eq!(ran.code, 0, "{ran:?}");
-    let (before, _) = ran.text().split_once("API key (hidden)").unwrap();
-    assert_eq!(before.matches("Service address").count(), 2, "{ran:?}");
+    let (before, keys) = ran.text().split_once("API key (hidden)").unwrap();
+    assert_eq!(before.matches("Service address").count(), 3, "{ran:?}");
+    assert_eq!(keys.matches("API key (hidden)").count(), 1, "{ran:?}");
     assert!(before.contains("not an http or https address"), "{ran:?}");
     assert_eq!(dir.run("health").code, 0);
     // Without an answer, there is no address.

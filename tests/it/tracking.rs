@@ -36,6 +36,9 @@ async fn track_shows_where_a_parcel_stands_in_every_format() {
     let expected = "trackingNumber,status,statusName,estimatedDelivery\n\
         SB-SUCCESS-0001,LABEL_GENERATED,Label generated,2026-01-13T23:59:59-05:00\n";
     assert_eq!(csv.text(), expected);
+    assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
+    let voided = shop.run("track SB-SUCCESS-0002 -o csv");
+    assert!(voided.text().ends_with("\nSB-SUCCESS-0002,VOIDED,Voided,\n"), "{voided:?}");
     let events = shop.run("track SB-SUCCESS-0001 --history -o csv");
     assert_eq!(events.text().lines().count(), 3);
     let first = "SB-SUCCESS-0001,1,2026-01-05T08:00:00.000Z,ORDERED,Order created,\"Miami, US\"";

@@ -61,9 +61,13 @@ async fn an_import_whose_results_cannot_be_written_says_what_exists_and_how_to_g
     shop.put("orders.csv", sheet(&rows(2)));
     let results = shop.dir.path("out/orders.csv.results.csv");
     fs::create_dir_all(&results).unwrap();
+    // An order without a label exists too.
+    let labels = shop.server.faults();
+    labels.on(Operation::DownloadLabel).first(1).error(ErrorCode::LabelNotFound);
     let ran = shop.import("");
     assert_eq!(ran.code, 10, "{ran:?}");
-    for words in ["2 of 2 rows are done.", "Cannot write", "results.csv", "--resume"] {
+    let exist = "1 of 2 rows are done. Orders known to exist: 2.";
+    for words in [exist, "Cannot write", "results.csv", "--resume"] {
         assert!(ran.stderr.contains(words), "{words}: {ran:?}");
     }
     fs::remove_dir(&results).unwrap();
