@@ -16,7 +16,7 @@ use crate::{
     texts::{self, Message},
 };
 
-/// What a manifest is named by.
+/// A name of a manifest.
 #[derive(Debug)]
 pub(crate) enum ManifestName {
     Id(ManifestId),

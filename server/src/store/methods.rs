@@ -273,7 +273,7 @@ methods! {
     /// Adds up what writes have changed in the counts, unless they did it themselves. Reads show it already.
     pub async fn fold_counts(&self) -> Result<(), StoreError>;
 
-    /// How many of a tenant's parcels were created on that day or later, by day, state and country.
+    /// Counts a tenant's parcels that were created on that day or later, by day, state and country.
     pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<ParcelCount>, StoreError>;
 
     /// What a manifest under an air waybill, of parcels with these numbers, is decided on.

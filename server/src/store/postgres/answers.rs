@@ -61,7 +61,7 @@ impl Store {
         self.scan_within(Some(READ_TIMEOUT), run).await
     }
 
-    /// As [`Store::scan`] for this server itself, whose turn it always is.
+    /// Scans for this server itself, whose turn it always is.
     pub(super) async fn scan_within<T, F>(
         &self,
         timeout: Option<Duration>,

@@ -44,7 +44,7 @@ const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
 /// ASCII, the number after the migrations'.
 pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 
-/// What is said of a database that a copy has for itself.
+/// Reason to refuse a database that a copy has for itself.
 const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
 /// What a statement is given.

@@ -23,7 +23,7 @@ use crate::{
     store::StoreError,
 };
 
-/// How many events one commit holds, with those that wait behind them: others wait for it.
+/// Maximum number of events that one commit holds, with those that wait behind them: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 /// So many held events are counted at most.

@@ -270,7 +270,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// What all of the group has in common: its parcels, counts, each row of them once, and records that go again.
+    /// Writes the rest, once for the whole group: its parcels, its counts, and the records that go again.
     async fn finish(&mut self) -> Result<(), Stopped> {
         let Application { counts, .. } = &mut self.application;
         let counts = std::mem::take(counts);

@@ -119,12 +119,12 @@ struct Inner {
     readers: Readers,
     /// Idempotency keys that wait to be looked up.
     lookups: records::Lookups,
-    /// Whose turn it is to scan.
+    /// The queues of scans.
     turns: Turns,
     /// The windows of limits before this second are deleted; 0 before the first look.
     windows_over: AtomicI64,
     health: Arc<Health>,
-    /// Whether PostgreSQL answers.
+    /// Time since PostgreSQL answered anything.
     silence: Arc<Silence>,
     /// Whether it answers reads: it may let no further connection in.
     unread: Silence,

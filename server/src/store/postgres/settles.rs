@@ -64,6 +64,10 @@ impl Settlement {
         }
     }
 
+    pub(super) fn tenant(&self) -> Tenant {
+        self.lease.tenant
+    }
+
     pub(super) fn is_abandoned(&self) -> bool {
         self.caller.is_closed()
     }

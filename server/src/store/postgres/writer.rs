@@ -5,6 +5,7 @@
 //! under its key is answered exactly: the insert of the key waits for the transaction in doubt.
 
 use std::{
+    collections::HashMap,
     sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
     time::Duration,
@@ -25,7 +26,7 @@ use super::{
     writer_connection::{Health, WriterConnection},
     writes::{Stopped, Verdict, Write},
 };
-use crate::clock::stopwatch;
+use crate::{clock::stopwatch, domain::Tenant};
 
 /// Writes that may wait; more are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
@@ -37,6 +38,9 @@ const MAX_CONFLICTS: u32 = 20;
 /// before that, less than its caller waits. The writes beside it do not, and of several only the first waits so long:
 /// a lock that keeps many out (a table's, a count's that all of a tenant's orders add to) would stop all others' for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
+/// Of a tenant's writes so many are found locked out one after the other before the others are not tried: they most likely
+/// want the same row, and each would wait for it in turn.
+const MAX_LOCKED_OUT: usize = 3;
 /// A server's number, from the database's own randomness.
 const SERVER: &str = "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
 /// How often the connection is looked at while no write comes.
@@ -173,10 +177,20 @@ impl Session {
         let first = self.lock_waits.of_first(now);
         let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {
-            let mut locked_out = Vec::new();
+            let (mut locked_out, mut in_a_row) = (Vec::new(), HashMap::<i64, usize>::new());
             // In the order in which they came: the first has waited longest. Who has gone repeats it, or does not want it.
             for write in alone.into_iter().filter(|write| !write.is_abandoned()) {
-                locked_out.extend(self.commit_together(vec![write], lock_wait).await);
+                let tenant = write.tenant().map(Tenant::number);
+                if tenant.is_some_and(|tenant| in_a_row.get(&tenant) == Some(&MAX_LOCKED_OUT)) {
+                    locked_out.push(write);
+                    continue;
+                }
+                let left = self.commit_together(vec![write], lock_wait).await;
+                if let Some(tenant) = tenant {
+                    let before = in_a_row.get(&tenant).copied().unwrap_or_default();
+                    in_a_row.insert(tenant, if left.is_empty() { 0 } else { before + 1 });
+                }
+                locked_out.extend(left);
                 if !locked_out.is_empty() {
                     lock_wait = LockWait::Short;
                 }

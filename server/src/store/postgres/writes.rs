@@ -146,6 +146,17 @@ impl Write {
         if let Self::Settle(one) = self { one.may_switch_off() } else { None }
     }
 
+    /// The tenant whose data it changes, if it is known to be one.
+    pub(super) fn tenant(&self) -> Option<Tenant> {
+        match self {
+            Self::Changes(mutation) => {
+                mutation.changes.idempotency_record.as_ref().map(|record| record.tenant)
+            }
+            Self::Settle(one) => Some(one.tenant()),
+            Self::Call(_) => None,
+        }
+    }
+
     /// Whether its caller has gone.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
