@@ -22,8 +22,11 @@ as_root() {
 
 # Installs packages of Debian or Ubuntu.
 apt_install() {
-    as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    # Another run may be installing something.
+    local wait=(-o DPkg::Lock::Timeout=300)
+    as_root apt-get "${wait[@]}" update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get "${wait[@]}" install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # Installs packages (after --) for programs that are not there.
