@@ -170,5 +170,5 @@ fn multiply(database: &Path, parcels: u32) {
 
 fn is_under_way(database: &Path) -> bool {
     let db = Connection::open(database).unwrap();
-    db.query_row("SELECT EXISTS (SELECT 1 FROM resets)", [], |row| row.get(0)).unwrap()
+    db.query_row("SELECT EXISTS (SELECT 1 FROM ended_generations)", [], |row| row.get(0)).unwrap()
 }

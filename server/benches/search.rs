@@ -290,10 +290,10 @@ fn multiply_in_file(database: &Path, parcels: u64) {
 
 async fn multiply_in_postgres(client: &Client, parcels: u64) {
     const ROWS_AT_ONCE: u64 = 10_000;
-    let sql = "WITH new AS (INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, \
+    let sql = "WITH new AS (INSERT INTO parcels (id, version, tenant, created_at, updated_at, promised_day, \
          label_version, last_sequence, environment, state, country, number, public_id, origin, \
          destination) \
-         SELECT t.id + 1 + n.n, 1, t.tenant, t.epoch, t.created_at + 1000 * n.n, \
+         SELECT t.id + 1 + n.n, 1, t.tenant, t.created_at + 1000 * n.n, \
          t.updated_at + 1000 * n.n, t.promised_day, 1, 2, t.environment, t.state, t.country, n.number, \
          decode(md5(n.number), 'hex'), t.origin, t.destination \
          FROM (SELECT * FROM parcels ORDER BY id LIMIT 1) AS t, \

@@ -60,7 +60,7 @@ impl Bare<'_> {
         let (places, countries, days) = (all!("Quito, EC"), all!("EC"), all!(20_500));
         let (steps, dues, external) = (all!(Some(0_i16)), all!(Some(now)), all!(None::<&str>));
         let (texts, state) = (all!(ORDER), 2_i16);
-        let (tenant, epoch, day) = (vec![TENANT], vec![0_i64], vec![now / 86_400_000]);
+        let (tenant, day) = (vec![TENANT], vec![now / 86_400_000]);
         let (one_state, one_country, total) = (vec![state], vec!["EC"], vec![orders as i64]);
         let given: [Vec<&(dyn ToSql + Sync)>; 3] = [
             vec![&keys, &tenants, &nows, &prints, &bodies, &lifetime],
@@ -81,7 +81,7 @@ impl Bare<'_> {
                 &texts,
                 &state,
             ],
-            vec![&tenant, &epoch, &day, &one_state, &one_country, &total],
+            vec![&tenant, &day, &one_state, &one_country, &total],
         ];
         let begin = self.client.batch_execute("BEGIN");
         let all = self.statements.iter().zip(&given);

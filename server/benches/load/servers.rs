@@ -268,9 +268,9 @@ async fn fill(client: &Client, parcels: usize) {
     let counted = "INSERT INTO orders SELECT p.id, t.order_json \
          FROM (SELECT * FROM orders LIMIT 1) AS t, parcels AS p ON CONFLICT DO NOTHING; \
          DELETE FROM parcel_counts; DELETE FROM parcel_count_changes; \
-         INSERT INTO parcel_counts (tenant, epoch, day, state, country, total) \
-         SELECT tenant, epoch, created_at / 86400000, state, country, count(*) FROM parcels \
-         GROUP BY 1, 2, 3, 4, 5";
+         INSERT INTO parcel_counts (tenant, day, state, country, total) \
+         SELECT tenant, created_at / 86400000, state, country, count(*) FROM parcels \
+         GROUP BY 1, 2, 3, 4";
     client.batch_execute(counted).await.unwrap();
     for settle in ["VACUUM (ANALYZE, FREEZE)", "CHECKPOINT"] {
         client.batch_execute(settle).await.unwrap();

@@ -30,8 +30,12 @@ pub struct Tenant {
     pub environment: Environment,
 }
 
+/// The bits of a tenant's number that say whose it is. Those above them are 0 at first, and count the resets of a
+/// sandbox.
+const HOME: i64 = 0xFFFF_FFFF;
+
 impl Tenant {
-    /// The one number under which rows of this tenant are stored.
+    /// Returns the tenant's own number: that of all that a reset leaves, and of the rest until the first reset.
     pub const fn number(self) -> i64 {
         let environment = match self.environment {
             Environment::Production => 0,
@@ -40,11 +44,11 @@ impl Tenant {
         self.account.0 * 2 + environment
     }
 
-    /// The tenant stored under a number.
+    /// Returns the tenant whose number this is, or was until a reset.
     pub const fn from_number(number: i64) -> Self {
         let environment =
             if number % 2 == 0 { Environment::Production } else { Environment::Sandbox };
-        Self { account: AccountRowId(number / 2), environment }
+        Self { account: AccountRowId((number & HOME) / 2), environment }
     }
 }
 
@@ -56,6 +60,8 @@ mod tests {
     fn a_tenant_is_one_number() {
         for number in 0..10 {
             assert_eq!(Tenant::from_number(number).number(), number);
+            let after_resets = number + 7 * (HOME + 1);
+            assert_eq!(Tenant::from_number(after_resets).number(), number);
         }
     }
 }

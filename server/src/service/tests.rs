@@ -20,7 +20,7 @@ use crate::{
         webhooks::Allowance,
     },
     ids::Ids,
-    store::{Store, StoreError, reset_ahead},
+    store::{Store, StoreError, sweep_ahead},
 };
 
 pub(crate) fn settings() -> Settings {
@@ -116,14 +116,14 @@ async fn with_order(service: &Service) {
 }
 
 #[tokio::test]
-async fn an_order_that_a_reset_has_passed_is_decided_again_with_another_row() {
+async fn an_order_that_the_search_index_has_passed_is_decided_again_with_another_row() {
     let mut order = sample::order();
     for number in [Some("SB-SUCCESS-0001"), None] {
         order["trackingNumber"] = json!(number);
         for (rows, is_created) in [(2, true), (3, false)] {
             let service = service(&Arc::new(ManualClock::at(Millis(1_767_600_000_000))));
             let caller = caller(&service).await;
-            reset_ahead(&service.store, caller.tenant(), rows).await;
+            sweep_ahead(&service.store, rows).await;
             let answer = service.create_order(&caller, &order, None).await;
             let refused = Err(ErrorCode::ServiceUnavailable);
             let expected = if is_created { Ok(true) } else { refused };

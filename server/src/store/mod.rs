@@ -11,6 +11,7 @@
 mod columns;
 #[cfg(test)]
 pub(crate) mod delays;
+mod generations;
 mod methods;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -46,7 +47,7 @@ pub(crate) use self::sqlite::{
     StoreError, Vacuumed,
 };
 #[cfg(test)]
-pub(crate) use self::sqlite::{Damage, damage, held, reset_ahead};
+pub(crate) use self::sqlite::{Damage, damage, held, sweep_ahead};
 use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]

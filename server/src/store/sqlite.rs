@@ -45,7 +45,6 @@ mod pause;
 mod pending;
 mod readers;
 mod records;
-mod reset_counts;
 mod resets;
 mod scans;
 mod search;
@@ -60,7 +59,7 @@ mod writer;
 #[cfg(test)]
 pub(super) mod tests;
 #[cfg(test)]
-pub(crate) use tests::{Damage, damage, held, reset_ahead};
+pub(crate) use tests::{Damage, damage, held, sweep_ahead};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use tests::{damage_file, reads::hold_list};
@@ -132,8 +131,9 @@ struct Inner {
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
-    /// Held by the one mass write that runs; tenants take turns. Holds the resets that are being erased.
-    mass_writes: tokio::sync::Mutex<resets::UnderWay>,
+    /// Held by the one mass write that runs; tenants take turns.
+    mass_writes: tokio::sync::Mutex<()>,
+    resets: Mutex<resets::UnderWay>,
     /// Whether the write-ahead log may still hold what was erased.
     log_holds_erased: AtomicBool,
     /// How often credentials were written through this store.
@@ -230,6 +230,7 @@ impl Store {
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
+            resets: Mutex::default(),
             log_holds_erased,
             sends_mails: AtomicBool::new(false),
             credential_writes: AtomicU64::new(0),

@@ -97,7 +97,7 @@ impl Database {
         numbers.sort_unstable();
         let all = "SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels";
         assert_eq!(self.query(all), numbers.join(" "));
-        let counted = self.query("SELECT sum(total) FROM living_counts");
+        let counted = self.query("SELECT sum(total) FROM all_counts");
         assert_eq!(counted, orders.len().to_string());
         assert_eq!(self.query("SELECT count(*) FROM idempotency"), orders.len().to_string());
     }

@@ -9,16 +9,16 @@ use crate::disk::Facts;
 /// Rows that no crash may take away once a request was acknowledged. Those of a sandbox disappear together when it is
 /// reset.
 const OF_THE_SANDBOX: [&str; 7] = [
-    "SELECT 'parcel ' || hex(public_id) || ' ' || number FROM living_parcels",
+    "SELECT 'parcel ' || hex(public_id) || ' ' || number FROM present_parcels",
     "SELECT 'history of ' || number || ': ' || sequence || ' ' || e.state || ' ' || at \
-     FROM events e JOIN living_parcels p ON p.id = e.parcel",
-    "SELECT 'reprint of ' || number FROM living_parcels WHERE label_version > 1",
-    "SELECT 'manifest ' || awb || ' ' || hex(public_id) FROM living_manifests",
+     FROM events e JOIN present_parcels p ON p.id = e.parcel",
+    "SELECT 'reprint of ' || number FROM present_parcels WHERE label_version > 1",
+    "SELECT 'manifest ' || awb || ' ' || hex(public_id) FROM present_manifests",
     "SELECT 'under ' || m.manifest || ': ' || p.number FROM manifest_parcels m \
-     JOIN living_parcels p ON p.id = m.parcel",
+     JOIN present_parcels p ON p.id = m.parcel",
     "SELECT 'scan ' || event_id || ' of ' || p.number FROM carrier_events e \
-     JOIN living_parcels p ON p.id = e.parcel",
-    "SELECT 'delivered ' || hex(event_id) FROM living_outbox WHERE state = 2",
+     JOIN present_parcels p ON p.id = e.parcel",
+    "SELECT 'delivered ' || hex(event_id) FROM present_outbox WHERE state = 2",
 ];
 const OF_ALL: [&str; 2] = [
     "SELECT 'key ' || public_id FROM api_keys UNION ALL SELECT 'key ' || public_id FROM carrier_keys",
@@ -29,27 +29,27 @@ const OF_ALL: [&str; 2] = [
 const CONTRADICTIONS: [(&str, &str); 13] = [
     (
         "two parcels have one number",
-        "SELECT count(*) - count(DISTINCT environment || upper(number)) FROM living_parcels",
+        "SELECT count(*) - count(DISTINCT environment || upper(number)) FROM present_parcels",
     ),
     (
         "a parcel has no record of its key",
-        "SELECT count(*) FROM (SELECT number FROM living_parcels EXCEPT \
-         SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') FROM living_idempotency)",
+        "SELECT count(*) FROM (SELECT number FROM present_parcels EXCEPT \
+         SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') FROM present_idempotency)",
     ),
     (
         "a record of a key has no parcel",
         "SELECT count(*) FROM (SELECT json_extract(CAST(body AS TEXT), '$.parcel.trackingNumber') AS n \
-         FROM living_idempotency WHERE n IS NOT NULL EXCEPT SELECT number FROM living_parcels)",
+         FROM present_idempotency WHERE n IS NOT NULL EXCEPT SELECT number FROM present_parcels)",
     ),
-    ("two records have one key", "SELECT count(*) - count(DISTINCT key) FROM living_idempotency"),
+    ("two records have one key", "SELECT count(*) - count(DISTINCT key) FROM present_idempotency"),
     (
         "a history has a gap",
-        "SELECT count(*) FROM living_parcels p WHERE last_sequence <> \
+        "SELECT count(*) FROM present_parcels p WHERE last_sequence <> \
          2 + (SELECT count(*) FROM events WHERE parcel = p.id AND sequence BETWEEN 3 AND p.last_sequence)",
     ),
     (
         "a state is not the last of its history",
-        "SELECT count(*) FROM living_parcels p WHERE state <> coalesce( \
+        "SELECT count(*) FROM present_parcels p WHERE state <> coalesce( \
          (SELECT state FROM events WHERE parcel = p.id ORDER BY sequence DESC LIMIT 1), 2)",
     ),
     (
@@ -59,36 +59,36 @@ const CONTRADICTIONS: [(&str, &str); 13] = [
     // The second event of a parcel is implied by its row; each later one is a change of its state.
     (
         "the outbox lacks an event of a history",
-        "SELECT count(*) FROM (SELECT id, 2 FROM living_parcels UNION ALL \
-         SELECT parcel, sequence FROM events JOIN living_parcels p ON p.id = parcel EXCEPT \
-         SELECT parcel, sequence FROM living_outbox WHERE kind = 0)",
+        "SELECT count(*) FROM (SELECT id, 2 FROM present_parcels UNION ALL \
+         SELECT parcel, sequence FROM events JOIN present_parcels p ON p.id = parcel EXCEPT \
+         SELECT parcel, sequence FROM present_outbox WHERE kind = 0)",
     ),
     (
         "the outbox has an event that no history has",
-        "SELECT count(*) FROM (SELECT parcel, sequence FROM living_outbox WHERE kind = 0 EXCEPT \
-         SELECT id, 2 FROM living_parcels EXCEPT SELECT parcel, sequence FROM events)",
+        "SELECT count(*) FROM (SELECT parcel, sequence FROM present_outbox WHERE kind = 0 EXCEPT \
+         SELECT id, 2 FROM present_parcels EXCEPT SELECT parcel, sequence FROM events)",
     ),
     (
         "the outbox has an event twice",
         "SELECT count(*) - count(DISTINCT kind || ' ' || coalesce(parcel, '') || ' ' || \
-         coalesce(manifest, '') || ' ' || coalesce(sequence, '')) FROM living_outbox",
+         coalesce(manifest, '') || ' ' || coalesce(sequence, '')) FROM present_outbox",
     ),
     (
         "new parcels and manifests are not those of the outbox",
-        "SELECT abs((SELECT count(*) FROM living_outbox WHERE kind = 1) - (SELECT count(*) FROM living_parcels)) \
-         + abs((SELECT count(*) FROM living_outbox WHERE kind = 3) - (SELECT count(*) FROM living_manifests))",
+        "SELECT abs((SELECT count(*) FROM present_outbox WHERE kind = 1) - (SELECT count(*) FROM present_parcels)) \
+         + abs((SELECT count(*) FROM present_outbox WHERE kind = 3) - (SELECT count(*) FROM present_manifests))",
     ),
     (
         "parcels are counted wrongly",
-        "SELECT count(*) FROM (SELECT tenant, state, country, count(*) AS n FROM living_parcels GROUP BY 1, 2, 3 \
-         EXCEPT SELECT tenant, state, country, total FROM parcel_totals) \
-         UNION ALL SELECT count(*) FROM (SELECT tenant, state, country, total FROM parcel_totals WHERE total <> 0 \
-         EXCEPT SELECT tenant, state, country, count(*) FROM living_parcels GROUP BY 1, 2, 3)",
+        "SELECT count(*) FROM (SELECT tenant, state, country, count(*) AS n FROM present_parcels GROUP BY 1, 2, 3 \
+         EXCEPT SELECT tenant, state, country, total FROM present_parcel_totals) \
+         UNION ALL SELECT count(*) FROM (SELECT tenant, state, country, total FROM present_parcel_totals \
+         WHERE total <> 0 EXCEPT SELECT tenant, state, country, count(*) FROM present_parcels GROUP BY 1, 2, 3)",
     ),
     (
         "the outbox is counted wrongly",
-        "SELECT (SELECT count(*) FROM living_outbox WHERE state IN (0, 1, 4)) \
-         - (SELECT coalesce(sum(events), 0) FROM outbox_counts)",
+        "SELECT (SELECT count(*) FROM present_outbox WHERE state IN (0, 1, 4)) \
+         - (SELECT coalesce(sum(events), 0) FROM present_outbox_counts)",
     ),
 ];
 
@@ -97,8 +97,20 @@ pub struct Reader(Connection);
 
 impl Reader {
     pub fn open(file: &Path) -> Result<Self, String> {
-        let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY);
-        db.map(Self).map_err(|error| error.to_string())
+        let open = || {
+            let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            // What is of no generation that a reset has ended.
+            for table in
+                ["parcels", "manifests", "idempotency", "outbox", "parcel_totals", "outbox_counts"]
+            {
+                db.execute_batch(&format!(
+                    "CREATE TEMP VIEW present_{table} AS SELECT * FROM main.{table} \
+                     WHERE tenant NOT IN (SELECT number FROM main.ended_generations)"
+                ))?;
+            }
+            Ok(Self(db))
+        };
+        open().map_err(|error: rusqlite::Error| error.to_string())
     }
 
     /// The rows that must not be lost.
@@ -112,7 +124,7 @@ impl Reader {
     }
 
     pub fn parcels(&self) -> Result<usize, String> {
-        self.number("SELECT count(*) FROM living_parcels").map(|number| number as usize)
+        self.number("SELECT count(*) FROM present_parcels").map(|number| number as usize)
     }
 
     pub fn key_chunks(&self) -> Result<i64, String> {
@@ -120,7 +132,7 @@ impl Reader {
     }
 
     pub fn is_reset(&self) -> bool {
-        self.number("SELECT count(*) FROM resets") == Ok(0)
+        self.number("SELECT count(*) FROM ended_generations") == Ok(0)
     }
 
     /// What `SQLite` finds wrong with the file.

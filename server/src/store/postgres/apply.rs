@@ -13,6 +13,7 @@ use super::{
     counts::Counts,
     creates, erase,
     error::DbResult,
+    generations::Generations,
     locks::{self, Locked},
     mails, manifests,
     outbox::{NewEvents, Subject, Subscriptions},
@@ -37,6 +38,7 @@ pub(super) enum Applied {
 /// A transaction's view of what its changes are about.
 pub(super) struct Application<'a> {
     pub(super) db: &'a Connection,
+    pub(super) generations: Generations,
     /// As the transaction leaves them.
     locked: HashMap<ParcelRowId, Locked>,
     pub(super) subscriptions: Subscriptions,
@@ -64,12 +66,13 @@ struct Progress<'m> {
 impl<'a> Application<'a> {
     /// The subscriptions of the locked parcels' tenants are loaded.
     pub(super) fn new(
-        db: &'a Connection,
+        (db, generations): (&'a Connection, Generations),
         locked: HashMap<ParcelRowId, Locked>,
         subscriptions: Subscriptions,
     ) -> Self {
         Self {
             db,
+            generations,
             locked,
             subscriptions,
             counts: Counts::default(),
@@ -152,7 +155,8 @@ impl<'a> Application<'a> {
                 (carriers::see(self.db, event).await?, CommitOutcome::DuplicateCarrierEvent)
             }
             Op::LogCarrierException(exception) => {
-                carriers::log(self.db, exception).await?;
+                let tenant = self.generations.number(exception.tenant);
+                carriers::log(self.db, (tenant, exception)).await?;
                 (true, CommitOutcome::Committed)
             }
             Op::InsertManifest(manifest) => {
@@ -182,29 +186,29 @@ impl<'a> Application<'a> {
     ) -> DbResult<Option<CommitOutcome>> {
         let order = work.orders.next().map_or("", String::as_str);
         let id = parcel.row.0;
-        let mut epoch = creates::insert_one(self.db, parcel, order).await?;
-        if epoch.is_none() {
+        let generations = &self.generations;
+        if !creates::insert_one(self.db, generations, (parcel, order)).await? {
             // After a failover to a database that lacks the last block's number, another server has drawn the block again.
             if erase::is_row_taken(self.db, id).await? {
                 return Ok(Some(CommitOutcome::StaleRow));
             }
             let number = (parcel.tenant.environment, &parcel.tracking_number);
-            if !erase::free_number(self.db, number).await? {
+            erase::free_number(self.db, number).await?;
+            if !creates::insert_one(self.db, generations, (parcel, order)).await? {
                 return Ok(Some(CommitOutcome::DuplicateTracking));
             }
-            epoch = creates::insert_one(self.db, parcel, order).await?;
         }
-        let Some(epoch) = epoch else { return Ok(Some(CommitOutcome::DuplicateTracking)) };
         self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
-        work.has_enqueued |= self.created(parcel, epoch, work.now);
+        work.has_enqueued |= self.created(parcel, work.now);
         Ok(None)
     }
 
     /// What an inserted parcel brings along; answers whether that is an event of a webhook. Its tenant's subscription is
     /// loaded.
-    pub(super) fn created(&mut self, parcel: &NewParcel, epoch: i64, now: Millis) -> bool {
-        self.counts.add(&Locked::new_parcel(parcel, epoch), 1);
-        let subject = Subject { epoch: Some(epoch), parcel: Some(parcel.row.0), manifest: None };
+    pub(super) fn created(&mut self, parcel: &NewParcel, now: Millis) -> bool {
+        let tenant = self.generations.number(parcel.tenant);
+        self.counts.add(&Locked::new_parcel(parcel, tenant), 1);
+        let subject = Subject { parcel: Some(parcel.row.0), manifest: None };
         let events = |kinds| webhooks::of_creation(kinds, parcel);
         self.enqueue((parcel.tenant, subject), events, now)
     }
@@ -222,6 +226,7 @@ impl<'a> Application<'a> {
         let Some(subscription) = self.subscriptions.of_tenant(tenant) else { return false };
         let mut has_enqueued = false;
         for event in events(subscription.kinds) {
+            let tenant = self.generations.number(tenant);
             self.events.add((tenant, subscription), (subject, event), now);
             has_enqueued = true;
         }
@@ -249,12 +254,13 @@ impl<'a> Application<'a> {
         }
         let Some(before) = self.locked.get(&parcel) else { return false };
         self.counts.add(before, -1);
-        let (tenant, id, previous) = (before.tenant, before.id, before.state);
+        let tenant = Tenant::from_number(before.tenant);
+        let (id, previous) = (before.id, before.state);
         let Some(locked) = self.next_version(parcel) else { return false };
         locked.state = event.state;
         locked.updated_at = event.at;
         locked.last_sequence = event.sequence.into();
-        let subject = Subject { epoch: Some(locked.epoch), parcel: Some(parcel.0), manifest: None };
+        let subject = Subject { parcel: Some(parcel.0), manifest: None };
         if let Some(after) = self.locked.get(&parcel) {
             self.counts.add(after, 1);
         }
@@ -298,10 +304,11 @@ impl<'a> Application<'a> {
             Some((parcel.0, self.locked.get(parcel)?.label_version))
         });
         let labels: Vec<_> = labels.collect();
-        let inserted = manifests::insert(self.db, manifest, &labels).await?;
+        let tenant = self.generations.number(manifest.tenant);
+        let inserted = manifests::insert(self.db, (tenant, manifest), &labels).await?;
         let Some(row) = inserted else { return Ok(false) };
         self.subscriptions.load(self.db, vec![manifest.tenant]).await?;
-        let subject = Subject { manifest: Some(row), ..Subject::default() };
+        let subject = Subject { parcel: None, manifest: Some(row) };
         let events = |kinds| webhooks::of_manifest(kinds, manifest);
         work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
         Ok(true)

@@ -12,6 +12,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
+    generations::CURRENT,
     locks::Locked,
     pages::ROWS_PER_PAGE,
     parcels::read_state,
@@ -22,17 +23,16 @@ use crate::{
 };
 
 /// Adds to counts.
-pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, epoch, day, state, country, difference) \
-     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], \
-     $5::text[], $6::bigint[])";
+pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
 
 /// Adds a page of changes to the totals and deletes them. Answers how many there were, and the last one's id.
 const FOLD: &str = "\
     WITH folded AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
         SELECT id FROM parcel_count_changes WHERE id > $1 ORDER BY id LIMIT $2)) RETURNING *), \
-    added AS (INSERT INTO parcel_counts AS c (tenant, epoch, day, state, country, total) \
-        SELECT tenant, epoch, day, state, country, sum(difference) FROM folded GROUP BY 1, 2, 3, 4, 5 \
-        ON CONFLICT (tenant, epoch, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
+    added AS (INSERT INTO parcel_counts AS c (tenant, day, state, country, total) \
+        SELECT tenant, day, state, country, sum(difference) FROM folded GROUP BY 1, 2, 3, 4 \
+        ON CONFLICT (tenant, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
     SELECT count(*), coalesce(max(id), $1) FROM folded";
 
 /// The lock of the one transaction that writes totals: "coun" in ASCII, twice.
@@ -48,8 +48,8 @@ pub(super) struct Folds {
     done: AtomicI64,
 }
 
-/// Tenant, epoch, day, state, country.
-type Place = (i64, i64, i64, i16, String);
+/// Tenant, day, state, country.
+type Place = (i64, i64, i16, String);
 
 /// By how much counts change.
 #[derive(Debug, Default)]
@@ -68,8 +68,8 @@ pub(super) struct Wanted {
 impl Counts {
     /// One more, or one less, in the parcel's place.
     pub(super) fn add(&mut self, parcel: &Locked, difference: i64) {
-        let Locked { tenant, epoch, day, state, country, .. } = parcel;
-        let place = (tenant.number(), *epoch, *day, i16::from(state.number()), country.clone());
+        let Locked { tenant, day, state, country, .. } = parcel;
+        let place = (*tenant, *day, i16::from(state.number()), country.clone());
         *self.0.entry(place).or_default() += difference;
     }
 
@@ -78,15 +78,12 @@ impl Counts {
         if changed.is_empty() {
             return Ok(());
         }
-        let column = |read: fn(&Place) -> i64| -> Vec<i64> {
-            changed.iter().map(|(place, _)| read(place)).collect()
-        };
-        let (tenants, epochs, days) =
-            (column(|place| place.0), column(|place| place.1), column(|place| place.2));
-        let states: Vec<i16> = changed.iter().map(|(place, _)| place.3).collect();
-        let countries: Vec<&str> = changed.iter().map(|(place, _)| place.4.as_str()).collect();
+        let tenants: Vec<i64> = changed.iter().map(|(place, _)| place.0).collect();
+        let days: Vec<i64> = changed.iter().map(|(place, _)| place.1).collect();
+        let states: Vec<i16> = changed.iter().map(|(place, _)| place.2).collect();
+        let countries: Vec<&str> = changed.iter().map(|(place, _)| place.3.as_str()).collect();
         let totals: Vec<i64> = changed.iter().map(|(_, difference)| **difference).collect();
-        db.execute(ADD, &[&tenants, &epochs, &days, &states, &countries, &totals]).await.map(drop)
+        db.execute(ADD, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
     }
 }
 
@@ -123,13 +120,15 @@ pub(super) async fn keep_folds_away(db: &Connection) -> DbResult<()> {
 
 /// How many parcels each day has, the latest day first; days without any are left out.
 pub(super) async fn by_day(db: &Connection, wanted: Wanted) -> DbResult<Vec<(i64, u64)>> {
-    let sql = "SELECT day, sum(total)::bigint FROM living_counts WHERE tenant = $1 \
+    let sql = format!(
+        "SELECT day, sum(total)::bigint FROM all_counts WHERE tenant = {CURRENT} \
          AND day >= $2 AND day < $3 AND ($4::smallint IS NULL OR state = $4) \
          AND ($5::text IS NULL OR country = $5) \
-         GROUP BY day HAVING sum(total) > 0 ORDER BY day DESC";
+         GROUP BY day HAVING sum(total) > 0 ORDER BY day DESC"
+    );
     let Wanted { tenant, first, end, state, country } = wanted;
     let counted = |row: &_| Ok((get(row, 0)?, get::<i64>(row, 1)?.unsigned_abs()));
-    db.each(sql, &[&tenant, &first, &end, &state, &country], counted).await
+    db.each(&sql, &[&tenant, &first, &end, &state, &country], counted).await
 }
 
 /// How many parcels that were created on `first` or later are in which state, by day and country.
@@ -138,15 +137,17 @@ pub(super) async fn activity(
     tenant: Tenant,
     first: i64,
 ) -> DbResult<Vec<ParcelCount>> {
-    let sql = "SELECT day, state, country, sum(total)::bigint FROM living_counts WHERE tenant = $1 \
+    let sql = format!(
+        "SELECT day, state, country, sum(total)::bigint FROM all_counts WHERE tenant = {CURRENT} \
          AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 \
-         ORDER BY day, state, country";
+         ORDER BY day, state, country"
+    );
     let counted = |row: &_| {
         let country = CountryCode::parse(get(row, 2)?).map_err(Failure::row)?;
         let (state, parcels) = (read_state(row, 1)?, get::<i64>(row, 3)?.unsigned_abs());
         Ok(ParcelCount { created_day: get(row, 0)?, state, country, parcels })
     };
-    db.each(sql, &[&tenant.number(), &first], counted).await
+    db.each(&sql, &[&tenant.number(), &first], counted).await
 }
 
 /// The number under which a state is counted and stored.

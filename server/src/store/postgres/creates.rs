@@ -1,10 +1,11 @@
 //! The orders of a group, inserted together by one statement.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 use super::{
     connection::{Connection, get},
     error::DbResult,
+    generations::Generations,
     parcels,
 };
 use crate::{
@@ -13,12 +14,10 @@ use crate::{
 };
 
 /// Inserts parcels whose number is free, in their order, which is that of the numbers; answers which those were.
-pub(super) const INSERT: &str = "WITH created AS (INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, \
+pub(super) const INSERT: &str = "WITH created AS (INSERT INTO parcels (id, version, tenant, created_at, updated_at, \
      step_due, promised_day, label_version, last_sequence, environment, state, step_index, \
      country, number, public_id, origin, destination, external_order_id) \
-     SELECT n.id, 1, n.tenant, \
-     coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
-     n.created_at, n.created_at, n.step_due, n.promised_day, 1, 2, n.environment, $15, \
+     SELECT n.id, 1, n.tenant, n.created_at, n.created_at, n.step_due, n.promised_day, 1, 2, n.environment, $15, \
      n.step_index, n.country, n.number, n.public_id, n.origin, n.destination, \
      n.external_order_id \
      FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bytea[], \
@@ -26,20 +25,20 @@ pub(super) const INSERT: &str = "WITH created AS (INSERT INTO parcels (id, versi
      $12::bigint[], $13::text[]) WITH ORDINALITY AS n (id, tenant, \
      environment, number, public_id, created_at, origin, destination, country, promised_day, \
      step_index, step_due, external_order_id, place) ORDER BY n.place \
-     ON CONFLICT DO NOTHING RETURNING id, epoch), \
+     ON CONFLICT DO NOTHING RETURNING id), \
      written AS (INSERT INTO orders (parcel, order_json) SELECT n.id, n.order_json \
      FROM unnest($1, $14::text[]) AS n (id, order_json) JOIN created USING (id)) \
-     SELECT id, epoch FROM created";
+     SELECT id FROM created";
 
-/// Inserts one parcel and answers its epoch; none when its row or its number is taken.
+/// Inserts one parcel. Returns false when its row or its number is taken.
 pub(super) async fn insert_one(
     db: &Connection,
-    parcel: &NewParcel,
-    order: &str,
-) -> DbResult<Option<i64>> {
+    generations: &Generations,
+    (parcel, order): (&NewParcel, &str),
+) -> DbResult<bool> {
     let mut batch = Batch::default();
     batch.add(0, parcel, order, parcel.created_at);
-    Ok(batch.insert_parcels(db).await?.remove(&parcel.row.0))
+    Ok(!batch.insert_parcels(db, generations).await?.is_empty())
 }
 
 /// Environment and number, as the index has them.
@@ -65,7 +64,6 @@ pub(super) struct Created<'w> {
     /// The position of its write.
     pub(super) at: usize,
     pub(super) parcel: &'w NewParcel,
-    pub(super) epoch: i64,
     /// When it was decided.
     pub(super) now: Millis,
 }
@@ -85,17 +83,23 @@ impl<'w> Batch<'w> {
         self.0.is_empty()
     }
 
-    /// Inserts those whose number is free; answers which writes that were, each with its parcel's epoch.
-    pub(super) async fn insert(self, db: &Connection) -> DbResult<Vec<Created<'w>>> {
-        let epochs = self.insert_parcels(db).await?;
-        let created = |NewRow { at, id, parcel, now, .. }: NewRow<'w>| {
-            epochs.get(&id).map(|epoch| Created { at, parcel, epoch: *epoch, now })
-        };
-        Ok(self.0.into_values().filter_map(created).collect())
+    /// Inserts those whose number is free, and returns them.
+    pub(super) async fn insert(
+        self,
+        db: &Connection,
+        generations: &Generations,
+    ) -> DbResult<Vec<Created<'w>>> {
+        let inserted = self.insert_parcels(db, generations).await?;
+        let created = self.0.into_values().filter(|new| inserted.contains(&new.id));
+        Ok(created.map(|NewRow { at, parcel, now, .. }| Created { at, parcel, now }).collect())
     }
 
-    /// Answers the epoch of each parcel that was inserted, by its id.
-    async fn insert_parcels(&self, db: &Connection) -> DbResult<HashMap<i64, i64>> {
+    /// Returns the ids of the parcels that were inserted.
+    async fn insert_parcels(
+        &self,
+        db: &Connection,
+        generations: &Generations,
+    ) -> DbResult<HashSet<i64>> {
         let all: Vec<&NewRow<'_>> = self.0.values().collect();
         /// A column of the new rows.
         macro_rules! column {
@@ -103,7 +107,8 @@ impl<'w> Batch<'w> {
                 all.iter().map(|$new| $value).collect::<Vec<_>>()
             };
         }
-        let (ids, tenants) = (column!(new => new.id), column!(new => new.parcel.tenant.number()));
+        let ids = column!(new => new.id);
+        let tenants = column!(new => generations.number(new.parcel.tenant));
         let environments: Vec<i16> = self.0.keys().map(|number| number.0).collect();
         let numbers = column!(new => new.parcel.tracking_number.as_str());
         let public_ids = column!(new => new.parcel.id.to_bytes().to_vec());
@@ -134,7 +139,6 @@ impl<'w> Batch<'w> {
             &orders,
             &state,
         ];
-        let inserted = db.each(INSERT, &given, |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
-        Ok(inserted.into_iter().collect())
+        Ok(db.each(INSERT, &given, |row| get(row, 0)).await?.into_iter().collect())
     }
 }

@@ -12,6 +12,7 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number},
     error::{DbResult, Failure},
+    generations::{CURRENT, IS_CURRENT, is_held},
     leases::read_kind,
     outbox::{MISSED, delete_events},
     pages::in_page,
@@ -77,7 +78,9 @@ impl Store {
     pub(crate) async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
         let sql = delete_events!(in_page!(
             "id",
-            "living_outbox WHERE created_at >= $2 AND created_at <= $1 ORDER BY created_at LIMIT $3"
+            "outbox WHERE ",
+            is_held!("tenant"),
+            " AND created_at >= $2 AND created_at <= $1 ORDER BY created_at LIMIT $3"
         ));
         let purged = self.delete_old(sql, before.0);
         Ok(usize::try_from(purged.await?).unwrap_or(usize::MAX))
@@ -100,11 +103,14 @@ impl Store {
         let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         let found = self
             .scan(Some(tenant), async move |db| {
-                let sql = "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
-                     FROM (SELECT * FROM living_outbox WHERE tenant = $1 \
+                let sql = format!(
+                    "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, \
+                     CASE WHEN o.lease_until > o.due THEN o.lease_until ELSE o.due END \
+                     FROM (SELECT * FROM outbox WHERE tenant = {CURRENT} \
                      ORDER BY id DESC LIMIT $2 OFFSET $3) AS o \
-                     LEFT JOIN living_parcels AS p ON p.id = o.parcel ORDER BY o.id DESC";
-                let rows = db.all(sql, &[&tenant.number(), &most, &skipped]).await?;
+                     LEFT JOIN parcels AS p ON p.id = o.parcel ORDER BY o.id DESC"
+                );
+                let rows = db.all(&sql, &[&tenant.number(), &most, &skipped]).await?;
                 let mut attempts = attempts(db, &rows).await?;
                 Ok(rows.iter().map(|row| logged(row, &mut attempts)).collect::<Vec<_>>())
             })
@@ -115,7 +121,7 @@ impl Store {
     pub(crate) async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.scan(Some(tenant), async move |db| {
             let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = $1 AND {MISSED})"
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = {CURRENT} AND {MISSED})"
             );
             db.value(&sql, &[&tenant.number()]).await
         })
@@ -125,11 +131,13 @@ impl Store {
 
 /// The undelivered events of each tenant. Delivered and failed events are in neither partition nor index that this reads.
 async fn backlogs(db: &Connection) -> DbResult<Vec<Backlog>> {
-    let sql = "SELECT tenant, false, count(*), min(created_at) FROM living_outbox \
-         WHERE state IN (0, 1) GROUP BY tenant UNION ALL \
-         SELECT tenant, true, count(*), min(created_at) FROM living_outbox \
-         WHERE state = 4 GROUP BY tenant ORDER BY 1, 2";
-    db.each(sql, &[], |row| {
+    let sql = format!(
+        "SELECT tenant, false, count(*), min(created_at) FROM outbox \
+         WHERE state IN (0, 1) AND {IS_CURRENT} GROUP BY tenant UNION ALL \
+         SELECT tenant, true, count(*), min(created_at) FROM outbox \
+         WHERE state = 4 AND {IS_CURRENT} GROUP BY tenant ORDER BY 1, 2"
+    );
+    db.each(&sql, &[], |row| {
         Ok(Backlog {
             tenant: Tenant::from_number(get(row, 0)?),
             held: get(row, 1)?,

@@ -11,8 +11,12 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Store, connection::get};
-use crate::{clock::Millis, domain::Tenant, store::StoreError};
+use super::{Store, connection::get, generations::IS_CURRENT};
+use crate::{
+    clock::Millis,
+    domain::Tenant,
+    store::{StoreError, generations::current},
+};
 
 /// How far below the first due event a look begins: as long as a change may take from its decision, whose moment is
 /// its events' due time, to its commit. What takes longer waits for the next look from the beginning.
@@ -98,14 +102,15 @@ impl Store {
             .read(async move |db| {
                 // One look into an index for each endpoint, however many events wait.
                 let sql = concat!(
-                    "SELECT e.tenant, first.ready_at FROM webhook_endpoints AS e \
+                    "SELECT e.tenant, first.due FROM webhook_endpoints AS e \
                      LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS f (tenant, floor) \
                      ON f.tenant = e.tenant CROSS JOIN LATERAL \
-                     (SELECT ready_at FROM living_outbox AS o WHERE o.tenant = e.tenant \
-                     AND state = 1 AND ready_at >= coalesce(f.floor, $4) AND ready_at <= $5 AND ",
+                     (SELECT due FROM outbox WHERE tenant = ",
+                    current!("e.tenant"),
+                    " AND state = 1 AND due >= coalesce(f.floor, $4) AND due <= $5 AND ",
                     unleased!(),
-                    " ORDER BY ready_at LIMIT 1) AS first \
-                     WHERE e.enabled ORDER BY first.ready_at LIMIT $6"
+                    " ORDER BY due LIMIT 1) AS first \
+                     WHERE e.enabled ORDER BY first.due LIMIT $6"
                 );
                 db.each(sql, &[&clock, &tenants, &floors, &rest, &now.0, &limit], |row| {
                     Ok((get::<i64>(row, 0)?, get::<i64>(row, 1)?))
@@ -120,9 +125,11 @@ impl Store {
     /// Not for a server at work, which asks every now and then what is due: it looks at all that is to be sent.
     pub(crate) async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(async |db| {
-            let sql = "SELECT min(o.due) FROM webhook_endpoints AS e \
-                 JOIN living_outbox AS o ON o.tenant = e.tenant WHERE e.enabled AND o.state = 1";
-            Ok(db.value::<Option<i64>>(sql, &[]).await?.map(Millis))
+            let sql = format!(
+                "SELECT min(greatest(due, lease_until)) FROM outbox WHERE state = 1 AND {IS_CURRENT} \
+                 AND tenant & 4294967295 IN (SELECT tenant FROM webhook_endpoints WHERE enabled)"
+            );
+            Ok(db.value::<Option<i64>>(&sql, &[]).await?.map(Millis))
         })
         .await
     }

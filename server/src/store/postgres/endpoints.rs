@@ -1,6 +1,6 @@
 //! Endpoints in the database: setting them up, turning them on and off.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use parcelo::webhook::Secret;
 use tokio_postgres::{Row, types::ToSql};
@@ -10,7 +10,7 @@ use super::{
     Store, audit,
     connection::{Connection, get},
     error::{DbResult, Failure},
-    locks,
+    generations::{CURRENT, Generations},
     outbox::{self, HELD, NewEvents, Subject, Subscriptions},
 };
 use crate::{
@@ -132,11 +132,13 @@ impl Store {
     ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
         self.read(async move |db| {
             // A page shows the number, and need not know more exactly how much "very many" is.
-            let sql = "SELECT coalesce(disabled_why, ''), (SELECT count(*) FROM \
-                 (SELECT FROM living_outbox WHERE tenant = $1 AND state = 4 LIMIT $2) AS held) \
-                 FROM webhook_endpoints WHERE tenant = $1 AND NOT enabled";
+            let sql = format!(
+                "SELECT coalesce(disabled_why, ''), (SELECT count(*) FROM \
+                 (SELECT FROM outbox WHERE tenant = {CURRENT} AND state = 4 LIMIT $2) AS held) \
+                 FROM webhook_endpoints WHERE tenant = $1 AND NOT enabled"
+            );
             let given: [&(dyn ToSql + Sync); 2] = [&tenant.number(), &MAX_HELD_COUNTED];
-            let Some(row) = db.first(sql, &given).await? else { return Ok(None) };
+            let Some(row) = db.first(&sql, &given).await? else { return Ok(None) };
             Ok(Some((disabled_by(get(&row, 0)?), get(&row, 1)?)))
         })
         .await
@@ -176,13 +178,13 @@ impl Store {
         event: OutboxEvent,
     ) -> Result<(), StoreError> {
         self.call(async move |db| {
-            locks::keep_resets_away(db, &BTreeSet::from([tenant.number()])).await?;
+            let generations = Generations::hold(db, [tenant], &[]).await?;
             let mut subscriptions = Subscriptions::default();
             subscriptions.load(db, vec![tenant]).await?;
             let Some(subscription) = subscriptions.of_tenant(tenant) else { return Ok(()) };
             let (what, now) = ((Subject::default(), event.clone()), event.at);
             let mut events = NewEvents::default();
-            events.add((tenant, subscription), what, now);
+            events.add((generations.number(tenant), subscription), what, now);
             events.insert(db).await
         })
         .await?;
@@ -192,9 +194,10 @@ impl Store {
 
     pub(crate) async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM living_outbox \
-                 WHERE tenant = $1 AND event_id = $2)";
-            db.value(sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = {CURRENT} AND event_id = $2)"
+            );
+            db.value(&sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await
         })
         .await
     }
@@ -316,9 +319,11 @@ async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
 /// one is sent what is still to be sent when `due` says so.
 async fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> DbResult<()> {
     let lease = outbox::next_lease(db).await?;
-    let sql = "UPDATE outbox SET leased = false, lease_until = NULL, lease = $3, \
-         due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = $1 AND leased";
-    db.execute(sql, &[&tenant.number(), &due.map(|due| due.0), &lease]).await.map(drop)
+    let sql = format!(
+        "UPDATE outbox SET leased = false, lease_until = NULL, lease = $3, \
+         due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = {CURRENT} AND leased"
+    );
+    db.execute(&sql, &[&tenant.number(), &due.map(|due| due.0), &lease]).await.map(drop)
 }
 
 /// The same by the server itself, which the audit log says.
@@ -348,13 +353,15 @@ async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> DbResult<bo
 /// Holds a page of what would have been sent to an endpoint that is off, and answers how many events. What waits behind an
 /// event of the page is held with it: should the endpoint be on again before the next page, nothing would release it.
 pub(super) async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
-    let sql = "WITH page AS (SELECT id, parcel FROM living_outbox \
-         WHERE tenant = $1 AND state IN (0, 1) ORDER BY id LIMIT 250) \
+    let sql = format!(
+        "WITH page AS (SELECT id, parcel FROM outbox \
+         WHERE tenant = {CURRENT} AND state IN (0, 1) ORDER BY id LIMIT 250) \
          UPDATE outbox SET state = $2, due = NULL WHERE id IN (SELECT id FROM page UNION \
-         SELECT o.id FROM page JOIN living_outbox AS o ON o.parcel = page.parcel AND o.state = 0) \
+         SELECT o.id FROM page JOIN outbox AS o ON o.parcel = page.parcel AND o.state = 0) \
          AND state IN (0, 1) \
-         AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)";
-    db.execute(sql, &[&tenant, &HELD]).await
+         AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)"
+    );
+    db.execute(&sql, &[&tenant, &HELD]).await
 }
 
 fn disabled_by(code: &str) -> DisabledBy {

@@ -8,7 +8,8 @@ use super::{
     Store,
     connection::{Connection, get},
     counts::{Counts, keep_folds_away},
-    error::{DbResult, Failure},
+    error::DbResult,
+    generations::is_held,
     locks,
     outbox::delete_events,
     pages::{delete_old, in_page},
@@ -25,7 +26,14 @@ const TENANTS: &str = "\
         SELECT (SELECT min(p.tenant) FROM parcels AS p WHERE p.tenant > t.tenant) \
         FROM tenants AS t WHERE t.tenant IS NOT NULL) \
     SELECT tenant FROM tenants AS t WHERE tenant % 2 = 1 AND EXISTS \
-        (SELECT 1 FROM living_parcels AS p WHERE p.tenant = t.tenant AND p.created_at <= $1)";
+        (SELECT 1 FROM parcels AS p WHERE p.tenant = t.tenant AND p.created_at <= $1)";
+
+/// The rows of a table that a purge may delete.
+macro_rules! of_sandboxes {
+    ($table:literal) => {
+        concat!($table, " WHERE tenant % 2 = 1 AND ", is_held!("tenant"), " AND ")
+    };
+}
 
 impl Store {
     pub(crate) async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
@@ -47,19 +55,9 @@ impl Store {
                 from = last;
             }
         }
-        let sql = delete_old!(
-            "manifests",
-            "id",
-            "living_manifests WHERE tenant % 2 = 1 AND ",
-            "submitted_at"
-        );
+        let sql = delete_old!("manifests", "id", of_sandboxes!("manifests"), "submitted_at");
         let manifests = self.delete_old(sql, before).await?;
-        let sql = delete_old!(
-            "idempotency",
-            "key",
-            "living_idempotency WHERE tenant % 2 = 1 AND ",
-            "first_seen"
-        );
+        let sql = delete_old!("idempotency", "ctid", of_sandboxes!("idempotency"), "first_seen");
         let records = self.delete_old(sql, before).await?;
         self.page(async move |db| {
             keep_folds_away(db).await?;
@@ -77,9 +75,12 @@ async fn old_parcels(
     tenant: i64,
     (from, before): (i64, i64),
 ) -> DbResult<(Deleted, i64)> {
-    let sql = "SELECT id, created_at FROM living_parcels \
-         WHERE tenant = $1 AND created_at >= $2 AND created_at <= $3 \
-         ORDER BY created_at, id LIMIT $4";
+    let sql = concat!(
+        "SELECT id, created_at FROM parcels \
+         WHERE tenant = $1 AND created_at >= $2 AND created_at <= $3 AND ",
+        is_held!("$1"),
+        " ORDER BY created_at, id LIMIT $4"
+    );
     let given: super::connection::Given<'_> = &[&tenant, &from, &before, &PARCELS_PER_PAGE];
     let old: Vec<(i64, i64)> = db.each(sql, given, |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
     let last = old.last().map_or(from, |(_, created_at)| *created_at);
@@ -117,32 +118,24 @@ pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult
         .with_tracking_events(events + 2 * parcels))
 }
 
-/// Whether a parcel has this row, also one that a reset hides.
+/// Returns whether a parcel has this row, also one of an ended generation.
 pub(super) async fn is_row_taken(db: &Connection, row: i64) -> DbResult<bool> {
     db.value("SELECT EXISTS (SELECT 1 FROM parcels WHERE id = $1)", &[&row]).await
 }
 
-/// Deletes a parcel that a reset hides, so that its number is free; says whether there was one.
+/// Takes the parcel of an ended generation away from its number. It stays, to be counted and erased with the others.
 pub(super) async fn free_number(
     db: &Connection,
     (environment, number): (Environment, &TrackingNumber),
-) -> DbResult<bool> {
+) -> DbResult<()> {
+    // Several may have had the number, one after the other.
+    let sql = "UPDATE parcels SET environment = coalesce((SELECT min(p.environment) FROM parcels AS p \
+         WHERE p.environment < 0 AND upper(p.number) = $2), 0) - 1 \
+         WHERE environment = $1 AND upper(number) = $2 \
+         AND tenant IN (SELECT e.number FROM ended_generations AS e)";
     let given: super::connection::Given<'_> =
         &[&parcels::environment(environment), &parcels::indexed(number)];
-    let hidden = "SELECT p.id FROM parcels AS p JOIN resets AS r \
-         ON r.tenant = p.tenant AND r.epoch > p.epoch \
-         WHERE p.environment = $1 AND upper(p.number) = $2 FOR UPDATE OF p";
-    if let Some(row) = db.first(hidden, given).await? {
-        delete_parcels(db, &[get(&row, 0)?]).await?;
-        return Ok(true);
-    }
-    let taken = "SELECT EXISTS (SELECT 1 FROM living_parcels \
-         WHERE environment = $1 AND upper(number) = $2)";
-    if db.value(taken, given).await? {
-        return Ok(false);
-    }
-    // It was erased between the two statements.
-    Err(Failure::Conflict)
+    db.execute(sql, given).await.map(drop)
 }
 
 pub(super) fn sum(one: Deleted, other: Deleted) -> Deleted {

@@ -4,10 +4,7 @@
 //! turns out to be refused when it has written something already stops the group, which is done again
 //! without it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    panic::AssertUnwindSafe,
-};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
 use futures_util::{
     FutureExt,
@@ -19,6 +16,7 @@ use super::{
     connection::Connection,
     creates::{self, Created},
     error::Failure,
+    generations::Generations,
     lock_wait::LockWait,
     locks,
     outbox::Subscriptions,
@@ -100,19 +98,24 @@ impl<'a> Group<'a> {
             let all = owners(writes).chain(may_be_disabled).collect();
             subscriptions.load_to_change(db, all).await
         };
-        // Parcels before keys, and keys before numbers, in every group of every server. Nothing is written before BEGIN
-        // was answered: should it fail, what went out with it did no harm outside a transaction.
-        let ((), (), locked, ()) = try_join4(
+        // Parcels before keys, and keys before numbers, in every group of every server. Should BEGIN fail, what went out
+        // with it did no harm outside a transaction.
+        let ((), generations, mut locked, ()) = try_join4(
             db.run(lock_wait.begin()),
-            locks::keep_resets_away(db, &tenants(writes)),
+            Generations::hold(db, tenants(writes), &parcels),
             locks::lock(db, &parcels, &settled),
             load,
         )
         .await?;
+        // A reset may have come between their callers' reads and this.
+        locked.retain(|_, parcel| generations.has(parcel.tenant));
         let changed = parcels.iter().filter_map(|parcel| locked.get(&ParcelRowId(*parcel)));
-        let tenants = changed.map(|parcel| parcel.tenant).collect();
-        let (taken, ()) =
-            try_join(records::insert_all(db, &sorted), subscriptions.load(db, tenants)).await?;
+        let tenants = changed.map(|parcel| Tenant::from_number(parcel.tenant)).collect();
+        let (taken, ()) = try_join(
+            records::insert_all(db, &generations, &sorted),
+            subscriptions.load(db, tenants),
+        )
+        .await?;
         let lost: Vec<_> =
             sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
         for found in records::find_all(db, &lost).await? {
@@ -122,7 +125,7 @@ impl<'a> Group<'a> {
                 *verdict = Some(Verdict::settled(CommitOutcome::IdempotencyTaken(found)));
             }
         }
-        let application = Application::new(db, locked, subscriptions);
+        let application = Application::new((db, generations), locked, subscriptions);
         let group = Self { db, application, verdicts, followers, refused: Vec::new() };
         group.check_that_records_were_found(&lost, &records)?;
         Ok(group)
@@ -172,8 +175,9 @@ impl<'a> Group<'a> {
         if batch.is_empty() {
             return Ok(());
         }
-        for Created { at, parcel, epoch, now } in batch.insert(self.db).await? {
-            let has_enqueued = self.application.created(parcel, epoch, now);
+        let created = batch.insert(self.db, &self.application.generations).await?;
+        for Created { at, parcel, now } in created {
+            let has_enqueued = self.application.created(parcel, now);
             self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
         }
         Ok(())
@@ -284,13 +288,13 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The tenants for which a group writes what has an epoch.
-fn tenants(writes: &[Write]) -> BTreeSet<i64> {
+/// Returns the tenants of what a group adds and of its keys.
+fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     let records = writes.iter().filter_map(changes).filter_map(|mutation| {
         let record = mutation.changes.idempotency_record.as_ref()?;
         Some(record.tenant)
     });
-    records.chain(owners(writes)).map(Tenant::number).collect()
+    records.chain(owners(writes))
 }
 
 /// The tenants of what a group adds.
@@ -299,10 +303,10 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     ops.filter_map(|op| match op {
         Op::InsertParcel(parcel) => Some(parcel.tenant),
         Op::InsertManifest(manifest) => Some(manifest.tenant),
+        Op::LogCarrierException(exception) => Some(exception.tenant),
         Op::Move { .. }
         | Op::AddEvent { .. }
         | Op::RecordCarrierEvent(_)
-        | Op::LogCarrierException(_)
         | Op::Schedule { .. }
         | Op::CancelSteps { .. }
         | Op::Reprint { .. }

@@ -14,6 +14,7 @@ use super::{
     due::unleased,
     endpoints,
     error::{DbResult, Failure},
+    generations::{CURRENT, is_held},
     manifests,
     outbox::{self, FAILED},
     pages::{ROWS_PER_PAGE, in_page},
@@ -28,7 +29,7 @@ use crate::{
             LEASE, Lease,
         },
     },
-    store::{LeasedBatch, StoreError},
+    store::{LeasedBatch, StoreError, generations::current},
 };
 
 impl Store {
@@ -89,9 +90,11 @@ impl Store {
         event: Ulid,
     ) -> Result<Option<EventPayload>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, \
-                 attempts FROM living_outbox WHERE tenant = $1 AND event_id = $2";
-            let found = db.all(sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await?;
+            let sql = format!(
+                "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, \
+                 attempts FROM outbox WHERE tenant = {CURRENT} AND event_id = $2"
+            );
+            let found = db.all(&sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await?;
             let Some(row) = found.first() else { return Ok(None) };
             payload(db, &read_lease(row, tenant, 0)?).await
         })
@@ -115,7 +118,7 @@ impl Store {
                 "UPDATE outbox SET leased = false, lease_until = NULL WHERE ",
                 in_page!(
                     "id",
-                    "living_outbox WHERE leased AND leased_by = $2 \
+                    "outbox WHERE leased AND leased_by = $2 \
                      AND ($3::bigint IS NULL OR lease = $3) LIMIT $1"
                 ),
             );
@@ -184,21 +187,21 @@ async fn take(
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
     // `due` stays, and so every index: what a lease writes is in none. An event that was written since the number was
     // drawn is left for the next lease: its answer could not be distinguished from a late one. A plan for any floor takes two plain
-    // bounds of `ready_at` for a handful of rows, and reads and sorts all that is due, however much that is; beside the
+    // bounds of `due` for a handful of rows, and reads and sorts all that is due, however much that is; beside the
     // comparison of two columns it goes along the index.
     let sql = concat!(
         "WITH next AS (SELECT o.id FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) \
-         AS s (tenant, most, floor) CROSS JOIN LATERAL (SELECT id FROM living_outbox \
-         WHERE tenant = s.tenant AND state = 1 AND (ready_at, id) >= (s.floor, 0) AND ready_at <= $5 \
-         AND after_lease < $7 AND ",
+         AS s (tenant, most, floor) CROSS JOIN LATERAL (SELECT id FROM outbox WHERE tenant = ",
+        current!("s.tenant"),
+        " AND state = 1 AND (due, id) >= (s.floor, 0) AND due <= $5 AND after_lease < $7 AND ",
         unleased!(),
-        " ORDER BY ready_at, id LIMIT s.most FOR UPDATE SKIP LOCKED) AS o), \
+        " ORDER BY due, id LIMIT s.most FOR UPDATE SKIP LOCKED) AS o), \
          mine AS (UPDATE outbox AS o SET leased = true, leased_by = $6, lease = $7, \
          lease_until = $8 + coalesce($1::bigint, (extract(epoch FROM now()) * 1000)::bigint), \
          first_attempt = coalesce(first_attempt, $5) FROM next \
          WHERE o.id = next.id AND o.state = 1 \
          RETURNING o.event_id, o.kind, o.parcel, o.manifest, o.sequence, o.previous, \
-         o.happened_at, o.attempts, o.id, o.tenant) SELECT * FROM mine ORDER BY id"
+         o.happened_at, o.attempts, o.id, o.tenant & 4294967295) SELECT * FROM mine ORDER BY id"
     );
     let given: [&(dyn ToSql + Sync); 8] =
         [&wanted.clock, &tenants, &most, &floors, &wanted.now.0, &wanted.server, &number, &LEASE];
@@ -247,9 +250,12 @@ async fn forget(db: &Connection, lease: &Lease) -> DbResult<()> {
     if let Some(parcel) = lease.parcel {
         outbox::lock_parcel(db, parcel.0).await?;
     }
-    let sql = "WITH old AS (DELETE FROM outbox WHERE id = (SELECT id FROM living_outbox \
-         WHERE event_id = $1 AND tenant = $2 AND after_lease < $3) RETURNING id) \
-         DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)";
+    let sql = concat!(
+        "WITH old AS (DELETE FROM outbox WHERE id = (SELECT id FROM outbox \
+         WHERE event_id = $1 AND tenant & 4294967295 = $2 AND after_lease < $3 AND ",
+        is_held!("tenant"),
+        ") RETURNING id) DELETE FROM webhook_attempts WHERE outbox IN (SELECT id FROM old)"
+    );
     let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
     db.execute(sql, &[&event.as_slice(), &tenant, &lease.number]).await.map(drop)
 }
@@ -277,7 +283,10 @@ async fn about_parcel(
     parcel: ParcelRowId,
     lease: &Lease,
 ) -> DbResult<Option<About>> {
-    let sql = select_parcels!(", external_order_id", "WHERE parcels.id = $1 AND tenant = $2");
+    let sql = select_parcels!(
+        ", external_order_id",
+        "WHERE parcels.id = $1 AND tenant & 4294967295 = $2"
+    );
     let found = db.first(sql, &[&parcel.0, &lease.tenant.number()]).await?;
     let Some(row) = found else { return Ok(None) };
     let external_order_id = get(&row, parcels::MORE)?;

@@ -21,6 +21,7 @@ use crate::{
     },
     store::{
         StoreError,
+        generations::current,
         search::bounds,
         sqlite::lists::{Part, Span, parts},
     },
@@ -30,7 +31,9 @@ use crate::{
 macro_rules! filter {
     ($order_id:literal) => {
         concat!(
-            "WHERE tenant = $1 AND created_at >= $2 AND created_at < $3 \
+            "WHERE tenant = ",
+            current!("$1"),
+            " AND created_at >= $2 AND created_at < $3 \
              AND ($4::smallint IS NULL OR state = $4) AND ($5::text IS NULL OR country = $5) \
              AND ",
             $order_id
@@ -45,7 +48,7 @@ const ONE_ORDER_ID: &str = filter!("external_order_id = $6");
 const ROWS: &str = select_parcels!(
     ", external_order_id, order_json, m.public_id, m.awb",
     "JOIN ids ON ids.id = parcels.id JOIN orders ON orders.parcel = parcels.id LEFT JOIN (SELECT p.parcel, m.public_id, m.awb \
-     FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest) AS m \
+     FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest) AS m \
      ON m.parcel = parcels.id ORDER BY created_at DESC, parcels.id DESC"
 );
 
@@ -123,7 +126,7 @@ async fn spans(db: &Connection, filter: &Filter) -> DbResult<Vec<Span>> {
 async fn counted(db: &Connection, filter: &Filter, (from, to): (i64, i64)) -> DbResult<Span> {
     let mut parcels = 0;
     if from < to {
-        let sql = ["SELECT count(*) FROM living_parcels ", filter.condition()].concat();
+        let sql = ["SELECT count(*) FROM parcels ", filter.condition()].concat();
         parcels = db.value::<i64>(&sql, &filter.given(&from, &to)).await?.unsigned_abs();
     }
     Ok(Span { from, to, parcels })
@@ -131,7 +134,7 @@ async fn counted(db: &Connection, filter: &Filter, (from, to): (i64, i64)) -> Db
 
 async fn page(db: &Connection, filter: &Filter, part: &Part) -> DbResult<Vec<Row>> {
     let sql = [
-        "WITH ids AS (SELECT id FROM living_parcels ",
+        "WITH ids AS (SELECT id FROM parcels ",
         filter.condition(),
         " ORDER BY created_at DESC, id DESC LIMIT $7 OFFSET $8) ",
         ROWS,

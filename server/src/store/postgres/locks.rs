@@ -2,27 +2,27 @@
 //! one. The lock makes what was read hold until the commit, and keeps deliveries of the same parcel from
 //! being settled while another of its events is enqueued.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
-    connection::{Connection, bytes, get, number},
+    connection::{Connection, bytes, get},
     error::DbResult,
     parcels::{self, read_state},
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, NewParcel, Op, ParcelRowId, State, Step, Tenant, Version, activity},
+    domain::{Changes, NewParcel, Op, ParcelRowId, State, Step, Version, activity},
 };
 
 /// A parcel as it is in this transaction.
 #[derive(Debug, Clone)]
 pub(super) struct Locked {
     pub(super) version: Version,
-    pub(super) tenant: Tenant,
-    pub(super) epoch: i64,
+    /// Its owner's, in the generation that it is of.
+    pub(super) tenant: i64,
     /// The day it was created, since 1970 began.
     pub(super) day: i64,
     pub(super) state: State,
@@ -36,12 +36,11 @@ pub(super) struct Locked {
 }
 
 impl Locked {
-    /// A parcel that this transaction has inserted.
-    pub(super) fn new_parcel(parcel: &NewParcel, epoch: i64) -> Self {
+    /// Returns a parcel that this transaction has inserted with a tenant's number.
+    pub(super) fn new_parcel(parcel: &NewParcel, tenant: i64) -> Self {
         Self {
             version: Version(1),
-            tenant: parcel.tenant,
-            epoch,
+            tenant,
             day: activity::day_of(parcel.created_at),
             state: State::LabelGenerated,
             country: parcel.country.as_str().to_owned(),
@@ -80,27 +79,6 @@ fn subjects(op: &Op) -> &[ParcelRowId] {
     }
 }
 
-/// A sandbox's advisory lock is this number and its tenant's.
-const RESETS: i64 = 0x7061_7263_0000_0000;
-
-/// Keeps resets of these sandboxes away until the commit. It is a statement of its own before any that reads `resets`:
-/// so all that a group writes for a tenant is of one epoch, and a reset hides and erases all of it or nothing.
-pub(super) async fn keep_resets_away(db: &Connection, tenants: &BTreeSet<i64>) -> DbResult<()> {
-    // Only sandboxes are reset.
-    let sandboxes = tenants.iter().filter(|tenant| **tenant % 2 == 1);
-    let sandboxes: Vec<i64> = sandboxes.map(|tenant| RESETS + tenant).collect();
-    if sandboxes.is_empty() {
-        return Ok(());
-    }
-    let sql = "SELECT pg_advisory_xact_lock_shared(l) FROM unnest($1::bigint[]) AS l";
-    db.execute(sql, &[&sandboxes]).await.map(drop)
-}
-
-/// Waits for the groups that write for a sandbox, and keeps others away until the commit.
-pub(super) async fn keep_groups_away(db: &Connection, tenant: i64) -> DbResult<()> {
-    db.execute("SELECT pg_advisory_xact_lock($1)", &[&(RESETS + tenant)]).await.map(drop)
-}
-
 /// Locks those that are there, and beside them those whose deliveries are settled: by one statement, since two would
 /// lock in two orders.
 pub(super) async fn lock(
@@ -111,9 +89,9 @@ pub(super) async fn lock(
     if parcels.is_empty() && settled.is_empty() {
         return Ok(HashMap::new());
     }
-    let sql = "SELECT id, version, tenant, epoch, created_at, state, country, public_id, updated_at, \
+    let sql = "SELECT id, version, tenant, created_at, state, country, public_id, updated_at, \
          last_sequence, label_version, reprinted_at, step_index, step_due \
-         FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+         FROM parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     let all = [parcels, settled].concat();
     let mut locked = HashMap::new();
     for row in &db.all(sql, &[&all]).await? {
@@ -163,16 +141,15 @@ pub(super) async fn write(db: &Connection, changed: &[(ParcelRowId, &Locked)]) -
 fn read(row: &Row) -> DbResult<Locked> {
     Ok(Locked {
         version: Version(get(row, 1)?),
-        tenant: Tenant::from_number(number(row, 2)?),
-        epoch: get(row, 3)?,
-        day: activity::day_of(Millis(get(row, 4)?)),
-        state: read_state(row, 5)?,
-        country: get(row, 6)?,
-        id: Ulid::from_bytes(bytes(row, 7)?),
-        updated_at: Millis(get(row, 8)?),
-        last_sequence: get(row, 9)?,
-        label_version: get(row, 10)?,
-        reprinted_at: get::<Option<i64>>(row, 11)?.map(Millis),
-        step: parcels::read_step(row, 12)?,
+        tenant: get(row, 2)?,
+        day: activity::day_of(Millis(get(row, 3)?)),
+        state: read_state(row, 4)?,
+        country: get(row, 5)?,
+        id: Ulid::from_bytes(bytes(row, 6)?),
+        updated_at: Millis(get(row, 7)?),
+        last_sequence: get(row, 8)?,
+        label_version: get(row, 9)?,
+        reprinted_at: get::<Option<i64>>(row, 10)?.map(Millis),
+        step: parcels::read_step(row, 11)?,
     })
 }

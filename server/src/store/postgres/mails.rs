@@ -7,6 +7,7 @@ use super::{
     Store, audit,
     connection::{Connection, get, number, small},
     error::{DbResult, Failure},
+    generations::{CURRENT, IS_CURRENT},
     outbox,
     pages::{delete_old, in_page},
 };
@@ -58,9 +59,11 @@ impl Store {
 
     pub(crate) async fn next_mail(&self) -> Result<Option<Millis>, StoreError> {
         self.read(async |db| {
-            let sql = "SELECT due FROM mails WHERE due IS NOT NULL \
-                 AND EXISTS (SELECT 1 FROM living_parcels WHERE id = parcel) ORDER BY due LIMIT 1";
-            let first = db.first(sql, &[]).await?;
+            let sql = format!(
+                "SELECT due FROM mails WHERE due IS NOT NULL AND EXISTS \
+                 (SELECT 1 FROM parcels WHERE id = parcel AND {IS_CURRENT}) ORDER BY due LIMIT 1"
+            );
+            let first = db.first(&sql, &[]).await?;
             first.map(|row| get(&row, 0).map(Millis)).transpose()
         })
         .await
@@ -90,10 +93,11 @@ impl Store {
         parcel: ParcelRowId,
     ) -> Result<Vec<LoggedMail>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT recipient, kind, created_at, attempts, status FROM mails \
-                 WHERE parcel = (SELECT id FROM living_parcels WHERE id = $1) \
-                 ORDER BY sequence, recipient";
-            db.each(sql, &[&parcel.0], logged).await
+            let sql = format!(
+                "SELECT recipient, kind, created_at, attempts, status FROM mails WHERE parcel = \
+                 (SELECT id FROM parcels WHERE id = $1 AND {IS_CURRENT}) ORDER BY sequence, recipient"
+            );
+            db.each(&sql, &[&parcel.0], logged).await
         })
         .await
     }
@@ -104,14 +108,15 @@ impl Store {
         since: Millis,
     ) -> Result<(u64, Option<ParcelRowId>), StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT count(*), max(m.parcel) FROM mails AS m \
-                 JOIN living_parcels AS p ON p.id = m.parcel \
-                 WHERE m.status IN (2, 3) AND m.created_at >= $2 AND p.tenant = $1";
+            let sql = format!(
+                "SELECT count(*), max(m.parcel) FROM mails AS m JOIN parcels AS p ON p.id = m.parcel \
+                 WHERE m.status IN (2, 3) AND m.created_at >= $2 AND p.tenant = {CURRENT}"
+            );
             let read = |row: &Row| {
                 let mails: i64 = get(row, 0)?;
                 Ok((mails.unsigned_abs(), get::<Option<i64>>(row, 1)?.map(ParcelRowId)))
             };
-            db.only(sql, &[&tenant.number(), &since.0], read).await
+            db.only(&sql, &[&tenant.number(), &since.0], read).await
         })
         .await
     }
@@ -229,8 +234,9 @@ async fn lease(
 ) -> DbResult<Vec<MailLease>> {
     let lease_number = outbox::next_lease(db).await?;
     let superseded = i16::from(MailStatus::Dropped(Dropped::Superseded).number());
-    let sql = "WITH due AS (SELECT DISTINCT parcel, recipient FROM (SELECT parcel, recipient \
-         FROM mails WHERE due <= $1 AND EXISTS (SELECT 1 FROM living_parcels WHERE id = parcel) \
+    let sql = format!(
+        "WITH due AS (SELECT DISTINCT parcel, recipient FROM (SELECT parcel, recipient FROM mails \
+         WHERE due <= $1 AND EXISTS (SELECT 1 FROM parcels WHERE id = parcel AND {IS_CURRENT}) \
          ORDER BY due LIMIT $2) AS d), \
          waiting AS (SELECT m.id, m.parcel, m.recipient, m.sequence FROM due CROSS JOIN LATERAL \
          (SELECT id, parcel, recipient, sequence FROM mails WHERE parcel = due.parcel \
@@ -244,10 +250,11 @@ async fn lease(
          status = CASE WHEN r.is_last THEN 0::smallint ELSE $6::smallint END \
          FROM ranked AS r WHERE m.id = r.id AND m.due IS NOT NULL AND (m.lease = 0 OR m.due <= $1) \
          RETURNING m.id, m.parcel, m.sequence, m.recipient, m.kind, m.created_at, m.attempts, r.is_last) \
-         SELECT * FROM changed WHERE is_last ORDER BY id";
+         SELECT * FROM changed WHERE is_last ORDER BY id"
+    );
     let given: [&(dyn ToSql + Sync); 6] =
         [&now.0, &most, &lease_number, &LEASE, &clock, &superseded];
-    let rows = db.all(sql, &given).await?;
+    let rows = db.all(&sql, &given).await?;
     let mut leased = Vec::new();
     for row in &rows {
         match read_lease(row, lease_number) {

@@ -9,6 +9,7 @@ use super::{
     Store,
     connection::{Connection, bytes, get, optional_bytes},
     error::{DbResult, Failure},
+    generations::{CURRENT, IS_CURRENT},
     parcels::{self, select_parcels},
 };
 use crate::{
@@ -29,8 +30,9 @@ impl Store {
             .read(async move |db| {
                 // All of one moment.
                 db.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-                let known = "SELECT document FROM living_manifests WHERE tenant = $1 AND awb = $2";
-                let known = db.first(known, &[&tenant.number(), &awb]).await?;
+                let known =
+                    format!("SELECT document FROM manifests WHERE tenant = {CURRENT} AND awb = $2");
+                let known = db.first(&known, &[&tenant.number(), &awb]).await?;
                 let known = known.map(|row| document(&row)).transpose()?;
                 let mut found = Vec::new();
                 for number in &numbers {
@@ -53,10 +55,11 @@ impl Store {
         version: u32,
     ) -> Result<Option<String>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT m.awb FROM manifest_parcels AS p \
-                 JOIN living_manifests AS m ON m.id = p.manifest \
-                 WHERE p.parcel = $1 AND p.label_version < $2";
-            let found = db.first(sql, &[&parcel.0, &i64::from(version)]).await?;
+            let sql = format!(
+                "SELECT awb FROM manifest_parcels JOIN manifests ON id = manifest \
+                 WHERE parcel = $1 AND label_version < $2 AND {IS_CURRENT}"
+            );
+            let found = db.first(&sql, &[&parcel.0, &i64::from(version)]).await?;
             found.map(|row| get(&row, 0)).transpose()
         })
         .await
@@ -68,8 +71,10 @@ impl Store {
         id: Ulid,
     ) -> Result<Option<Manifest>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT document FROM living_manifests WHERE public_id = $1 AND tenant = $2";
-            let found = db.first(sql, &[&id.to_bytes().as_slice(), &tenant.number()]).await?;
+            let sql = format!(
+                "SELECT document FROM manifests WHERE tenant = {CURRENT} AND public_id = $2"
+            );
+            let found = db.first(&sql, &[&tenant.number(), &id.to_bytes().as_slice()]).await?;
             found.map(|row| document(&row)).transpose()
         })
         .await
@@ -82,28 +87,24 @@ pub(super) async fn of_event(
     (tenant, row): (Tenant, i64),
     event: Ulid,
 ) -> DbResult<Option<Manifest>> {
-    let sql = "SELECT document, public_id, submitted_at FROM living_manifests \
-         WHERE id = $1 AND tenant = $2";
-    let Some(row) = db.first(sql, &[&row, &tenant.number()]).await? else { return Ok(None) };
+    let sql = format!(
+        "SELECT document, public_id, submitted_at FROM manifests WHERE tenant = {CURRENT} AND id = $2"
+    );
+    let Some(row) = db.first(&sql, &[&tenant.number(), &row]).await? else { return Ok(None) };
     let (id, at) = (Ulid::from_bytes(bytes(&row, 1)?), Millis(get(&row, 2)?));
     is_of_manifest(event, id, at).then(|| document(&row)).transpose()
 }
 
-/// Keeps the manifest with its parcels, each with its label's version, and answers its row; none when the air waybill
-/// has one. One that a reset hides under the same air waybill is deleted.
+/// Keeps the manifest in its tenant's present generation with its parcels, each with its label's version, and answers its
+/// row; none when the air waybill has one.
 pub(super) async fn insert(
     db: &Connection,
-    manifest: &NewManifest,
+    (tenant, manifest): (i64, &NewManifest),
     labels: &[(i64, i64)],
 ) -> DbResult<Option<i64>> {
-    let (tenant, awb) = (manifest.tenant.number(), manifest.awb.as_str());
-    let free = "DELETE FROM manifests WHERE tenant = $1 AND awb = $2 \
-         AND epoch < (SELECT r.epoch FROM resets AS r WHERE r.tenant = $1)";
-    db.execute(free, &[&tenant, &awb]).await?;
-    let sql = "INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document) \
-         VALUES ($1, coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = $1), 0), \
-         $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id";
-    let id = manifest.id.to_bytes();
+    let sql = "INSERT INTO manifests (tenant, awb, public_id, submitted_at, document) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id";
+    let (awb, id) = (manifest.awb.as_str(), manifest.id.to_bytes());
     let given: [&(dyn ToSql + Sync); 5] =
         [&tenant, &awb, &id.as_slice(), &manifest.submitted_at.0, &manifest.document];
     let Some(inserted) = db.first(sql, &given).await? else { return Ok(None) };
@@ -120,7 +121,7 @@ async fn candidate(db: &Connection, tenant: Tenant, number: &str) -> DbResult<Op
     let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
     let sql = select_parcels!(
         ", order_json, \
-         (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
+         (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
         "JOIN orders ON orders.parcel = parcels.id WHERE environment = $1 AND upper(number) = $2"
     );

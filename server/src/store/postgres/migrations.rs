@@ -20,7 +20,7 @@ pub(super) struct Secrets {
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version.
-pub(super) const MIGRATIONS: [&str; 12] = [
+pub(super) const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
@@ -33,12 +33,13 @@ pub(super) const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0010_counts.sql"),
     include_str!("migrations/0011_orders.sql"),
     include_str!("migrations/0012_hidden.sql"),
+    include_str!("migrations/0013_generations.sql"),
 ];
 
 /// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
 /// is; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
 /// older program knows whether it may start. Programs that do not look there know no schema after 3.
-pub(super) const OLDEST_SCHEMA: i64 = 11;
+pub(super) const OLDEST_SCHEMA: i64 = 13;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
 /// What is said of a program that is older than that.
 pub(super) const OUTDATED: &str =

@@ -24,6 +24,7 @@ mod due;
 mod endpoints;
 mod erase;
 mod error;
+mod generations;
 mod group;
 mod hosts;
 mod key_uses;
@@ -65,7 +66,7 @@ use std::{
     collections::HashSet,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -134,8 +135,8 @@ struct Inner {
     wake: Arc<Notify>,
     /// Held by the one mass write of this server that runs.
     mass_writes: tokio::sync::Mutex<()>,
-    /// The resets that this server is erasing: tenant and epoch.
-    erasing: Mutex<HashSet<(i64, i64)>>,
+    /// The ended generations that this server is erasing.
+    erasing: Mutex<HashSet<i64>>,
     /// The database's clock.
     clock: Arc<SharedClock>,
     /// Where a look for what is due begins.
@@ -386,10 +387,6 @@ impl Store {
             Some(false) => tracing::info!(database = self.0.name, "PostgreSQL answers again"),
             None => {}
         }
-    }
-
-    fn erasing(&self) -> MutexGuard<'_, HashSet<(i64, i64)>> {
-        self.0.erasing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

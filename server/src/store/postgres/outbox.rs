@@ -19,6 +19,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::DbResult,
+    generations::IS_CURRENT,
 };
 use crate::{
     clock::Millis,
@@ -117,8 +118,6 @@ impl Subscriptions {
 /// What an event is about, when that exists already.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Subject {
-    /// Its own; the tenant's at present where it has none.
-    pub(super) epoch: Option<i64>,
     pub(super) parcel: Option<i64>,
     pub(super) manifest: Option<i64>,
 }
@@ -133,7 +132,7 @@ pub(super) struct NewEvents {
 
 #[derive(Debug)]
 struct NewEvent {
-    tenant: Tenant,
+    tenant: i64,
     subject: Subject,
     event: OutboxEvent,
     /// When its change was decided.
@@ -142,10 +141,10 @@ struct NewEvent {
 }
 
 impl NewEvents {
-    /// Adds one behind the earlier ones of its parcel, whose row is new or locked.
+    /// Adds one of a tenant's present generation behind the earlier ones of its parcel, whose row is new or locked.
     pub(super) fn add(
         &mut self,
-        (tenant, subscription): (Tenant, Subscription),
+        (tenant, subscription): (i64, Subscription),
         (subject, event): (Subject, OutboxEvent),
         now: Millis,
     ) {
@@ -171,8 +170,7 @@ impl NewEvents {
                 all.iter().map(|$new| $value).collect::<Vec<_>>()
             };
         }
-        let tenants = column!(new => new.tenant.number());
-        let epochs = column!(new => new.subject.epoch);
+        let tenants = column!(new => new.tenant);
         let ids = column!(new => new.event.event.to_bytes().to_vec());
         let kinds = column!(new => i16::from(new.event.kind.number()));
         let parcels = column!(new => new.subject.parcel);
@@ -183,23 +181,20 @@ impl NewEvents {
         let created = column!(new => new.now.0);
         let states = column!(new => new.status);
         let released_after = i64::from(RELEASED_AFTER);
-        let sql = "INSERT INTO outbox (tenant, epoch, event_id, kind, parcel, manifest, sequence, \
+        let sql = "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, \
              previous, happened_at, created_at, state, due, after_lease) \
-             SELECT n.tenant, coalesce(n.epoch, \
-             (SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), n.event_id, n.kind, \
-             n.parcel, n.manifest, n.sequence, n.previous, n.happened_at, n.created_at, s.state, \
+             SELECT n.tenant, n.event_id, n.kind, n.parcel, n.manifest, n.sequence, n.previous, n.happened_at, n.created_at, s.state, \
              CASE WHEN s.state = 1 THEN n.created_at END, (SELECT last_value FROM lease_numbers) \
-             FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::smallint[], $5::bigint[], \
-             $6::bigint[], $7::bigint[], $8::smallint[], $9::bigint[], $10::bigint[], \
-             $11::smallint[]) WITH ORDINALITY AS n (tenant, epoch, event_id, kind, parcel, manifest, \
+             FROM unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::bigint[], $5::bigint[], \
+             $6::bigint[], $7::smallint[], $8::bigint[], $9::bigint[], $10::smallint[]) \
+             WITH ORDINALITY AS n (tenant, event_id, kind, parcel, manifest, \
              sequence, previous, happened_at, created_at, state, place) \
              CROSS JOIN LATERAL (SELECT (CASE WHEN n.state = 1 AND EXISTS \
-             (SELECT 1 FROM living_outbox AS o WHERE o.parcel = n.parcel \
-             AND (o.state = 0 OR (o.state = 1 AND o.attempts < $12))) \
+             (SELECT 1 FROM outbox AS o WHERE o.parcel = n.parcel \
+             AND (o.state = 0 OR (o.state = 1 AND o.attempts < $11))) \
              THEN 0 ELSE n.state END)::smallint AS state) AS s ORDER BY n.place";
-        let given: [&(dyn ToSql + Sync); 12] = [
+        let given: [&(dyn ToSql + Sync); 11] = [
             &tenants,
-            &epochs,
             &ids,
             &kinds,
             &parcels,
@@ -217,7 +212,7 @@ impl NewEvents {
 
 /// Locks a parcel's row, as all must who enqueue or settle its events.
 pub(super) async fn lock_parcel(db: &Connection, parcel: i64) -> DbResult<()> {
-    let sql = "SELECT id FROM living_parcels WHERE id = $1 FOR NO KEY UPDATE";
+    let sql = "SELECT id FROM parcels WHERE id = $1 FOR NO KEY UPDATE";
     db.execute(sql, &[&parcel]).await.map(drop)
 }
 
@@ -232,9 +227,9 @@ pub(super) async fn release(db: &Connection, parcels: &[(i64, Millis)]) -> DbRes
         parcels.iter().map(|(parcel, due)| (*parcel, due.0)).unzip();
     let sql = "UPDATE outbox AS o SET state = 1, due = next.due FROM \
          (SELECT first.id, p.due FROM unnest($1::bigint[], $2::bigint[]) AS p (id, due) \
-         CROSS JOIN LATERAL (SELECT id FROM living_outbox WHERE parcel = p.id AND state = 0 \
+         CROSS JOIN LATERAL (SELECT id FROM outbox WHERE parcel = p.id AND state = 0 \
          ORDER BY sequence, id LIMIT 1) AS first \
-         WHERE NOT EXISTS (SELECT 1 FROM living_outbox \
+         WHERE NOT EXISTS (SELECT 1 FROM outbox \
          WHERE parcel = p.id AND state = 1 AND attempts < $3)) AS next \
          WHERE o.id = next.id AND o.state = 0";
     db.execute(sql, &[&ids, &due, &i64::from(RELEASED_AFTER)]).await
@@ -266,13 +261,15 @@ impl Store {
 
 /// A page of the events that wait, behind the row `after`: each with its parcel when it waits for nothing.
 async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
-    let sql = "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
-         FROM (SELECT id, parcel FROM living_outbox WHERE state = 0 AND id > $1 \
-         ORDER BY id LIMIT $3) AS w LEFT JOIN LATERAL (SELECT true AS is_there FROM living_outbox \
+    let sql = format!(
+        "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
+         FROM (SELECT id, parcel FROM outbox WHERE state = 0 AND id > $1 AND {IS_CURRENT} \
+         ORDER BY id LIMIT $3) AS w LEFT JOIN LATERAL (SELECT true AS is_there FROM outbox \
          WHERE parcel = w.parcel AND state = 1 AND attempts < $2 LIMIT 1) AS earlier ON true \
-         ORDER BY w.id";
+         ORDER BY w.id"
+    );
     let most = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
-    db.each(sql, &[&after, &i64::from(RELEASED_AFTER), &most], |row| {
+    db.each(&sql, &[&after, &i64::from(RELEASED_AFTER), &most], |row| {
         Ok((get(row, 0)?, get(row, 1)?))
     })
     .await
@@ -280,7 +277,7 @@ async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)
 
 /// Locks parcels' rows in the order of their ids, as writers of orders do.
 pub(super) async fn lock_parcels(db: &Connection, parcels: &[i64]) -> DbResult<()> {
-    let sql = "SELECT id FROM living_parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+    let sql = "SELECT id FROM parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     db.execute(sql, &[&parcels]).await.map(drop)
 }
 

@@ -40,7 +40,7 @@ pub(super) use in_page;
 
 /// Deletes a page of the rows whose time is from `$2` to `$1`, and says how many there were and the last one's time.
 macro_rules! delete_old {
-    ($table:literal, $key:literal, $chosen:literal, $time:literal) => {
+    ($table:literal, $key:literal, $chosen:expr, $time:literal) => {
         concat!(
             "WITH old AS (DELETE FROM ",
             $table,
@@ -94,6 +94,15 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let _turn = self.0.mass_writes.lock().await;
+        self.alone(write).await
+    }
+
+    /// Writes in a transaction of its own, beside the writer.
+    pub(super) async fn alone<T, F>(&self, write: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
+    {
         if !self.has_writer() {
             return Err(Failure::Unreachable.for_caller(&self.0.name));
         }

@@ -9,6 +9,7 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number, small},
     error::{DbResult, Failure},
+    generations::IS_CURRENT,
 };
 use crate::{
     clock::Millis,
@@ -24,7 +25,9 @@ macro_rules! select_parcels {
              origin, destination, country, promised_day, label_version, last_sequence, \
              step_index, step_due, reprinted_at",
             $more,
-            " FROM living_parcels AS parcels ",
+            " FROM (SELECT * FROM parcels WHERE ",
+            $crate::store::generations::is_current!("tenant"),
+            ") AS parcels ",
             $rest
         )
     };
@@ -85,10 +88,12 @@ impl Store {
 
     pub(crate) async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.read(async |db| {
-            let sql = "SELECT tenant, public_id, number, created_at, state, \
+            let sql = format!(
+                "SELECT tenant, public_id, number, created_at, state, \
                  coalesce(order_json::json ->> 'idempotencyKey', ''), external_order_id \
-                 FROM living_parcels JOIN orders ON parcel = id ORDER BY created_at, id";
-            db.each(sql, &[], |row| {
+                 FROM parcels JOIN orders ON parcel = id WHERE {IS_CURRENT} ORDER BY created_at, id"
+            );
+            db.each(&sql, &[], |row| {
                 Ok(CreationRecord {
                     tenant: Tenant::from_number(get(row, 0)?),
                     id: Ulid::from_bytes(bytes(row, 1)?),
@@ -133,7 +138,7 @@ impl Store {
                 // The few that are due are looked through, not the many of a tenant.
                 let sql = select_parcels!(
                     "",
-                    "WHERE step_due <= $1 AND ($2::bigint IS NULL OR tenant = $2) \
+                    "WHERE step_due <= $1 AND ($2::bigint IS NULL OR tenant & 4294967295 = $2) \
                      ORDER BY step_due LIMIT $3"
                 );
                 let rows = db.all(sql, &[&until.0, &tenant, &limit]).await?;
@@ -145,9 +150,11 @@ impl Store {
 
     pub(crate) async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
         self.read(async move |db| {
-            let sql = "SELECT step_due FROM living_parcels WHERE step_due > $1 \
-                 ORDER BY step_due LIMIT 1";
-            let found = db.first(sql, &[&after.0]).await?;
+            let sql = format!(
+                "SELECT step_due FROM parcels WHERE step_due > $1 AND {IS_CURRENT} \
+                 ORDER BY step_due LIMIT 1"
+            );
+            let found = db.first(&sql, &[&after.0]).await?;
             found.map(|row| get(&row, 0).map(Millis)).transpose()
         })
         .await

@@ -14,6 +14,7 @@ use super::{
     call::Call,
     connection::{Connection, bytes, get},
     error::{DbResult, Failure},
+    generations::{Generations, IS_CURRENT, is_held},
     pages::{delete_old, in_page},
 };
 use crate::{
@@ -23,17 +24,13 @@ use crate::{
 };
 
 /// Keeps records, unless there is a living one with the key; answers the keys of those that were kept.
-pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, epoch, first_seen, fingerprint, body) \
-     SELECT n.key, n.tenant, \
-     coalesce((SELECT r.epoch FROM resets AS r WHERE r.tenant = n.tenant), 0), \
-     n.first_seen, n.fingerprint, n.body \
+pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, first_seen, fingerprint, body) \
+     SELECT n.key, n.tenant, n.first_seen, n.fingerprint, n.body \
      FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) \
      AS n (key, tenant, first_seen, fingerprint, body) ORDER BY n.key \
-     ON CONFLICT (key) DO UPDATE SET tenant = excluded.tenant, epoch = excluded.epoch, \
-     first_seen = excluded.first_seen, fingerprint = excluded.fingerprint, body = excluded.body \
-     WHERE old.first_seen <= excluded.first_seen - $6 OR EXISTS \
-     (SELECT 1 FROM resets AS r WHERE r.tenant = old.tenant AND r.epoch > old.epoch) \
-     RETURNING key";
+     ON CONFLICT (key, tenant) DO UPDATE SET first_seen = excluded.first_seen, \
+     fingerprint = excluded.fingerprint, body = excluded.body \
+     WHERE old.first_seen <= excluded.first_seen - $6 RETURNING key";
 
 impl Store {
     pub(crate) async fn record(
@@ -48,7 +45,12 @@ impl Store {
 
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
-        let sql = delete_old!("idempotency", "key", "living_idempotency WHERE ", "first_seen");
+        let sql = delete_old!(
+            "idempotency",
+            "ctid",
+            concat!("idempotency WHERE ", is_held!("tenant"), " AND "),
+            "first_seen"
+        );
         self.delete_old(sql, now.plus(-LIFETIME).0).await
     }
 }
@@ -136,13 +138,15 @@ impl Call for LookupCall {
 /// wins or loses with it.
 pub(super) async fn insert_all(
     db: &Connection,
+    generations: &Generations,
     records: &[&IdempotencyRecord],
 ) -> DbResult<HashSet<RecordKey>> {
     if records.is_empty() {
         return Ok(HashSet::new());
     }
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key.0.as_slice()).collect();
-    let tenants: Vec<i64> = records.iter().map(|record| record.tenant.number()).collect();
+    let tenants: Vec<i64> =
+        records.iter().map(|record| generations.number(record.tenant)).collect();
     let first_seen: Vec<i64> = records.iter().map(|record| record.first_seen.0).collect();
     let fingerprints: Vec<&[u8]> =
         records.iter().map(|record| record.fingerprint.as_slice()).collect();
@@ -166,9 +170,11 @@ async fn find_rows(db: &Connection, keys: &[RecordKey]) -> DbResult<Vec<Row>> {
         return Ok(Vec::new());
     }
     let keys: Vec<&[u8]> = keys.iter().map(|key| key.0.as_slice()).collect();
-    let sql = "SELECT key, tenant, first_seen, fingerprint, body FROM living_idempotency \
-         WHERE key = ANY($1)";
-    db.all(sql, &[&keys]).await
+    let sql = format!(
+        "SELECT key, tenant, first_seen, fingerprint, body FROM idempotency \
+         WHERE key = ANY($1) AND {IS_CURRENT}"
+    );
+    db.all(&sql, &[&keys]).await
 }
 
 /// Forgets the records under these keys.
@@ -177,7 +183,8 @@ pub(super) async fn delete_all(db: &Connection, keys: &[RecordKey]) -> DbResult<
         return Ok(());
     }
     let keys: Vec<&[u8]> = keys.iter().map(|key| key.0.as_slice()).collect();
-    db.execute("DELETE FROM idempotency WHERE key = ANY($1)", &[&keys]).await.map(drop)
+    let sql = format!("DELETE FROM idempotency WHERE key = ANY($1) AND {IS_CURRENT}");
+    db.execute(&sql, &[&keys]).await.map(drop)
 }
 
 fn read(row: &Row) -> DbResult<IdempotencyRecord> {

@@ -6,6 +6,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::DbResult,
+    generations::CURRENT,
     outbox::{self, MISSED, READY, Subscriptions, WAITING},
 };
 use crate::{
@@ -98,7 +99,7 @@ async fn missed(
     };
     let states = states(what);
     let sql = format!(
-        "SELECT id, parcel FROM living_outbox WHERE tenant = $1 AND id > $2 AND {states} AND {which} \
+        "SELECT id, parcel FROM outbox WHERE tenant = {CURRENT} AND id > $2 AND {states} AND {which} \
          ORDER BY id LIMIT 250"
     );
     let both = |row: &Row| Ok((get(row, 0)?, get(row, 1)?));

@@ -1,41 +1,45 @@
-//! Resets of sandboxes. Each tenant has a number of resets, its epoch, and each of its rows has the epoch in
-//! which it was written: a reset raises the number, and from its commit on no read sees the rows of
-//! earlier epochs (the `living_` views). Ids would not do: those of several servers are not in the order of
-//! time. What is hidden is counted for the answer, then erased page by page, beside everyone's orders; a
-//! restart goes on with it.
+//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), in a transaction of
+//! its own that waits for the writes of the one before. From its commit on no read finds what the sandbox had, and every
+//! number, key and air waybill is free. What the generation had that has ended is counted for the answer, then erased
+//! page by page, beside everyone's orders; a restart goes on with it.
+//!
+//! A reset that is asked for while the one before it is not counted yet answers both.
 
 use std::{
-    sync::{Arc, OnceLock},
+    collections::HashSet,
+    sync::{MutexGuard, PoisonError},
     time::Duration,
 };
 
 use parcelo::{Environment, model::Deleted};
+use tokio_postgres::{
+    Row,
+    types::{FromSql, ToSql},
+};
 
 use super::{
     Store,
-    connection::{Connection, get},
+    connection::{Connection, Given, get},
     counts,
-    erase::{self, PARCELS_PER_PAGE},
+    erase::{self, PARCELS_PER_PAGE, sum},
     error::DbResult,
-    locks,
     outbox::delete_events,
-    pages::{ROWS_PER_PAGE, in_page},
+    pages::ROWS_PER_PAGE,
 };
 use crate::{domain::Tenant, store::StoreError};
 
-/// The class of the advisory locks under which a tenant's rows are erased: "rese" in ASCII.
-const ERASING: i32 = 0x7265_7365;
-/// Before a page that the database had no time for is tried again.
+/// Pause before a page is tried again that the database had no time for.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum number of rows that one statement counts.
+const ROWS_PER_COUNT: i64 = if cfg!(test) { 7 } else { 5_000 };
 
 impl Store {
     pub(crate) async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError> {
         if tenant.environment == Environment::Production {
             return Ok(Deleted::default());
         }
-        let tenant = tenant.number();
         // In a task of its own: it completes, whatever becomes of this future.
-        let reset = tokio::spawn(self.clone().begin_reset(tenant));
+        let reset = tokio::spawn(self.clone().count_and_erase(tenant.number()));
         let broken = |_panicked| StoreError::Broken { database: self.name() };
         reset.await.map_err(broken)?
     }
@@ -44,204 +48,212 @@ impl Store {
         let mut all = Deleted::default();
         for account in self.accounts().await? {
             let tenant = Tenant { account: account.key, environment: Environment::Sandbox };
-            all = erase::sum(all, self.reset(tenant).await?);
+            all = sum(all, self.reset(tenant).await?);
         }
         Ok(all)
     }
 
+    /// Goes on with those that are older than a minute: who asked for one has gone, since a request waits for half of that.
     pub(crate) async fn resume_resets(&self) -> Result<(), StoreError> {
-        let unfinished = self
-            .read(async |db| {
-                let sql = "SELECT tenant, epoch FROM resets WHERE is_erasing ORDER BY tenant";
-                db.each(sql, &[], |row| Ok((get(row, 0)?, get(row, 1)?))).await
-            })
-            .await?;
-        for (tenant, epoch) in unfinished {
-            self.erase_in_background(tenant, epoch);
-        }
+        let ended = self.read(async |db| {
+            let sql = "SELECT number FROM ended_generations \
+                 WHERE changed_at < now() - interval '1 minute' ORDER BY number";
+            db.each(sql, &[], |row| get(row, 0)).await
+        });
+        self.erase_in_background(ended.await?);
         Ok(())
     }
 
-    async fn begin_reset(self, tenant: i64) -> Result<Deleted, StoreError> {
-        let store = self.clone();
-        // A page may be tried again, and what it begins is begun once.
-        let begun = Arc::new(OnceLock::new());
-        let epoch = Arc::clone(&begun);
-        let counted = self.page(async move |db| {
-            // Another server may erase as soon as the reset is committed, and must not before all is counted. The writer
-            // does not count: however much a sandbox has, no order waits for it.
-            wait_to_count(db, tenant).await?;
-            if epoch.get().is_none() {
-                let hide = async move |db: &Connection| begin(db, tenant).await;
-                match store.call_within(None, hide).await {
-                    Ok(new) => drop(epoch.set(new)),
-                    Err(error) => return Ok(Err(error)),
-                }
+    async fn count_and_erase(self, home: i64) -> Result<Deleted, StoreError> {
+        let ended = self.alone(async move |db| begin(db, home).await).await?;
+        let mut all = Deleted::default();
+        for number in ended.iter().copied() {
+            let counted = self.page(async move |db| counted(db, number).await);
+            all = sum(all, counted.await?);
+        }
+        self.erase_in_background(ended);
+        Ok(all)
+    }
+
+    fn erasing(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.0.erasing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn erase_in_background(&self, ended: Vec<i64>) {
+        for number in ended {
+            let is_new = self.erasing().insert(number);
+            if is_new {
+                tokio::spawn(self.clone().erase(number));
             }
-            count(db, tenant, epoch.get().copied().unwrap_or_default()).await.map(Ok)
-        });
-        let counted = counted.await;
-        if let Some(epoch) = begun.get() {
-            self.erase_in_background(tenant, *epoch);
-        }
-        counted?
-    }
-
-    fn erase_in_background(&self, tenant: i64, epoch: i64) {
-        let is_new = self.erasing().insert((tenant, epoch));
-        if is_new {
-            tokio::spawn(self.clone().erase(tenant, epoch));
         }
     }
 
-    /// Erases what a tenant's reset hides, until it is finished or another server does it.
-    async fn erase(self, tenant: i64, epoch: i64) {
+    /// Erases an ended generation, until it is finished or another server does it.
+    async fn erase(self, number: i64) {
         let mut stage = 0;
         loop {
-            let page = async move |db: &Connection| page(db, (tenant, epoch), stage).await;
-            match self.page(page).await {
-                Ok(Next::Stage(next)) => stage = next,
-                Ok(Next::End) => break,
-                Ok(Next::Again) => {
-                    stage = 0;
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                }
+            match self.page(async move |db| erase_page(db, number, stage).await).await {
+                Ok(Some(next)) => stage = next,
+                Ok(None) => break,
                 Err(StoreError::Busy { .. } | StoreError::Crowded { .. }) => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => {
-                    break tracing::error!(%error, "a reset stopped; it goes on within a minute");
+                    break tracing::error!(%error, "a reset stopped; it goes on within minutes");
                 }
             }
         }
-        self.erasing().remove(&(tenant, epoch));
+        self.erasing().remove(&number);
     }
 }
 
-/// What comes after a page.
-enum Next {
-    /// A page from this table on: those before it are erased.
-    Stage(usize),
-    /// Something is left that was locked: from the first table on, in a moment.
-    Again,
-    /// All is erased, or another server does it.
-    End,
+/// Begins a sandbox's next generation. Returns those before it that are not counted yet, in their order.
+async fn begin(db: &Connection, home: i64) -> DbResult<Vec<i64>> {
+    let next = "INSERT INTO generations AS g (home, current) VALUES ($1, $1::bigint + 4294967296) \
+         ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
+         RETURNING current - 4294967296";
+    let ended: i64 = db.value(next, &[&home]).await?;
+    db.execute("INSERT INTO ended_generations (number) VALUES ($1)", &[&ended]).await?;
+    let uncounted = "SELECT number FROM ended_generations \
+         WHERE parcels IS NULL AND number & 4294967295 = $1 ORDER BY number";
+    db.each(uncounted, &[&home], |row| get(row, 0)).await
 }
 
-/// Hides all that the tenant has now; answers the epoch that begins.
-async fn begin(db: &Connection, tenant: i64) -> DbResult<i64> {
-    locks::keep_groups_away(db, tenant).await?;
-    let sql = "INSERT INTO resets AS r (tenant, epoch, is_erasing) VALUES ($1, 1, true) \
-         ON CONFLICT (tenant) DO UPDATE SET epoch = r.epoch + 1, is_erasing = true \
-         RETURNING epoch";
-    db.value(sql, &[&tenant]).await
-}
-
-/// What a reset deletes: all that came since the one before it, which may not be erased yet either.
-async fn count(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Deleted> {
-    let sql = "SELECT \
-         (SELECT count(*) FROM parcels WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1), \
-         (SELECT count(*) FROM parcels AS p JOIN events AS e ON e.parcel = p.id \
-          WHERE p.tenant = $1 AND p.tenant % 2 = 1 AND p.epoch = $2::bigint - 1), \
-         (SELECT count(*) FROM manifests WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1), \
-         (SELECT count(*) FROM idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1), \
-         (SELECT count(*) FROM outbox WHERE tenant = $1 AND tenant % 2 = 1 AND epoch = $2::bigint - 1)";
-    db.only(sql, &[&tenant, &epoch], |row| {
-        let counted = |column| get::<i64>(row, column).map(i64::unsigned_abs);
-        let parcels = counted(0)?;
-        Ok(Deleted::default()
-            .with_parcels(parcels)
-            .with_labels(parcels)
-            .with_tracking_events(counted(1)? + 2 * parcels)
-            .with_manifests(counted(2)?)
-            .with_idempotency_keys(counted(3)?)
-            .with_webhook_deliveries(counted(4)?))
-    })
-    .await
-}
-
-/// What is erased before the parcels, a page of each.
-const ERASURES: [&str; 3] = [
-    delete_events!(in_page!(
-        "id",
-        "outbox WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 ORDER BY tenant, epoch LIMIT $3"
-    )),
-    // Its key may be used again meanwhile: then the row is one of this epoch, and the lock has shown it.
-    concat!(
-        "WITH old AS (DELETE FROM idempotency WHERE ",
-        in_page!(
-            "key",
-            "idempotency WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 \
-             ORDER BY tenant, epoch LIMIT $3"
-        ),
-        " RETURNING 1) SELECT count(*) FROM old"
-    ),
-    concat!(
-        "WITH old AS (DELETE FROM manifests WHERE ",
-        in_page!(
-            "id",
-            "manifests WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 \
-             ORDER BY tenant, epoch LIMIT $3"
-        ),
-        " RETURNING 1) SELECT count(*) FROM old"
-    ),
-];
-
-/// Waits for the page that another server erases, and keeps others away until the commit.
-async fn wait_for_erasing(db: &Connection, tenant: i64) -> DbResult<()> {
-    let lock = "SELECT pg_advisory_xact_lock($1, hashint8($2))";
-    db.execute(lock, &[&ERASING, &tenant]).await.map(drop)
-}
-
-/// The same before a count, whose transaction is then idle for as long as the reset waits in the writer's queue. If
-/// PostgreSQL ended it meanwhile, the reset would be done, and answered with an error.
-pub(super) async fn wait_to_count(db: &Connection, tenant: i64) -> DbResult<()> {
-    wait_for_erasing(db, tenant).await?;
-    db.run("SET LOCAL idle_in_transaction_session_timeout = '10min'").await
-}
-
-/// Erases a page of the first table from `stage` on that has something hidden. One server erases a tenant's rows
-/// at a time: its lock ends with the transaction, so that another can go on with what it left.
-async fn page(db: &Connection, (tenant, epoch): (i64, i64), stage: usize) -> DbResult<Next> {
-    let lock = "SELECT pg_try_advisory_xact_lock($1, hashint8($2))";
-    if !db.value::<bool>(lock, &[&ERASING, &tenant]).await? {
-        return Ok(Next::End);
+/// Returns what an ended generation had, which the first who asks counts.
+async fn counted(db: &Connection, number: i64) -> DbResult<Deleted> {
+    let known = "SELECT parcels, manifests, events, keys, deliveries FROM ended_generations \
+         WHERE number = $1 FOR UPDATE";
+    match db.first(known, &[&number]).await? {
+        Some(row) if get::<Option<i64>>(&row, 0)?.is_some() => read(&row),
+        Some(_) => count(db, number).await,
+        // A minute ago: no one waits for it any more.
+        None => Ok(Deleted::default()),
     }
-    for (at, sql) in ERASURES.iter().enumerate().skip(stage) {
-        if db.value::<i64>(sql, &[&tenant, &epoch, &ROWS_PER_PAGE]).await? > 0 {
-            return Ok(Next::Stage(at));
+}
+
+fn read(row: &Row) -> DbResult<Deleted> {
+    let counted = |column| get::<i64>(row, column).map(i64::unsigned_abs);
+    // Each parcel has a label.
+    Ok(Deleted::default()
+        .with_parcels(counted(0)?)
+        .with_labels(counted(0)?)
+        .with_manifests(counted(1)?)
+        .with_tracking_events(counted(2)?)
+        .with_idempotency_keys(counted(3)?)
+        .with_webhook_deliveries(counted(4)?))
+}
+
+/// Counts an ended generation, in short statements: nothing changes it any more.
+async fn count(db: &Connection, number: i64) -> DbResult<Deleted> {
+    let (parcels, events) = count_parcels(db, number).await?;
+    let manifests = count_rows(db, ("manifests", "awb"), (number, String::new())).await?;
+    let keys = count_rows(db, ("idempotency", "key"), (number, Vec::<u8>::new())).await?;
+    let deliveries = count_rows(db, ("outbox", "id"), (number, 0_i64)).await?;
+    let sql = "UPDATE ended_generations SET changed_at = clock_timestamp(), parcels = $2, \
+         manifests = $3, events = $4, keys = $5, deliveries = $6 WHERE number = $1 \
+         RETURNING parcels, manifests, events, keys, deliveries";
+    let given: Given<'_> = &[&number, &parcels, &manifests, &events, &keys, &deliveries];
+    db.only(sql, given, read).await
+}
+
+/// Counts an ended generation's rows of a table, page by page: those whose key is greater than `after`.
+async fn count_rows<K>(
+    db: &Connection,
+    (table, key): (&str, &str),
+    (number, mut after): (i64, K),
+) -> DbResult<i64>
+where
+    K: ToSql + Sync + for<'a> FromSql<'a>,
+{
+    let sql = format!(
+        "WITH page AS (SELECT {key} AS key FROM {table} WHERE tenant = $1 AND tenant % 2 = 1 \
+         AND {key} > $2 ORDER BY {key} LIMIT $3) \
+         SELECT count(*), (SELECT key FROM page ORDER BY key DESC LIMIT 1) FROM page"
+    );
+    let mut all = 0;
+    loop {
+        let given: Given<'_> = &[&number, &after, &ROWS_PER_COUNT];
+        let read = |row: &Row| Ok((get::<i64>(row, 0)?, get(row, 1)?));
+        let (rows, last): (_, Option<K>) = db.only(&sql, given, read).await?;
+        all += rows;
+        match last {
+            Some(last) => after = last,
+            None => return Ok(all),
         }
     }
-    // Locked before anything that hangs on them is deleted: who moves one at this moment adds an event.
-    let sql = "SELECT id FROM parcels WHERE id = ANY (ARRAY (SELECT id FROM parcels \
-         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2 ORDER BY tenant, epoch LIMIT $3)) \
-         ORDER BY id FOR UPDATE";
-    let parcels: Vec<i64> =
-        db.each(sql, &[&tenant, &epoch, &PARCELS_PER_PAGE], |row| get(row, 0)).await?;
-    if !parcels.is_empty() {
-        erase::delete_parcels(db, &parcels).await?;
-        return Ok(Next::Stage(ERASURES.len()));
-    }
-    end(db, tenant, epoch).await
 }
 
-/// Ends the erasing, unless something is left.
-async fn end(db: &Connection, tenant: i64, epoch: i64) -> DbResult<Next> {
-    counts::keep_folds_away(db).await?;
-    for table in ["parcel_counts", "parcel_count_changes"] {
-        let sql = format!("DELETE FROM {table} WHERE tenant = $1 AND epoch < $2");
-        db.execute(&sql, &[&tenant, &epoch]).await?;
+/// Counts an ended generation's parcels and their events, of which a parcel's row implies two.
+async fn count_parcels(db: &Connection, number: i64) -> DbResult<(i64, i64)> {
+    let sql = "WITH page AS (SELECT created_at, id FROM parcels \
+         WHERE tenant = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4) \
+         SELECT created_at, id, count(*) OVER (), \
+         (SELECT count(*) FROM page JOIN events ON parcel = page.id) \
+         FROM page ORDER BY created_at DESC, id DESC LIMIT 1";
+    let (mut parcels, mut events, mut after) = (0, 0, (i64::MIN, i64::MIN));
+    loop {
+        let given: Given<'_> = &[&number, &after.0, &after.1, &ROWS_PER_COUNT];
+        let Some(last) = db.first(sql, given).await? else { return Ok((parcels, events)) };
+        after = (get(&last, 0)?, get(&last, 1)?);
+        let page: i64 = get(&last, 2)?;
+        parcels += page;
+        events += 2 * page + get::<i64>(&last, 3)?;
     }
-    let done = "UPDATE resets SET is_erasing = false WHERE tenant = $1 AND epoch = $2 \
-         AND NOT EXISTS (SELECT 1 FROM outbox WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
-         AND NOT EXISTS (SELECT 1 FROM idempotency \
-         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
-         AND NOT EXISTS (SELECT 1 FROM manifests \
-         WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2) \
-         AND NOT EXISTS (SELECT 1 FROM parcels WHERE tenant = $1 AND tenant % 2 = 1 AND epoch < $2)";
-    db.execute(done, &[&tenant, &epoch]).await?;
-    let is_left = "SELECT EXISTS (SELECT 1 FROM resets \
-         WHERE tenant = $1 AND epoch = $2 AND is_erasing)";
-    let is_left: bool = db.value(is_left, &[&tenant, &epoch]).await?;
-    Ok(if is_left { Next::Again } else { Next::End })
+}
+
+/// What is erased after the events and before the parcels, a page of each.
+const ERASURES: [&str; 2] = [
+    "DELETE FROM idempotency WHERE tenant = $1 AND key = ANY (ARRAY (SELECT key FROM idempotency \
+     WHERE tenant = $1 AND tenant % 2 = 1 ORDER BY key LIMIT $2))",
+    "DELETE FROM manifests WHERE id = ANY (ARRAY (SELECT id FROM manifests \
+     WHERE tenant = $1 ORDER BY awb LIMIT $2))",
+];
+
+/// Erases a page of an ended generation, of the first table from `stage` on that has any of it. Returns the stage of the
+/// next page; none when all is erased, or another server erases it. A row that someone has locked is waited for: no one
+/// adds one, so none is left when none is found.
+async fn erase_page(db: &Connection, number: i64, stage: usize) -> DbResult<Option<usize>> {
+    let turn = "SELECT parcels IS NULL FROM ended_generations WHERE number = $1 \
+         FOR UPDATE SKIP LOCKED";
+    let Some(turn) = db.first(turn, &[&number]).await? else { return Ok(None) };
+    if get(&turn, 0)? {
+        count(db, number).await?;
+    }
+    // Locked before anything that hangs on them is deleted, here and below: who settles an event at this moment logs an
+    // attempt, and who moves a parcel adds an event.
+    let events = "SELECT id FROM outbox WHERE tenant = $1 ORDER BY id LIMIT $2 FOR UPDATE";
+    if stage == 0 {
+        let events = page(db, events, (number, ROWS_PER_PAGE)).await?;
+        if !events.is_empty() {
+            db.execute(delete_events!("id = ANY($1)"), &[&events]).await?;
+            return Ok(Some(0));
+        }
+    }
+    for (at, sql) in (1..).zip(ERASURES).skip(stage.saturating_sub(1)) {
+        if db.execute(sql, &[&number, &ROWS_PER_PAGE]).await? > 0 {
+            return Ok(Some(at));
+        }
+    }
+    let parcels = "SELECT id FROM parcels WHERE id = ANY (ARRAY (SELECT id FROM parcels \
+         WHERE tenant = $1 ORDER BY created_at, id LIMIT $2)) ORDER BY id FOR UPDATE";
+    let parcels = page(db, parcels, (number, PARCELS_PER_PAGE)).await?;
+    if !parcels.is_empty() {
+        erase::delete_parcels(db, &parcels).await?;
+        return Ok(Some(ERASURES.len() + 1));
+    }
+    end(db, number).await.map(|()| None)
+}
+
+async fn page(db: &Connection, sql: &str, (number, most): (i64, i64)) -> DbResult<Vec<i64>> {
+    db.each(sql, &[&number, &most], |row| get(row, 0)).await
+}
+
+/// Forgets an ended generation. Its row stays for who may still read the counts, until the reset is resumed.
+async fn end(db: &Connection, number: i64) -> DbResult<()> {
+    counts::keep_folds_away(db).await?;
+    db.execute("DELETE FROM parcel_counts WHERE tenant = $1", &[&number]).await?;
+    db.execute("DELETE FROM parcel_count_changes WHERE tenant = $1", &[&number]).await?;
+    let row = "DELETE FROM ended_generations WHERE number = $1 \
+         AND changed_at < now() - interval '1 minute'";
+    db.execute(row, &[&number]).await.map(drop)
 }

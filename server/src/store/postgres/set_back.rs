@@ -24,7 +24,7 @@ impl Store {
 }
 
 async fn next_page(db: &Connection, after: i64, now: Millis) -> DbResult<Vec<i64>> {
-    let sql = "SELECT id FROM living_outbox WHERE state = 1 AND due > $1 AND id > $2 \
+    let sql = "SELECT id FROM outbox WHERE state = 1 AND greatest(due, lease_until) > $1 AND id > $2 \
          ORDER BY id LIMIT $3";
     db.each(sql, &[&now.0, &after, &ROWS_PER_PAGE], |row| super::connection::get(row, 0)).await
 }

@@ -22,7 +22,7 @@ use crate::{
         Tenant,
         webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
     },
-    store::Settled,
+    store::{Settled, generations::is_current},
 };
 
 /// How exact the moment is at which an endpoint last accepted something. It is written no more often: all
@@ -125,11 +125,15 @@ async fn find(db: &Connection, all: &[&mut Settlement]) -> DbResult<HashMap<usiz
         all.iter().map(|one| one.lease.attempt.event.to_bytes().to_vec()).collect();
     let tenants: Vec<i64> = all.iter().map(|one| one.lease.tenant.number()).collect();
     let leases: Vec<i64> = all.iter().map(|one| one.lease.number).collect();
-    let sql = "SELECT n.place, o.id, o.parcel, o.first_attempt, o.lease = n.lease \
+    let sql = concat!(
+        "SELECT n.place, o.id, o.parcel, o.first_attempt, o.lease = n.lease \
          FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) WITH ORDINALITY \
          AS n (event, tenant, lease, place) \
-         JOIN living_outbox AS o ON o.event_id = n.event AND o.tenant = n.tenant \
-         AND o.after_lease < n.lease ORDER BY o.id FOR UPDATE OF o";
+         JOIN outbox AS o ON o.event_id = n.event AND o.tenant & 4294967295 = n.tenant \
+         AND o.after_lease < n.lease AND ",
+        is_current!("o.tenant"),
+        " ORDER BY o.id FOR UPDATE OF o"
+    );
     let given: [&(dyn ToSql + Sync); 3] = [&events, &tenants, &leases];
     let found = db.each(sql, &given, |row| {
         let place = usize::try_from(get::<i64>(row, 0)?).map_err(Failure::row)?;

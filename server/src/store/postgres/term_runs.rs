@@ -10,6 +10,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::DbResult,
+    generations::IS_CURRENT,
     parcels::{self, read_order},
 };
 use crate::{
@@ -43,16 +44,6 @@ macro_rules! pieces {
     };
 }
 pub(super) use pieces;
-
-/// Whose entries: a tenant's, of an epoch, as they begin.
-pub(super) type Scope = [u8; 16];
-
-pub(super) fn scope(tenant: i64, epoch: i64) -> Scope {
-    let mut scope = [0; 16];
-    scope[..8].copy_from_slice(&sorting(tenant));
-    scope[8..].copy_from_slice(&sorting(epoch));
-    scope
-}
 
 impl Store {
     pub(crate) async fn tend_search(&self) -> Result<bool, StoreError> {
@@ -123,10 +114,12 @@ fn is_whole_run(ids: &[i64]) -> bool {
 
 async fn add_run(db: &Connection, ids: &[i64]) -> DbResult<()> {
     let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
-    let sql = "SELECT id, tenant, epoch, number, created_at, order_json FROM living_parcels \
-         JOIN orders ON parcel = id WHERE id = ANY($1)";
+    let sql = format!(
+        "SELECT id, tenant, number, created_at, order_json FROM parcels \
+         JOIN orders ON parcel = id WHERE id = ANY($1) AND {IS_CURRENT}"
+    );
     let mut entries = Vec::new();
-    for row in db.all(sql, &[&ids]).await? {
+    for row in db.all(&sql, &[&ids]).await? {
         match read_entries(&row).map_err(|failure| parcels::named(&row, failure)) {
             Ok(own) => entries.extend(own),
             Err(failure) if failure.is_row() => {
@@ -143,13 +136,13 @@ async fn add_run(db: &Connection, ids: &[i64]) -> DbResult<()> {
     insert_pieces(db, run, &entries).await
 }
 
-/// The entries of a parcel whose row has these columns: id, tenant, epoch, number, time of creation, order.
+/// The entries of a parcel whose row has these columns: id, tenant, number, time of creation, order.
 fn read_entries(row: &Row) -> DbResult<Vec<Entry>> {
-    let scope = scope(get(row, 1)?, get(row, 2)?);
-    let place = (get(row, 4)?, get(row, 0)?);
-    let order: FindableOrder = read_order(row, 5)?;
-    let terms = order.findable(get(row, 3)?).terms();
-    Ok(terms.iter().map(|term| entry(&scope, term, place)).collect())
+    let tenant = sorting(get(row, 1)?);
+    let place = (get(row, 3)?, get(row, 0)?);
+    let order: FindableOrder = read_order(row, 4)?;
+    let terms = order.findable(get(row, 2)?).terms();
+    Ok(terms.iter().map(|term| entry(&tenant, term, place)).collect())
 }
 
 async fn insert_run(
@@ -236,7 +229,7 @@ async fn delete_some(db: &Connection, run: i64) -> DbResult<()> {
 /// Takes parcels out of the runs, before they are deleted. The runs are locked. The entries of a damaged order are
 /// looked for among all of its tenant's.
 pub(super) async fn remove(db: &Connection, parcels: &[i64]) -> DbResult<()> {
-    let sql = "SELECT id, tenant, epoch, number, created_at, order_json FROM parcels \
+    let sql = "SELECT id, tenant, number, created_at, order_json FROM parcels \
          JOIN orders ON parcel = id WHERE id = ANY($1)";
     for row in db.all(sql, &[&parcels]).await? {
         let id: i64 = get(&row, 0)?;
@@ -251,7 +244,7 @@ pub(super) async fn remove(db: &Connection, parcels: &[i64]) -> DbResult<()> {
                     .collect()
             }
             Err(failure) if failure.is_row() => {
-                let whole = Bounds::new(&scope(get(&row, 1)?, get(&row, 2)?), "");
+                let whole = Bounds::new(&sorting(get(&row, 1)?), "");
                 vec![(whole.from, whole.to)]
             }
             Err(failure) => return Err(failure),

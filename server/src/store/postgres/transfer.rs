@@ -25,7 +25,7 @@ use crate::store::{
 
 /// Makes the table into which parcels are copied with their orders, which have a table of their own here.
 const STAGE: &str = "CREATE TEMP TABLE copied_parcels ON COMMIT DROP AS \
-     SELECT p.*, o.order_json FROM living_parcels AS p, orders AS o LIMIT 0";
+     SELECT p.*, o.order_json FROM parcels AS p, orders AS o LIMIT 0";
 
 /// A table takes as long as it takes, and one end waits for the other.
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
@@ -253,7 +253,7 @@ fn has_sequence(table: &Table) -> bool {
 fn skip_ids(table: &str) -> String {
     let named = match table {
         "manifests" => {
-            ", (SELECT max(manifest) FROM manifest_parcels), (SELECT max(manifest) FROM living_outbox)"
+            ", (SELECT max(manifest) FROM manifest_parcels), (SELECT max(manifest) FROM outbox)"
         }
         _ => "",
     };

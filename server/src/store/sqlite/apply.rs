@@ -5,7 +5,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    CommitOutcome, carriers, counts, erase,
+    CommitOutcome, carriers, counts,
     living_keys::LivingKeys,
     mails, manifests, outbox,
     parcels::{self, NumberLookup},
@@ -18,6 +18,7 @@ use crate::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, NumberKey, Op, ParcelRowId,
         State, Step, StoredOrder, Version, idempotency::is_alive,
     },
+    store::generations::is_current,
 };
 
 /// Changes with what the writer need not do: their orders are written as JSON, their numbers decrypted.
@@ -103,7 +104,8 @@ pub(super) fn apply(
     #[cfg(test)]
     crate::store::tests::conformance::panic_if_asked(changes);
     if let Some(record) = &changes.idempotency_record {
-        keep_record((db, keys), record, dead)?;
+        let number = pending.generation(db, record.tenant)?;
+        keep_record((db, keys), (record, number), dead)?;
     }
     Ok((CommitOutcome::Committed, enqueued))
 }
@@ -111,7 +113,7 @@ pub(super) fn apply(
 /// Keeps the record, in the place of a dead one.
 fn keep_record(
     (db, keys): (&Connection, &LivingKeys),
-    record: &IdempotencyRecord,
+    record: (&IdempotencyRecord, i64),
     dead: Option<i64>,
 ) -> rusqlite::Result<()> {
     if let Some(id) = dead {
@@ -122,7 +124,10 @@ fn keep_record(
 }
 
 fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {
-    let mut find = db.prepare_cached("SELECT version FROM living_parcels WHERE id = ?1")?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT version FROM parcels WHERE id = ?1 AND ",
+        is_current!("tenant")
+    ))?;
     find.query_row([parcel.0], |row| row.get(0).map(Version)).optional()
 }
 
@@ -153,7 +158,8 @@ impl Application<'_> {
                 (carriers::see(db, event)?, CommitOutcome::DuplicateCarrierEvent)
             }
             Op::LogCarrierException(exception) => {
-                carriers::log(db, exception)?;
+                let number = self.pending.generation(db, exception.tenant)?;
+                carriers::log(db, exception, number)?;
                 return Ok(None);
             }
             Op::Schedule { parcel, step } => {
@@ -182,15 +188,14 @@ impl Application<'_> {
         let number = NumberLookup::new(parcel.tenant.environment, &parcel.tracking_number, carried);
         // Given and generated numbers are one set, though only the former are in the index: each of either is asked
         // for in both. It is decided here, where one write comes after the other.
-        if let Some(holder) = number.holder(self.db, parcel.row)?
-            && !erase::free_number(self.db, holder)?
-        {
+        if number.is_taken(self.db, parcel.row)? {
             return Ok(Some(CommitOutcome::DuplicateTracking));
         }
-        if !add_parcel(self.db, parcel, (order, number.carries(parcel.row)))? {
+        let tenant = self.pending.generation(self.db, parcel.tenant)?;
+        if !add_parcel(self.db, (parcel, tenant), (order, number.carries(parcel.row)))? {
             return Ok(Some(CommitOutcome::StaleRow));
         }
-        self.pending.counts.created(parcel);
+        self.pending.counts.created(parcel, tenant);
         if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
             let parcel = (parcel, parcel.row.0);
             self.enqueued |= outbox::enqueue_creation(self.db, subscription, parcel, self.now)?;
@@ -214,7 +219,8 @@ impl Application<'_> {
     }
 
     fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {
-        let Some(row) = manifests::insert(self.db, manifest)? else { return Ok(false) };
+        let number = self.pending.generation(self.db, manifest.tenant)?;
+        let Some(row) = manifests::insert(self.db, manifest, number)? else { return Ok(false) };
         if let Some(subscription) = self.pending.subscription(self.db, manifest.tenant)? {
             let manifest = (manifest, row);
             self.enqueued |= outbox::enqueue_manifest(self.db, subscription, manifest, self.now)?;
@@ -223,13 +229,11 @@ impl Application<'_> {
     }
 }
 
-/// Inserts the parcel with its order, and says whether its number carries its row; false when the row is no longer
-/// its own. A reset hides all that the tenant has up to a row. One that began after this row was drawn would
-/// hide a parcel whose answer is still to come, and leave its key, its event and its count. And a search does not
-/// find parcels that come into a row after its index has passed it.
+/// Inserts the parcel with its order into the generation with this number, and says whether its tracking number carries its
+/// row; false when a search would not find it, since its index has passed the row.
 fn add_parcel(
     db: &Connection,
-    parcel: &NewParcel,
+    (parcel, tenant): (&NewParcel, i64),
     (order, carries_row): (&str, bool),
 ) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
@@ -237,13 +241,12 @@ fn add_parcel(
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
          step_index, step_due, order_json, number_is_indexed, external_order_id) \
          SELECT ?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, 1, 2, ?12, ?13, ?14, ?15, ?16 \
-         WHERE NOT EXISTS (SELECT 1 FROM resets WHERE tenant = ?2 AND parcel >= ?1) \
-         AND ?1 > (SELECT next FROM term_sweep) \
+         WHERE ?1 > (SELECT next FROM term_sweep) \
          ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
         parcel.row.0,
-        parcel.tenant.number(),
+        tenant,
         parcels::environment(parcel.tenant.environment),
         parcel.tracking_number.as_str(),
         parcel.id.to_bytes(),
@@ -263,10 +266,11 @@ fn add_parcel(
 }
 
 fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
-    let mut update = db.prepare_cached(
+    let mut update = db.prepare_cached(concat!(
         "UPDATE parcels SET version = version + 1, state = ?2, updated_at = ?3, last_sequence = ?4 \
-         WHERE id = ?1 AND last_sequence < ?4",
-    )?;
+         WHERE id = ?1 AND last_sequence < ?4 AND ",
+        is_current!("tenant")
+    ))?;
     let (state, at, sequence) = (event.state.number(), event.at.0, event.sequence);
     let moved = update.execute(params![parcel.0, state, at, sequence])?;
     Ok(moved == 1 && insert_event(db, parcel, event)?)
@@ -274,10 +278,11 @@ fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Res
 
 /// A late event leaves `updated_at` where it is.
 fn add(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
-    let mut update = db.prepare_cached(
+    let mut update = db.prepare_cached(concat!(
         "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
-         last_sequence = ?3 WHERE id = ?1 AND last_sequence < ?3",
-    )?;
+         last_sequence = ?3 WHERE id = ?1 AND last_sequence < ?3 AND ",
+        is_current!("tenant")
+    ))?;
     let updated = update.execute(params![parcel.0, event.at.0, event.sequence])?;
     Ok(updated == 1 && insert_event(db, parcel, event)?)
 }

@@ -13,6 +13,7 @@ use crate::{
         AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, ParcelRowId, Scan,
         Tenant, carrier::LoggedException,
     },
+    store::generations::{current, is_current},
 };
 
 impl Store {
@@ -38,28 +39,35 @@ impl Store {
 
 /// Whether an event of a carrier was taken before.
 fn find_seen(db: &Connection, carrier: CarrierRowId, event_id: &str) -> rusqlite::Result<bool> {
-    db.prepare_cached(
-        "SELECT 1 FROM carrier_events AS e JOIN living_parcels AS p ON p.id = e.parcel \
-         WHERE carrier = ?1 AND event_id = ?2",
-    )?
+    db.prepare_cached(concat!(
+        "SELECT 1 FROM carrier_events AS e JOIN parcels AS p ON p.id = e.parcel \
+         WHERE carrier = ?1 AND event_id = ?2 AND ",
+        is_current!("p.tenant")
+    ))?
     .exists(params![carrier.0, event_id])
 }
 
 /// Marks an event as taken; false when it was taken before, and its parcel is still there.
 pub(super) fn see(db: &Connection, event: &AcceptedCarrierEvent) -> rusqlite::Result<bool> {
-    let mut insert = db.prepare_cached(
+    let mut insert = db.prepare_cached(concat!(
         "INSERT INTO carrier_events (carrier, event_id, parcel, sequence, code) \
          VALUES (?1, ?2, ?3, ?4, ?5) \
          ON CONFLICT DO UPDATE SET parcel = excluded.parcel, sequence = excluded.sequence, code = excluded.code \
-         WHERE NOT EXISTS (SELECT 1 FROM living_parcels AS p WHERE p.id = carrier_events.parcel)",
-    )?;
+         WHERE NOT EXISTS (SELECT 1 FROM parcels AS p WHERE p.id = carrier_events.parcel AND ",
+        is_current!("p.tenant"),
+        ")"
+    ))?;
     let (carrier, parcel) = (event.carrier.0, event.parcel.0);
     let row = params![carrier, event.event_id, parcel, event.sequence, event.code];
     Ok(insert.execute(row)? == 1)
 }
 
-/// Logs a refused event in the place of an earlier refusal of the same one.
-pub(super) fn log(db: &Connection, exception: &CarrierException) -> rusqlite::Result<()> {
+/// Logs a refused event, of the generation with this number, in the place of an earlier refusal of the same one.
+pub(super) fn log(
+    db: &Connection,
+    exception: &CarrierException,
+    number: i64,
+) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT OR REPLACE INTO carrier_exceptions (tenant, carrier, event_id, parcel, from_state, \
          state, at, location, description, code, refused_at) \
@@ -67,7 +75,7 @@ pub(super) fn log(db: &Connection, exception: &CarrierException) -> rusqlite::Re
     )?;
     let CarrierException { report, .. } = exception;
     insert.execute(params![
-        exception.tenant.number(),
+        number,
         report.carrier.0,
         report.event_id,
         exception.parcel.0,
@@ -88,12 +96,14 @@ fn exceptions(
     tenant: Tenant,
     most: u32,
 ) -> rusqlite::Result<Vec<LoggedException>> {
-    let mut find = db.prepare_cached(
+    let mut find = db.prepare_cached(concat!(
         "SELECT c.name, p.number, e.tenant, e.carrier, e.event_id, e.parcel, e.from_state, e.state, \
          e.at, e.location, e.description, e.code, e.refused_at \
          FROM carrier_exceptions e JOIN carriers c ON c.id = e.carrier \
-         JOIN living_parcels p ON p.id = e.parcel WHERE e.tenant = ?1 ORDER BY e.id DESC LIMIT ?2",
-    )?;
+         JOIN parcels p ON p.id = e.parcel WHERE e.tenant = ",
+        current!("?1"),
+        " ORDER BY e.id DESC LIMIT ?2"
+    ))?;
     find.query_map(params![tenant.number(), most], read_exception)?.collect()
 }
 

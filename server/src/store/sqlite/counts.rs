@@ -8,7 +8,10 @@ use parcelo::CountryCode;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::parcels::{damaged, read_state};
-use crate::domain::{NewParcel, ParcelRowId, State, Tenant, activity, activity::ParcelCount};
+use crate::{
+    domain::{NewParcel, ParcelRowId, State, Tenant, activity, activity::ParcelCount},
+    store::generations::current,
+};
 
 /// The day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] has it.
 macro_rules! day {
@@ -41,10 +44,10 @@ pub(super) struct Place {
 pub(super) struct PendingCounts(BTreeMap<Place, i64>);
 
 impl PendingCounts {
-    /// Counts a parcel that was created.
-    pub(super) fn created(&mut self, parcel: &NewParcel) {
+    /// Counts a parcel that was created in the generation with this number.
+    pub(super) fn created(&mut self, parcel: &NewParcel, tenant: i64) {
         let day = activity::day_of(parcel.created_at);
-        let (tenant, state) = (parcel.tenant.number(), State::LabelGenerated.number());
+        let state = State::LabelGenerated.number();
         self.add(Place { tenant, day, state, country: parcel.country }, 1);
     }
 
@@ -99,14 +102,15 @@ pub(super) fn deletes(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<
     const LESS: &str = concat!(
         "UPDATE parcel_counts SET total = total - 1 WHERE (tenant, day, state, country) = (SELECT tenant, ",
         day!(),
-        ", state, country FROM living_parcels WHERE id = ?1)"
+        ", state, country FROM parcels WHERE id = ?1)"
     );
     db.prepare_cached(LESS)?.execute([parcel.0]).map(drop)
 }
 
-/// Counts none of a tenant's parcels any more.
-pub(super) fn forget(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
-    db.prepare_cached("DELETE FROM parcel_counts WHERE tenant = ?1")?.execute([tenant]).map(drop)
+/// Deletes the counts of a generation whose parcels are deleted.
+pub(super) fn forget(db: &Connection, number: i64) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM parcel_counts WHERE tenant = ?1")?.execute([number])?;
+    db.prepare_cached("DELETE FROM parcel_totals WHERE tenant = ?1")?.execute([number]).map(drop)
 }
 
 /// Drops the counts that have come down to 0.
@@ -211,11 +215,11 @@ pub(super) fn activity(
     tenant: Tenant,
     first: i64,
 ) -> rusqlite::Result<Vec<ParcelCount>> {
-    let mut find = db.prepare_cached(
-        "SELECT day, state, country, sum(total) AS parcels FROM parcel_counts \
-         WHERE tenant = ?1 AND day >= ?2 \
-         GROUP BY day, state, country HAVING parcels > 0 ORDER BY day, state, country",
-    )?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT day, state, country, sum(total) AS parcels FROM parcel_counts WHERE tenant = ",
+        current!("?1"),
+        " AND day >= ?2 GROUP BY day, state, country HAVING parcels > 0 ORDER BY day, state, country"
+    ))?;
     let counted = |row: &Row<'_>| {
         let (created_day, state) = (row.get(0)?, read_state(row, 1)?);
         let country = row.get_ref(2)?.as_str()?;
@@ -226,10 +230,10 @@ pub(super) fn activity(
     find.query_map([tenant.number(), first], counted)?.collect()
 }
 
-/// Where a parcel is counted. One that a reset hides is counted nowhere.
+/// Returns where a parcel is counted.
 pub(super) fn place(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Place>> {
     const PLACE: &str =
-        concat!("SELECT tenant, ", day!(), ", state, country FROM living_parcels WHERE id = ?1");
+        concat!("SELECT tenant, ", day!(), ", state, country FROM parcels WHERE id = ?1");
     let read = |row: &Row<'_>| {
         let country = row.get_ref(3)?.as_str()?;
         let country = CountryCode::parse(country).map_err(|error| damaged(3, error))?;

@@ -18,6 +18,7 @@ use crate::{
             RetryDecision,
         },
     },
+    store::generations::{current, home, is_current},
 };
 
 /// A tenant's events that have not arrived.
@@ -48,12 +49,13 @@ impl Store {
     /// The events that have not reached their endpoints yet, tenant by tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         let read = |db: &Connection| {
-            let mut find = db.prepare_cached(
+            let mut find = db.prepare_cached(concat!(
                 "SELECT tenant, held, events, iif(held, \
-                 (SELECT min(created_at) FROM living_outbox WHERE tenant = c.tenant AND state = 4), \
-                 (SELECT min(created_at) FROM living_outbox WHERE tenant = c.tenant AND state < 2)) \
-                 FROM outbox_counts c WHERE events > 0",
-            )?;
+                 (SELECT min(created_at) FROM outbox WHERE tenant = c.tenant AND state = 4), \
+                 (SELECT min(created_at) FROM outbox WHERE tenant = c.tenant AND state < 2)) \
+                 FROM outbox_counts c WHERE events > 0 AND ",
+                is_current!("tenant")
+            ))?;
             find.query_map([], backlog)?.collect()
         };
         self.scan(None, move |store| store.read(read)).await
@@ -118,12 +120,13 @@ impl Store {
         most: usize,
     ) -> Result<Vec<LoggedDelivery>, StoreError> {
         let read = move |db: &Connection| {
-            let mut find = db.prepare(
+            let mut find = db.prepare(concat!(
                 "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
-                 FROM living_outbox o LEFT JOIN living_parcels p ON p.id = o.parcel \
-                 WHERE o.id IN (SELECT id FROM living_outbox WHERE tenant = ?1 \
-                 ORDER BY id DESC LIMIT ?2 OFFSET ?3) ORDER BY o.id DESC",
-            )?;
+                 FROM outbox o LEFT JOIN parcels p ON p.id = o.parcel \
+                 WHERE o.id IN (SELECT id FROM outbox WHERE tenant = ",
+                current!("?1"),
+                " ORDER BY id DESC LIMIT ?2 OFFSET ?3) ORDER BY o.id DESC"
+            ))?;
             let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
             let all =
                 find.query_map([tenant.number(), most, skipped], |row| Ok(logged(db, row)))?;
@@ -136,7 +139,12 @@ impl Store {
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         let read = move |db: &Connection| {
             let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND {MISSED})"
+                concat!(
+                    "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
+                    current!("?1"),
+                    " AND {})"
+                ),
+                MISSED
             );
             db.query_row(&sql, [tenant.number()], |row| row.get(0))
         };
@@ -218,17 +226,21 @@ fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> rusqlite::Re
 
 /// Whether the endpoint has accepted anything since the first attempt at this event.
 fn has_answered_since(db: &Connection, row: i64) -> rusqlite::Result<bool> {
-    let mut find = db.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM webhook_endpoints e JOIN living_outbox o ON o.tenant = e.tenant \
-         WHERE o.id = ?1 AND e.last_success >= o.first_attempt)",
-    )?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT EXISTS (SELECT 1 FROM outbox o JOIN webhook_endpoints e ON e.tenant = ",
+        home!("o.tenant"),
+        " WHERE o.id = ?1 AND e.last_success >= o.first_attempt)"
+    ))?;
     find.query_row([row], |row| row.get(0))
 }
 
 fn purge(db: &Connection, before: Millis, most: i64) -> rusqlite::Result<usize> {
     // Rows are appended as time goes by: when the first are young, all are.
-    let old = "SELECT id FROM (SELECT id, created_at FROM living_outbox ORDER BY id LIMIT ?2) \
-         WHERE created_at <= ?1";
+    let old = concat!(
+        "SELECT id FROM (SELECT id, created_at FROM outbox WHERE ",
+        is_current!("tenant"),
+        " ORDER BY id LIMIT ?2) WHERE created_at <= ?1"
+    );
     let attempts = format!("DELETE FROM webhook_attempts WHERE outbox IN ({old})");
     db.prepare_cached(&attempts)?.execute([before.0, most])?;
     let events = format!("DELETE FROM outbox WHERE id IN ({old})");

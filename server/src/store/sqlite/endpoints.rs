@@ -16,6 +16,7 @@ use crate::{
         audit::{Actor, AuditAction, AuditedChange, Author},
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
+    store::generations::current,
 };
 
 /// How many events one commit holds or replays: others wait for it.
@@ -132,11 +133,12 @@ impl Store {
         tenant: Tenant,
     ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
         self.read(|db| {
-            let mut find = db.prepare_cached(
+            let mut find = db.prepare_cached(concat!(
                 "SELECT coalesce(disabled_why, ''), coalesce((SELECT events FROM outbox_counts \
-                 WHERE tenant = ?1 AND held = 1), 0) \
-                 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 0",
-            )?;
+                 WHERE tenant = ",
+                current!("?1"),
+                " AND held = 1), 0) FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 0"
+            ))?;
             let off = |row: &Row<'_>| Ok((disabled_by(row.get_ref(0)?.as_str()?), row.get(1)?));
             find.query_row([tenant.number()], off).optional()
         })
@@ -177,8 +179,11 @@ impl Store {
     /// Whether an event is, or was, for the tenant's endpoint.
     pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.read(|db| {
-            let sql =
-                "SELECT EXISTS (SELECT 1 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2)";
+            let sql = concat!(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
+                current!("?1"),
+                " AND event_id = ?2)"
+            );
             db.query_row(sql, params![tenant.number(), event.to_bytes()], |row| row.get(0))
         })
     }
@@ -254,11 +259,13 @@ fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
         Err(error) => return Err(error),
     }
     db.execute(
-        "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at, next_due) \
-         VALUES (?1, ?2, ?3, ?4, 1, ?5, \
-         (SELECT min(due) FROM living_outbox WHERE tenant = ?1 AND due IS NOT NULL)) \
-         ON CONFLICT (tenant) DO UPDATE \
-         SET url = excluded.url, kinds = excluded.kinds, enabled = 1, disabled_why = NULL",
+        concat!(
+            "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at, next_due) \
+             VALUES (?1, ?2, ?3, ?4, 1, ?5, (SELECT min(due) FROM outbox WHERE tenant = ",
+            current!("?1"),
+            " AND due IS NOT NULL)) ON CONFLICT (tenant) DO UPDATE \
+             SET url = excluded.url, kinds = excluded.kinds, enabled = 1, disabled_why = NULL"
+        ),
         params![
             tenant.number(),
             endpoint.url,
@@ -273,8 +280,11 @@ fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
 /// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
 /// one is sent what is still to be sent when `due` says so.
 fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::Result<()> {
-    let sql = "UPDATE outbox SET leased = 0, lease = ?3, due = iif(state = 1, ?2, due) \
-         WHERE tenant = ?1 AND leased = 1";
+    let sql = concat!(
+        "UPDATE outbox SET leased = 0, lease = ?3, due = iif(state = 1, ?2, due) WHERE tenant = ",
+        current!("?1"),
+        " AND leased = 1"
+    );
     let lease = outbox::next_lease(db)?;
     db.execute(sql, params![tenant.number(), due.map(|due| due.0), lease]).map(drop)
 }
@@ -306,11 +316,12 @@ fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<
 
 /// Holds a page of what would have been sent to an endpoint that is off, and answers how many events.
 fn hold(db: &Connection, tenant: i64) -> rusqlite::Result<usize> {
-    let mut update = db.prepare_cached(
-        "UPDATE outbox SET state = ?2, due = NULL WHERE id IN \
-         (SELECT id FROM living_outbox WHERE tenant = ?1 AND state < 2 ORDER BY created_at LIMIT 250) \
-         AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 1)",
-    )?;
+    let mut update = db.prepare_cached(concat!(
+        "UPDATE outbox SET state = ?2, due = NULL WHERE id IN (SELECT id FROM outbox WHERE tenant = ",
+        current!("?1"),
+        " AND state < 2 ORDER BY created_at LIMIT 250) \
+         AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 1)"
+    ))?;
     update.execute([tenant, HELD])
 }
 
@@ -330,8 +341,12 @@ fn replay(
         EventsToReplay::MissedSince(_) => format!("{MISSED} AND created_at >= ?3"),
     };
     let sql = format!(
-        "SELECT id, parcel FROM living_outbox WHERE tenant = ?1 AND id > ?2 AND {which} \
-         ORDER BY id LIMIT 250"
+        concat!(
+            "SELECT id, parcel FROM outbox WHERE tenant = ",
+            current!("?1"),
+            " AND id > ?2 AND {} ORDER BY id LIMIT 250"
+        ),
+        which
     );
     let given: Box<dyn ToSql> = match what {
         EventsToReplay::One(id) => Box::new(id.to_bytes()),

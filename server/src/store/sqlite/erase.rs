@@ -3,36 +3,50 @@
 //! nothing in here touches them.
 
 use parcelo::model::Deleted;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
-use super::{Store, StoreError, counts, pages::Budget, reset_counts, term_runs};
-use crate::{clock::Millis, domain::ParcelRowId};
+use super::{Store, StoreError, counts, pages::Budget, term_runs};
+use crate::{clock::Millis, domain::ParcelRowId, store::generations::is_current};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
 macro_rules! sandboxes {
     () => {
-        "tenant IN (WITH RECURSIVE counted (tenant) AS (SELECT min(tenant) FROM parcel_counts \
+        concat!(
+            "tenant IN (WITH RECURSIVE counted (tenant) AS (SELECT min(tenant) FROM parcel_counts \
          UNION ALL SELECT (SELECT min(p.tenant) FROM parcel_counts AS p WHERE p.tenant > counted.tenant) \
          FROM counted WHERE counted.tenant IS NOT NULL) \
-         SELECT tenant FROM counted WHERE tenant % 2 = 1)"
+         SELECT tenant FROM counted WHERE tenant % 2 = 1 AND ",
+            is_current!("tenant"),
+            ")"
+        )
     };
 }
 
-/// Of their living parcels that were created at `?1` or before, some.
+/// Of their parcels that were created at `?1` or before, some.
 pub(super) const OLD: &str = concat!(
-    "SELECT id FROM living_parcels WHERE ",
+    "SELECT id FROM parcels WHERE ",
     sandboxes!(),
     " AND created_at <= ?1 ORDER BY tenant, created_at, id LIMIT ?2"
 );
 /// Of their manifests, some.
-const OLD_MANIFESTS: &str = "DELETE FROM manifests WHERE id IN (SELECT id FROM living_manifests \
-     WHERE tenant % 2 = 1 AND submitted_at <= ?1 LIMIT ?2)";
+const OLD_MANIFESTS: &str = concat!(
+    "DELETE FROM manifests WHERE id IN (SELECT id FROM manifests \
+     WHERE tenant % 2 = 1 AND submitted_at <= ?1 AND ",
+    is_current!("tenant"),
+    " LIMIT ?2)"
+);
 /// Of their idempotency records, some.
 pub(super) const OLD_RECORDS: &str = concat!(
-    "DELETE FROM idempotency WHERE id IN (SELECT id FROM living_idempotency WHERE ",
+    "DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE ",
     sandboxes!(),
     " AND tenant % 2 = 1 AND first_seen <= ?1 LIMIT ?2)"
 );
+
+/// Some of the records and manifests of a generation that has ended; the second condition is that of an index.
+const ENDED_RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
+     (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 LIMIT ?2)";
+const ENDED_MANIFESTS: &str =
+    "DELETE FROM manifests WHERE id IN (SELECT id FROM manifests WHERE tenant = ?1 LIMIT ?2)";
 
 /// What hangs on a parcel, some of it.
 const EVENTS: &str = "DELETE FROM events WHERE parcel = ?1 AND sequence IN \
@@ -70,30 +84,13 @@ impl Store {
 fn purge(db: &Connection, before: i64, budget: &mut Budget) -> rusqlite::Result<(Deleted, bool)> {
     let mut eraser = Eraser::new(db, budget);
     let is_more = eraser.old_parcels(before)?
-        || eraser.manifests(OLD_MANIFESTS, &[before])?
-        || eraser.records(OLD_RECORDS, &[before])?;
+        || eraser.manifests(OLD_MANIFESTS, before)?
+        || eraser.records(OLD_RECORDS, before)?;
     if !is_more {
         // Not before: the counts say which tenants are sandboxes.
         counts::sweep(db)?;
     }
     Ok((eraser.finish()?, is_more))
-}
-
-/// Deletes the parcel in a row if a reset that is under way hides it, so that its number is free; says
-/// whether it did. The reset counts it as its own.
-pub(super) fn free_number(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
-    let mut find = db.prepare_cached(
-        "SELECT p.tenant FROM parcels AS p JOIN resets AS r ON r.tenant = p.tenant \
-         WHERE p.id = ?1 AND p.id <= r.parcel",
-    )?;
-    let Some(tenant) = find.query_row([parcel], |row| row.get(0)).optional()? else {
-        return Ok(false);
-    };
-    let mut unlimited = Budget::unlimited();
-    let mut eraser = Eraser::new(db, &mut unlimited);
-    eraser.parcel(parcel)?;
-    reset_counts::add(db, tenant, eraser.finish()?)?;
-    Ok(true)
 }
 
 /// Deletes rows, and counts them as the answer of a reset does.
@@ -121,14 +118,18 @@ impl<'a> Eraser<'a> {
 
     // What follows answers true when the page was over before all was deleted.
 
-    /// Parcels that `which` selects, with two parameters and a limit. They are hidden already, so
-    /// one may lose its rows in several pages.
-    pub(super) fn hidden_parcels(
-        &mut self,
-        which: &str,
-        given: [i64; 2],
-    ) -> rusqlite::Result<bool> {
-        while let Some(parcels) = self.some(which, &given)? {
+    /// All that a generation has which has ended. No read finds it, so a parcel may lose its rows in several pages.
+    pub(super) fn generation(&mut self, number: i64) -> rusqlite::Result<bool> {
+        Ok(self
+            .deliveries("SELECT id FROM outbox WHERE tenant = ?1 ORDER BY id LIMIT ?2", number)?
+            || self.records(ENDED_RECORDS, number)?
+            || self.manifests(ENDED_MANIFESTS, number)?
+            || self.ended_parcels(number)?)
+    }
+
+    fn ended_parcels(&mut self, number: i64) -> rusqlite::Result<bool> {
+        let some = "SELECT id FROM parcels WHERE tenant = ?1 ORDER BY created_at, id LIMIT ?2";
+        while let Some(parcels) = self.some(some, number)? {
             for parcel in parcels {
                 if self.budget.is_spent() || self.parcel(parcel)? {
                     return Ok(true);
@@ -140,7 +141,7 @@ impl<'a> Eraser<'a> {
 
     /// Old parcels, each whole: callers see it until it is gone.
     fn old_parcels(&mut self, before: i64) -> rusqlite::Result<bool> {
-        while let Some(parcels) = self.some(OLD, &[before])? {
+        while let Some(parcels) = self.some(OLD, before)? {
             for parcel in parcels {
                 if self.budget.is_spent() {
                     return Ok(true);
@@ -155,7 +156,7 @@ impl<'a> Eraser<'a> {
         counts::deletes(self.db, ParcelRowId(parcel))?;
         let mut whole = Budget::unlimited();
         let mut eraser = Eraser::new(self.db, &mut whole);
-        eraser.deliveries("SELECT id FROM outbox WHERE parcel = ?1 LIMIT ?2", &[parcel])?;
+        eraser.deliveries("SELECT id FROM outbox WHERE parcel = ?1 LIMIT ?2", parcel)?;
         eraser.parcel(parcel)?;
         let (deleted, highest) = (eraser.deleted, eraser.highest);
         self.highest = self.highest.max(highest);
@@ -166,13 +167,13 @@ impl<'a> Eraser<'a> {
 
     /// One parcel, and what hangs on it but its webhook events.
     fn parcel(&mut self, parcel: i64) -> rusqlite::Result<bool> {
-        let (events, is_more) = self.delete(EVENTS, &[parcel])?;
+        let (events, is_more) = self.delete(EVENTS, parcel)?;
         self.deleted.tracking_events += events;
         if is_more {
             return Ok(true);
         }
         for others in OTHERS {
-            if self.delete(others, &[parcel])?.1 {
+            if self.delete(others, parcel)?.1 {
                 return Ok(true);
             }
         }
@@ -190,10 +191,10 @@ impl<'a> Eraser<'a> {
     }
 
     /// Events of the outbox that `which` selects, with their attempts.
-    pub(super) fn deliveries(&mut self, which: &str, given: &[i64]) -> rusqlite::Result<bool> {
+    fn deliveries(&mut self, which: &str, given: i64) -> rusqlite::Result<bool> {
         while let Some(events) = self.some(which, given)? {
             for event in events {
-                if self.budget.is_spent() || self.delete(ATTEMPTS, &[event])?.1 {
+                if self.budget.is_spent() || self.delete(ATTEMPTS, event)?.1 {
                     return Ok(true);
                 }
                 let sql = "DELETE FROM outbox WHERE id = ?1";
@@ -206,34 +207,30 @@ impl<'a> Eraser<'a> {
     }
 
     /// Manifests.
-    pub(super) fn manifests(&mut self, sql: &str, given: &[i64]) -> rusqlite::Result<bool> {
+    fn manifests(&mut self, sql: &str, given: i64) -> rusqlite::Result<bool> {
         let (rows, is_more) = self.delete(sql, given)?;
         self.deleted.manifests += rows;
         Ok(is_more)
     }
 
     /// Idempotency records.
-    pub(super) fn records(&mut self, sql: &str, given: &[i64]) -> rusqlite::Result<bool> {
+    fn records(&mut self, sql: &str, given: i64) -> rusqlite::Result<bool> {
         let (rows, is_more) = self.delete(sql, given)?;
         self.deleted.idempotency_keys += rows;
         Ok(is_more)
     }
 
     /// The next rows that `which` selects; its last parameter is how many.
-    fn some(&self, which: &str, given: &[i64]) -> rusqlite::Result<Option<Vec<i64>>> {
+    fn some(&self, which: &str, given: i64) -> rusqlite::Result<Option<Vec<i64>>> {
         let mut find = self.db.prepare_cached(which)?;
-        let limited = given.iter().copied().chain([self.budget.next_rows()]);
-        let rows = find.query_map(rusqlite::params_from_iter(limited), |row| row.get(0))?;
+        let rows = find.query_map([given, self.budget.next_rows()], |row| row.get(0))?;
         let rows = rows.collect::<Result<Vec<_>, _>>()?;
         Ok((!rows.is_empty()).then_some(rows))
     }
 
-    fn delete(&mut self, sql: &str, given: &[i64]) -> rusqlite::Result<(u64, bool)> {
+    fn delete(&mut self, sql: &str, given: i64) -> rusqlite::Result<(u64, bool)> {
         let mut delete = self.db.prepare_cached(sql)?;
-        self.budget.repeat(|most| {
-            let limited = given.iter().copied().chain([most]);
-            delete.execute(rusqlite::params_from_iter(limited))
-        })
+        self.budget.repeat(|most| delete.execute([given, most]))
     }
 }
 

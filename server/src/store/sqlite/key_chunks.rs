@@ -108,7 +108,7 @@ pub(super) fn delete_dead(db: &Connection, most: i64) -> rusqlite::Result<usize>
     delete.execute([most])
 }
 
-/// With those that a reset hides: they do not come back, and may be known in vain.
+/// With those of generations that have ended: they do not come back, and may be known in vain.
 fn rows_after(
     (db, after): (&Connection, i64),
     most: i64,

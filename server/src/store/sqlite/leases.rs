@@ -23,6 +23,7 @@ use crate::{
             LEASE, Lease,
         },
     },
+    store::generations::{current, is_current},
 };
 
 /// What one commit leased.
@@ -115,10 +116,12 @@ impl Store {
         event: Ulid,
     ) -> Result<Option<EventPayload>, StoreError> {
         self.read(|db| {
-            let mut find = db.prepare_cached(
+            let mut find = db.prepare_cached(concat!(
                 "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts \
-                 FROM living_outbox WHERE tenant = ?1 AND event_id = ?2",
-            )?;
+                 FROM outbox WHERE tenant = ",
+                current!("?1"),
+                " AND event_id = ?2"
+            ))?;
             let given = params![tenant.number(), event.to_bytes()];
             let found = find.query_row(given, |row| read_lease(row, tenant, 0)).optional()?;
             found.map_or(Ok(None), |event| payload(db, &event))
@@ -128,10 +131,12 @@ impl Store {
     /// Ends every lease: for a server that starts, since no other can hold one.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
         let page = move |db: &Connection, most| {
-            let mut update = db.prepare_cached(
+            let mut update = db.prepare_cached(concat!(
                 "UPDATE outbox SET leased = 0, due = iif(due IS NULL, NULL, ?1) \
-                 WHERE id IN (SELECT id FROM living_outbox WHERE leased = 1 LIMIT ?2)",
-            )?;
+                 WHERE id IN (SELECT id FROM outbox WHERE leased = 1 AND ",
+                is_current!("tenant"),
+                " LIMIT ?2)"
+            ))?;
             update.execute([now.0, most])
         };
         self.in_pages(page).await.map(drop)
@@ -171,10 +176,12 @@ fn lease_of(
     leased: &mut LeasedBatch,
 ) -> rusqlite::Result<()> {
     let tenant = endpoint.tenant;
-    let mut find = db.prepare_cached(
+    let mut find = db.prepare_cached(concat!(
         "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts, id \
-         FROM living_outbox WHERE tenant = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
-    )?;
+         FROM outbox WHERE tenant = ",
+        current!("?1"),
+        " AND due <= ?2 ORDER BY due, id LIMIT ?3"
+    ))?;
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let due = find.query_map([tenant.number(), now.0, most], |row| {
         Ok((row.get::<_, i64>(8)?, read_lease(row, tenant, number)))
@@ -239,10 +246,11 @@ fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
 /// The row of a leased event; none when it is deleted, though the same event may have come again. Its id
 /// is good for this transaction only.
 pub(super) fn find(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<Found>> {
-    let mut find = db.prepare_cached(
-        "SELECT id, parcel, lease = ?3 FROM living_outbox \
-         WHERE event_id = ?1 AND tenant = ?2 AND after_lease < ?3",
-    )?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT id, parcel, lease = ?3 FROM outbox WHERE event_id = ?1 AND tenant = ",
+        current!("?2"),
+        " AND after_lease < ?3"
+    ))?;
     let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
     let found = |row: &Row<'_>| {
         Ok(Found { row: row.get(0)?, parcel: row.get(1)?, is_current: row.get(2)? })
@@ -272,7 +280,7 @@ fn about_parcel(
     parcel: ParcelRowId,
     lease: &Lease,
 ) -> rusqlite::Result<Option<About>> {
-    let sql = select_parcels!(", external_order_id", "WHERE id = ?1 AND tenant = ?2");
+    let sql = select_parcels!(", external_order_id", "WHERE id = ?1 AND tenant = ", current!("?2"));
     let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::MORE)?));
     let mut find = db.prepare_cached(sql)?;
     let found = find.query_row([parcel.0, lease.tenant.number()], both).optional()?;

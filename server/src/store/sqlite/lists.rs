@@ -11,6 +11,7 @@ use ulid::Ulid;
 use super::{
     Store, StoreError, counts,
     parcels::{self, damaged, select_parcels},
+    resets,
 };
 use crate::{
     clock::Millis,
@@ -39,14 +40,14 @@ const ONE_ORDER_ID: &str = filter!("external_order_id = :order_id");
 /// A row of a page: each is read alone, for one that cannot be read is to hide no others.
 const ROW: &str = select_parcels!(
     ", external_order_id, json_extract(order_json, '$.customerReference'), \
-     (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
+     (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id), \
-     (SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
+     (SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
       WHERE p.parcel = parcels.id)",
     "WHERE id = ?1"
 );
 /// The ids of a page's rows are found without a look at any row.
-const IDS: &str = "SELECT id FROM living_parcels ";
+const IDS: &str = "SELECT id FROM parcels ";
 const IDS_END: &str = " ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset";
 
 impl Store {
@@ -70,7 +71,7 @@ impl Store {
             super::tests::reads::wait_if_asked(query);
             // Page and total are of one moment.
             let moment = db.unchecked_transaction()?;
-            let filter = Filter::new(tenant, query);
+            let filter = Filter::new(resets::current(&moment, tenant)?, query);
             let limit = u64::from(query.limit);
             let offset = u64::from(query.page - 1) * limit;
             let (spans, total) = spans(&moment, &filter, offset + limit)?;
@@ -152,7 +153,7 @@ fn spans(db: &Connection, filter: &Filter<'_>, enough: u64) -> rusqlite::Result<
 
 fn count(db: &Connection, filter: &Filter<'_>, (from, to): (i64, i64)) -> rusqlite::Result<u64> {
     let mut count =
-        db.prepare_cached(&format!("SELECT count(*) FROM living_parcels {}", filter.condition()))?;
+        db.prepare_cached(&format!("SELECT count(*) FROM parcels {}", filter.condition()))?;
     let bound = named_params! {
         ":tenant": filter.tenant, ":from": from, ":to": to,
         ":state": filter.state, ":country": filter.country, ":order_id": filter.order_id,
@@ -222,10 +223,10 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(tenant: Tenant, query: &'a ListQuery) -> Self {
+    fn new(tenant: i64, query: &'a ListQuery) -> Self {
         let (from, to) = bounds(query);
         Self {
-            tenant: tenant.number(),
+            tenant,
             from,
             to,
             // No parcel has a status that is not one of our states.
@@ -291,7 +292,7 @@ mod tests {
 
     /// What a query's first page costs: steps of `SQLite`'s machine to find its days and its rows.
     async fn steps(store: &Store, query: &ListQuery) -> [i32; 2] {
-        let filter = Filter::new(sandbox(1), query);
+        let filter = Filter::new(sandbox(1).number(), query);
         let Filter { tenant, state, country, .. } = filter;
         let wanted = counts::Wanted { tenant, first: 0, end: 0, state, country };
         let texts = [counts::by_day_sql(wanted).to_owned(), page_sql(&filter)];

@@ -14,6 +14,7 @@ use crate::{
             MailsOff, NewMail, OptOut,
         },
     },
+    store::generations::{current, is_current},
 };
 
 /// Deletes the old ones of a table, so many at a time.
@@ -78,8 +79,12 @@ impl Store {
 
     /// When the next e-mail is due.
     pub async fn next_mail(&self) -> Result<Option<Millis>, StoreError> {
-        let sql = "SELECT due FROM mails WHERE due IS NOT NULL \
-             AND EXISTS (SELECT 1 FROM living_parcels WHERE id = parcel) ORDER BY due LIMIT 1";
+        let sql = concat!(
+            "SELECT due FROM mails WHERE due IS NOT NULL AND EXISTS \
+             (SELECT 1 FROM parcels WHERE id = parcel AND ",
+            is_current!("tenant"),
+            ") ORDER BY due LIMIT 1"
+        );
         self.read(|db| {
             db.prepare_cached(sql)?.query_row([], |row| row.get(0).map(Millis)).optional()
         })
@@ -110,8 +115,12 @@ impl Store {
         &self,
         parcel: ParcelRowId,
     ) -> Result<Vec<LoggedMail>, StoreError> {
-        let sql = "SELECT recipient, kind, created_at, attempts, status FROM mails \
-             WHERE parcel = (SELECT id FROM living_parcels WHERE id = ?1) ORDER BY sequence, recipient";
+        let sql = concat!(
+            "SELECT recipient, kind, created_at, attempts, status FROM mails \
+             WHERE parcel = (SELECT id FROM parcels WHERE id = ?1 AND ",
+            is_current!("tenant"),
+            ") ORDER BY sequence, recipient"
+        );
         self.read(|db| db.prepare_cached(sql)?.query_map([parcel.0], logged)?.collect())
     }
 
@@ -121,9 +130,12 @@ impl Store {
         tenant: Tenant,
         since: Millis,
     ) -> Result<(u64, Option<ParcelRowId>), StoreError> {
-        let sql = "SELECT count(*), max(m.parcel) FROM mails AS m \
-             CROSS JOIN living_parcels AS p ON p.id = m.parcel \
-             WHERE m.status IN (2, 3) AND m.created_at >= ?2 AND p.tenant = ?1";
+        let sql = concat!(
+            "SELECT count(*), max(m.parcel) FROM mails AS m \
+             CROSS JOIN parcels AS p ON p.id = m.parcel \
+             WHERE m.status IN (2, 3) AND m.created_at >= ?2 AND p.tenant = ",
+            current!("?1")
+        );
         self.read(|db| {
             let read = |row: &Row<'_>| {
                 let mails: i64 = row.get(0)?;
@@ -227,11 +239,12 @@ pub(super) fn insert(db: &Connection, mail: &NewMail) -> rusqlite::Result<()> {
 
 fn lease(db: &Connection, now: Millis, most: i64) -> rusqlite::Result<Vec<MailLease>> {
     let number = outbox::next_lease(db)?;
-    let mut find = db.prepare_cached(
+    let mut find = db.prepare_cached(concat!(
         "SELECT DISTINCT parcel, recipient FROM (SELECT parcel, recipient FROM mails \
-         WHERE due <= ?1 AND EXISTS (SELECT 1 FROM living_parcels WHERE id = parcel) \
-         ORDER BY due LIMIT ?2)",
-    )?;
+         WHERE due <= ?1 AND EXISTS (SELECT 1 FROM parcels WHERE id = parcel AND ",
+        is_current!("tenant"),
+        ") ORDER BY due LIMIT ?2)"
+    ))?;
     let due = find.query_map([now.0, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let due = due.collect::<Result<Vec<(i64, u8)>, _>>()?;
     let mut leased = Vec::new();

@@ -1,9 +1,6 @@
 //! Manifests in the database, and the parcels that are to go into one.
 
-use parcelo::{
-    Awb, ParcelDetails, TrackingNumber,
-    model::{Deleted, Manifest},
-};
+use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
@@ -11,11 +8,11 @@ use super::{
     Store, StoreError,
     error::is_damaged,
     parcels::{self, NumberLookup, damaged, select_parcels},
-    reset_counts,
 };
 use crate::{
     clock::Millis,
     domain::{NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest},
+    store::generations::current,
 };
 
 /// What a submission is decided on, all of one moment.
@@ -37,7 +34,11 @@ impl Store {
     ) -> Result<ManifestInputs, StoreError> {
         self.read(|db| {
             let moment = db.unchecked_transaction()?;
-            let known = "SELECT document FROM living_manifests WHERE tenant = ?1 AND awb = ?2";
+            let known = concat!(
+                "SELECT document FROM manifests WHERE tenant = ",
+                current!("?1"),
+                " AND awb = ?2"
+            );
             let mut known = moment.prepare_cached(known)?;
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
             let found = numbers.iter().map(|number| {
@@ -58,7 +59,7 @@ impl Store {
         version: u32,
     ) -> Result<Option<String>, StoreError> {
         self.read(|db| {
-            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
+            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
                        WHERE p.parcel = ?1 AND p.label_version < ?2";
             let find = params![parcel.0, version];
             db.prepare_cached(sql)?.query_row(find, |row| row.get(0)).optional()
@@ -68,7 +69,10 @@ impl Store {
     /// One of the tenant's manifests.
     pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
         self.read(|db| {
-            let sql = "SELECT document FROM living_manifests WHERE public_id = ?1 AND tenant = ?2";
+            let sql = concat!(
+                "SELECT document FROM manifests WHERE public_id = ?1 AND tenant = ",
+                current!("?2")
+            );
             let mut find = db.prepare_cached(sql)?;
             find.query_row(params![id.to_bytes(), tenant.number()], document).optional()
         })
@@ -81,24 +85,29 @@ pub(super) fn of_event(
     (tenant, row): (Tenant, i64),
     event: Ulid,
 ) -> rusqlite::Result<Option<Manifest>> {
-    let mut find = db.prepare_cached(
-        "SELECT document, public_id, submitted_at FROM living_manifests WHERE id = ?1 AND tenant = ?2",
-    )?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT document, public_id, submitted_at FROM manifests WHERE id = ?1 AND tenant = ",
+        current!("?2")
+    ))?;
     let mut rows = find.query([row, tenant.number()])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (id, at) = (Ulid::from_bytes(row.get(1)?), Millis(row.get(2)?));
     is_of_manifest(event, id, at).then(|| document(row)).transpose()
 }
 
-/// Keeps the manifest with its parcels, and answers its row; none when the air waybill has one.
-pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<Option<i64>> {
-    free_awb(db, manifest)?;
+/// Keeps the manifest with its parcels in the generation with this number. Returns its row; none when the air waybill has
+/// one.
+pub(super) fn insert(
+    db: &Connection,
+    manifest: &NewManifest,
+    number: i64,
+) -> rusqlite::Result<Option<i64>> {
     let mut insert = db.prepare_cached(
         "INSERT INTO manifests (id, tenant, awb, public_id, submitted_at, document) \
          VALUES ((SELECT id + 1 FROM last_manifest), ?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
     )?;
     let inserted = insert.execute(params![
-        manifest.tenant.number(),
+        number,
         manifest.awb.as_str(),
         manifest.id.to_bytes(),
         manifest.submitted_at.0,
@@ -111,26 +120,12 @@ pub(super) fn insert(db: &Connection, manifest: &NewManifest) -> rusqlite::Resul
     db.prepare_cached("UPDATE last_manifest SET id = ?1")?.execute([row])?;
     let mut insert = db.prepare_cached(
         "INSERT INTO manifest_parcels (parcel, manifest, label_version) \
-         SELECT id, ?2, label_version FROM living_parcels WHERE id = ?1",
+         SELECT id, ?2, label_version FROM parcels WHERE id = ?1 AND tenant = ?3",
     )?;
     for parcel in &manifest.parcels {
-        insert.execute([parcel.0, row])?;
+        insert.execute([parcel.0, row, number])?;
     }
     Ok(Some(row))
-}
-
-/// Deletes the manifest that a reset hides under the same air waybill.
-fn free_awb(db: &Connection, manifest: &NewManifest) -> rusqlite::Result<()> {
-    let tenant = manifest.tenant.number();
-    let mut delete = db.prepare_cached(
-        "DELETE FROM manifests WHERE tenant = ?1 AND awb = ?2 \
-         AND id <= (SELECT manifest FROM resets WHERE tenant = ?1)",
-    )?;
-    let manifests = delete.execute(params![tenant, manifest.awb.as_str()])? as u64;
-    if manifests > 0 {
-        reset_counts::add(db, tenant, Deleted::default().with_manifests(manifests))?;
-    }
-    Ok(())
 }
 
 fn candidate(
@@ -140,7 +135,7 @@ fn candidate(
 ) -> rusqlite::Result<Option<Candidate>> {
     let sql = select_parcels!(
         ", json_extract(order_json, '$.parcelDetails'), \
-         (SELECT m.public_id FROM manifest_parcels AS p JOIN living_manifests AS m ON m.id = p.manifest \
+         (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
         "WHERE id = ?1 AND environment = ?2 AND number = ?3"
     );

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 23] = [
+pub(super) const MIGRATIONS: [&str; 24] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -28,6 +28,7 @@ pub(super) const MIGRATIONS: [&str; 23] = [
     include_str!("migrations/0021_key_uses.sql"),
     include_str!("migrations/0022_audit.sql"),
     include_str!("migrations/0023_search.sql"),
+    include_str!("migrations/0024_generations.sql"),
 ];
 
 /// Brings the schema up to date.

@@ -16,6 +16,7 @@ use crate::{
         Event, NewManifest, NewParcel, ParcelRowId, State, Tenant,
         webhooks::{self, AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
+    store::generations::{current, home, is_current},
 };
 
 /// The numbers under which `DeliveryStatus` is stored.
@@ -33,7 +34,8 @@ const MAX_ANSWER_BYTES: usize = 1_024;
 /// What a tenant's endpoint wants to hear of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscription {
-    tenant: Tenant,
+    /// The number of the tenant's present generation.
+    tenant: i64,
     kinds: Kinds,
     pub(super) enabled: bool,
 }
@@ -81,13 +83,16 @@ pub(super) fn transition_subject(
     db: &Connection,
     parcel: ParcelRowId,
 ) -> rusqlite::Result<Option<TransitionSubject>> {
-    let mut find = db.prepare_cached(
-        "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state \
-         FROM living_parcels p JOIN webhook_endpoints e ON e.tenant = p.tenant WHERE p.id = ?1",
-    )?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT p.tenant, e.kinds, e.enabled, p.public_id, p.state FROM parcels p \
+         JOIN webhook_endpoints e ON e.tenant = ",
+        home!("p.tenant"),
+        " WHERE p.id = ?1 AND ",
+        is_current!("p.tenant")
+    ))?;
     let found = find.query_row([parcel.0], |row| {
-        let tenant = Tenant::from_number(row.get(0)?);
-        let subscription = Subscription { tenant, kinds: kinds(row, 1)?, enabled: row.get(2)? };
+        let (tenant, enabled) = (row.get(0)?, row.get(2)?);
+        let subscription = Subscription { tenant, kinds: kinds(row, 1)?, enabled };
         Ok(TransitionSubject {
             subscription,
             id: Ulid::from_bytes(row.get(3)?),
@@ -115,10 +120,13 @@ pub(super) fn subscription(
     db: &Connection,
     tenant: Tenant,
 ) -> rusqlite::Result<Option<Subscription>> {
-    let mut find =
-        db.prepare_cached("SELECT kinds, enabled FROM webhook_endpoints WHERE tenant = ?1")?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT kinds, enabled, ",
+        current!("tenant"),
+        " FROM webhook_endpoints WHERE tenant = ?1"
+    ))?;
     let found = find.query_row([tenant.number()], |row| {
-        Ok(Subscription { tenant, kinds: kinds(row, 0)?, enabled: row.get(1)? })
+        Ok(Subscription { tenant: row.get(2)?, kinds: kinds(row, 0)?, enabled: row.get(1)? })
     });
     found.optional()
 }
@@ -154,17 +162,14 @@ pub(super) fn enqueue(
         Some(parcel) if is_blocked(db, parcel)? => WAITING,
         Some(_) | None => READY,
     };
-    // An id above all that a reset hides, also when their rows are gone: it hides rows up to an id. `after_lease`
-    // distinguishes the row from an earlier one of the same event, whose answer may come late (leases.rs).
+    // `after_lease` distinguishes the row from an earlier one of the same event, whose answer may come late (leases.rs).
     let mut insert = db.prepare_cached(
-        "INSERT INTO outbox (id, tenant, event_id, kind, parcel, manifest, sequence, previous, \
+        "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
          happened_at, created_at, state, due, after_lease) \
-         VALUES ((SELECT 1 + max(coalesce((SELECT max(id) FROM outbox), 0), \
-         coalesce((SELECT max(outbox) FROM resets), 0))), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-         (SELECT last FROM leases))",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, (SELECT last FROM leases))",
     )?;
     insert.execute(params![
-        subscription.tenant.number(),
+        subscription.tenant,
         event.event.to_bytes(),
         event.kind.number(),
         subject.parcel,
@@ -183,7 +188,7 @@ pub(super) fn enqueue(
 /// still being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM living_outbox \
+        "SELECT EXISTS (SELECT 1 FROM outbox \
          WHERE parcel = ?1 AND (state = 0 OR (state = 1 AND attempts < ?2)))",
     )?;
     find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
@@ -193,18 +198,22 @@ fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
 pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = 1, due = ?2 \
-         WHERE id = (SELECT min(id) FROM living_outbox WHERE parcel = ?1 AND state = 0) \
-         AND NOT EXISTS (SELECT 1 FROM living_outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
+         WHERE id = (SELECT min(id) FROM outbox WHERE parcel = ?1 AND state = 0) \
+         AND NOT EXISTS (SELECT 1 FROM outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
     )?;
     update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
 }
 
-/// Stops leasing and counting a tenant's events, which a reset hides from here on. Triggers set `next_due` and
-/// `outbox_counts` again for new ones.
-pub(super) fn forget_tenant(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
+/// Leases none of a sandbox's events any more, since their generation has ended. A trigger sets `next_due` again for new
+/// ones.
+pub(super) fn forget_due(db: &Connection, home: i64) -> rusqlite::Result<()> {
     let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
-    db.prepare_cached(none_due)?.execute([tenant])?;
-    db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([tenant]).map(drop)
+    db.prepare_cached(none_due)?.execute([home]).map(drop)
+}
+
+/// Deletes the counts of a generation whose events are deleted.
+pub(super) fn forget_counts(db: &Connection, number: i64) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([number]).map(drop)
 }
 
 /// The next lease's number.

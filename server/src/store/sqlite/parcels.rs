@@ -13,18 +13,21 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{Event, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version, history},
+    store::generations::is_current,
 };
 
 /// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
 macro_rules! select_parcels {
-    ($more:literal, $rest:literal) => {
+    ($more:literal, $($rest:tt)+) => {
         concat!(
             "SELECT id, version, public_id, tenant, number, state, created_at, updated_at, \
              origin, destination, country, promised_day, label_version, last_sequence, \
              step_index, step_due, reprinted_at",
             $more,
-            " FROM living_parcels AS parcels ",
-            $rest
+            " FROM (SELECT * FROM parcels WHERE ",
+            $crate::store::generations::is_current!("tenant"),
+            ") AS parcels ",
+            $($rest)+
         )
     };
 }
@@ -104,11 +107,13 @@ impl Store {
     /// What every parcel was created by, oldest first.
     pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.read(|db| {
-            let mut find = db.prepare_cached(
+            let mut find = db.prepare_cached(concat!(
                 "SELECT tenant, public_id, number, created_at, state, \
                  coalesce(json_extract(order_json, '$.idempotencyKey'), ''), \
-                 external_order_id FROM living_parcels ORDER BY id",
-            )?;
+                 external_order_id FROM parcels WHERE ",
+                is_current!("tenant"),
+                " ORDER BY id"
+            ))?;
             let creation = |row: &Row<'_>| {
                 Ok(CreationRecord {
                     tenant: Tenant::from_number(row.get(0)?),
@@ -186,20 +191,22 @@ impl<'a> NumberLookup<'a> {
         self.carried == Some(row)
     }
 
-    /// The row that has this number, though a reset hides it; not the one that is about to be inserted.
-    pub(super) fn holder(
-        &self,
-        db: &Connection,
-        new: ParcelRowId,
-    ) -> rusqlite::Result<Option<i64>> {
+    /// Returns true if a parcel has this number, another than the one that is about to be inserted. One of a generation
+    /// that has ended leaves it.
+    pub(super) fn is_taken(&self, db: &Connection, new: ParcelRowId) -> rusqlite::Result<bool> {
         if let Some(row) = self.indexed(db)? {
-            return Ok(Some(row));
+            let leave = "UPDATE parcels SET number_is_indexed = 0 \
+                 WHERE id = ?1 AND tenant IN (SELECT number FROM ended_generations)";
+            if db.prepare_cached(leave)?.execute([row])? == 0 {
+                return Ok(true);
+            }
         }
-        let Some(carried) = self.carried.filter(|row| *row != new) else { return Ok(None) };
-        let sql = "SELECT id FROM parcels WHERE id = ?1 AND environment = ?2 AND number = ?3";
-        let mut find = db.prepare_cached(sql)?;
-        let bound = params![carried.0, self.environment, self.number];
-        find.query_row(bound, |row| row.get(0)).optional()
+        let Some(carried) = self.carried.filter(|row| *row != new) else { return Ok(false) };
+        let mut find = db.prepare_cached(concat!(
+            "SELECT 1 FROM parcels WHERE id = ?1 AND environment = ?2 AND number = ?3 AND ",
+            is_current!("tenant")
+        ))?;
+        find.exists(params![carried.0, self.environment, self.number])
     }
 
     /// The row that has this number and does not follow from it.
@@ -297,7 +304,7 @@ fn due(
                 read_rows.push(parcel);
             }
             Some(Err(one)) => unread.push(one),
-            // Another's, or one that a reset has deleted.
+            // Another's, or one of a generation that has ended.
             Some(Ok(_)) | None => {}
         }
     }
@@ -306,9 +313,11 @@ fn due(
 
 /// When the next step after a moment is due.
 fn next_due(db: &Connection, after: Millis) -> rusqlite::Result<Option<Millis>> {
-    let mut next = db.prepare_cached(
-        "SELECT step_due FROM living_parcels WHERE step_due > ?1 ORDER BY step_due LIMIT 1",
-    )?;
+    let mut next = db.prepare_cached(concat!(
+        "SELECT step_due FROM parcels WHERE step_due > ?1 AND ",
+        is_current!("tenant"),
+        " ORDER BY step_due LIMIT 1"
+    ))?;
     next.query_row([after.0], |row| row.get(0).map(Millis)).optional()
 }
 

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::{
     counts::PendingCounts,
     outbox::{self, Subscription},
+    resets,
 };
 use crate::domain::Tenant;
 
@@ -16,6 +17,7 @@ use crate::domain::Tenant;
 pub(super) struct Pending {
     pub(super) counts: PendingCounts,
     subscriptions: HashMap<i64, Option<Subscription>>,
+    generations: HashMap<i64, i64>,
 }
 
 impl Pending {
@@ -31,6 +33,17 @@ impl Pending {
         let found = outbox::subscription(db, tenant)?;
         self.subscriptions.insert(tenant.number(), found);
         Ok(found)
+    }
+
+    /// Returns the number of the tenant's present generation, looked up once.
+    pub(super) fn generation(&mut self, db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> {
+        let home = tenant.number();
+        if let Some(known) = self.generations.get(&home) {
+            return Ok(*known);
+        }
+        let number = resets::current(db, tenant)?;
+        self.generations.insert(home, number);
+        Ok(number)
     }
 
     /// Writes what is still to be written: before the commit, and before a write that may read or change by itself

@@ -7,6 +7,7 @@ use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys, page
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
+    store::generations::is_current,
 };
 
 /// How many records one statement of the purge looks at.
@@ -47,11 +48,11 @@ impl Store {
     }
 }
 
-/// Keeps the record; no other may have its key.
+/// Keeps the record in the generation with this number; no other there may have its key.
 pub(super) fn insert(
     db: &Connection,
     keys: &LivingKeys,
-    record: &IdempotencyRecord,
+    (record, number): (&IdempotencyRecord, i64),
 ) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO idempotency (id, key, tenant, first_seen, fingerprint, body) \
@@ -60,7 +61,7 @@ pub(super) fn insert(
     let inserted = insert.execute(params![
         keys.add(&record.key),
         record.key.0,
-        record.tenant.number(),
+        number,
         record.first_seen.0,
         record.fingerprint,
         record.body,
@@ -75,10 +76,11 @@ pub(super) fn find(
     key: &RecordKey,
 ) -> rusqlite::Result<Option<(i64, IdempotencyRecord)>> {
     for id in keys.rows(db, key)? {
-        let mut find = db.prepare_cached(
-            "SELECT tenant, first_seen, fingerprint, body FROM living_idempotency \
-             WHERE id = ?1 AND key = ?2",
-        )?;
+        let mut find = db.prepare_cached(concat!(
+            "SELECT tenant, first_seen, fingerprint, body FROM idempotency \
+             WHERE id = ?1 AND key = ?2 AND ",
+            is_current!("tenant")
+        ))?;
         let found = find.query_row(params![id, key.0], |row| read(row, *key)).optional()?;
         if let Some(record) = found {
             return Ok(Some((id, record)));
@@ -102,14 +104,17 @@ fn purge_page(
 ) -> rusqlite::Result<(u64, Option<i64>)> {
     let mut all = 0;
     loop {
-        let mut stretch = db.prepare_cached(
-            "SELECT max(id) FROM (SELECT id FROM living_idempotency WHERE id > ?1 ORDER BY id LIMIT ?2)",
-        )?;
+        let mut stretch = db.prepare_cached(concat!(
+            "SELECT max(id) FROM (SELECT id FROM idempotency WHERE id > ?1 AND ",
+            is_current!("tenant"),
+            " ORDER BY id LIMIT ?2)"
+        ))?;
         let last: Option<i64> = stretch.query_row([after, ROWS_PER_STATEMENT], |row| row.get(0))?;
         let Some(last) = last else { return Ok((all, None)) };
-        let mut delete = db.prepare_cached(
-            "DELETE FROM idempotency WHERE id > ?1 AND id <= ?2 AND first_seen <= ?3",
-        )?;
+        let mut delete = db.prepare_cached(concat!(
+            "DELETE FROM idempotency WHERE id > ?1 AND id <= ?2 AND first_seen <= ?3 AND ",
+            is_current!("tenant")
+        ))?;
         let deleted = delete.execute([after, last, now.plus(-LIFETIME).0])? as u64;
         budget.spend(deleted);
         all += deleted;

@@ -1,63 +1,67 @@
-//! Resets of sandboxes. A reset has a boundary: one row of `resets` that says up to where the
-//! tenant's rows are gone. From its commit on no read sees them (the `living_` views) and every
-//! number, key and air waybill among them is free. Their rows are then erased page by page, by a
-//! task of the server's, independent of the request: it outlives the request, and goes on after a restart.
+//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), and that is one
+//! small commit: from then on no read finds what the sandbox had before, and every number, key and air waybill is free.
+//! What the generation had that has ended is counted for the answer. Then its rows are deleted page by page, by a task of
+//! the server's that outlives the request and goes on after a restart.
 //!
-//! A reset that is asked for while one is under way joins it: the boundary moves to the new moment,
-//! and the answer counts all of it.
+//! A reset that is asked for while the one before it is not counted yet answers both.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
 
 use parcelo::{Environment, model::Deleted};
 use rusqlite::{Connection, OptionalExtension, Row};
-use tokio::sync::watch;
 
 use super::{
     Mode, Store, StoreError, counts,
-    erase::{self, Eraser},
+    erase::{Eraser, sum},
     outbox,
     pages::Budget,
-    reset_counts,
 };
 use crate::{
-    clock::{is_older, stopwatch},
     domain::{AccountRowId, Tenant},
+    store::generations::{GENERATION, current, home},
 };
 
-/// How long a caller waits for the erasure; after that what it will have deleted is counted, which
-/// reads every row of it. A request has 30 s.
-const ERASE_WAIT: Duration = Duration::from_secs(10);
-/// Before a page that the database had no time for is tried again.
+/// Pause before a page is tried again for which the database had no time, or whose sandbox is being counted.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum number of parcels that one read counts.
+const PARCELS_PER_COUNT: u64 = 2_000;
 
-/// The tenant `?1`'s parcels up to `?2`.
-const PARCELS: &str =
-    "SELECT id FROM parcels WHERE tenant = ?1 AND id <= ?2 ORDER BY created_at, id LIMIT ?3";
-const OUTBOX: &str = "SELECT id FROM outbox WHERE tenant = ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
-const MANIFESTS: &str = "DELETE FROM manifests WHERE id IN \
-     (SELECT id FROM manifests WHERE tenant = ?1 AND id <= ?2 LIMIT ?3)";
-const RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
-     (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2 LIMIT ?3)";
-
-/// The resets that this process is erasing, by tenant. The lock on it is the turn at mass writes.
-pub(super) type UnderWay = HashMap<i64, watch::Sender<Asked>>;
-
-/// What is known of a reset that is under way.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked {
-    /// How often it was asked for.
-    times: u64,
-    /// What it deletes in all, once that is known.
-    deleted: Option<Deleted>,
+/// The resets of this process, by the sandboxes' own numbers.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay {
+    /// Each with the turn of its requests, which is gone with the last of them.
+    counting: HashMap<i64, Weak<tokio::sync::Mutex<()>>>,
+    /// Those whose rows a task deletes.
+    erasing: HashSet<i64>,
 }
 
-/// Up to where the tenant's rows are gone, and what is deleted of them.
-struct Boundary {
-    parcel: i64,
-    manifest: i64,
-    idempotency: i64,
-    outbox: i64,
-    deleted: Deleted,
+impl UnderWay {
+    fn turn(&mut self, home: i64) -> Arc<tokio::sync::Mutex<()>> {
+        self.counting.retain(|_, turn| turn.strong_count() > 0);
+        self.counting.get(&home).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let turn = Arc::default();
+            self.counting.insert(home, Arc::downgrade(&turn));
+            turn
+        })
+    }
+
+    fn is_counting(&self, home: i64) -> bool {
+        self.counting.get(&home).is_some_and(|turn| turn.strong_count() > 0)
+    }
+}
+
+/// What a step of the erasing found.
+enum Next {
+    /// More rows.
+    Page,
+    /// A request that still counts.
+    Wait,
+    /// Nothing any more.
+    End,
 }
 
 impl Store {
@@ -67,16 +71,13 @@ impl Store {
         if tenant.environment == Environment::Production {
             return Ok(Deleted::default());
         }
-        let tenant = tenant.number();
+        let home = tenant.number();
         if let Mode::Inline(_) = self.0.mode {
-            let deleted = self.call(move |db| at_once(db, tenant)).await?;
+            let deleted = self.call(move |db| at_once(db, home)).await?;
             return self.forget_dead_keys().await.map(|()| deleted);
         }
-        let broken = || StoreError::Broken { database: self.database() };
-        let begun = tokio::spawn(self.clone().begin_reset(tenant)).await;
-        let mut asked = begun.map_err(|_panicked| broken())??;
-        let known = asked.wait_for(|asked| asked.deleted.is_some()).await;
-        known.map(|known| known.deleted.unwrap_or_default()).map_err(|_ended| broken())
+        let reset = tokio::spawn(self.clone().count_and_erase(home));
+        reset.await.map_err(|_panicked| StoreError::Broken { database: self.database() })?
     }
 
     /// The same for every sandbox, in one commit: for a server of tests.
@@ -87,7 +88,7 @@ impl Store {
             let mut all = Deleted::default();
             for account in accounts.collect::<Result<Vec<_>, _>>()? {
                 let tenant = Tenant { account, environment: Environment::Sandbox };
-                all = erase::sum(all, at_once(db, tenant.number())?);
+                all = sum(all, at_once(db, tenant.number())?);
             }
             Ok(all)
         });
@@ -97,192 +98,247 @@ impl Store {
 
     /// Goes on with the resets that a server before this one began.
     pub async fn resume_resets(&self) -> Result<(), StoreError> {
-        let tenants = self.read(|db| {
-            let mut find = db.prepare_cached("SELECT tenant FROM resets")?;
+        let sql = concat!("SELECT DISTINCT ", home!("number"), " FROM ended_generations");
+        let sandboxes = self.read(|db| {
+            let mut find = db.prepare_cached(sql)?;
             find.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()
         })?;
-        let mut under_way = self.0.mass_writes.lock().await;
-        for tenant in tenants {
-            self.erase_in_background(&mut under_way, tenant);
+        for home in sandboxes {
+            self.erase_in_background(home);
         }
         Ok(())
     }
 
-    async fn begin_reset(self, tenant: i64) -> Result<watch::Receiver<Asked>, StoreError> {
-        // With the turn at mass writes, so that no page can end the reset between the two.
-        let mut under_way = self.0.mass_writes.lock().await;
-        self.call_within(None, move |db| begin(db, tenant)).await?;
-        self.erase_in_background(&mut under_way, tenant);
-        let asked = under_way.entry(tenant).or_default();
-        asked.send_modify(|asked| *asked = Asked { times: asked.times + 1, deleted: None });
-        Ok(asked.subscribe())
+    async fn count_and_erase(self, home: i64) -> Result<Deleted, StoreError> {
+        let turn = self.under_way().turn(home);
+        let ended = self.call_within(None, move |db| begin(db, home)).await?;
+        self.erase_in_background(home);
+        let _counting = turn.lock().await;
+        let mut all = Deleted::default();
+        for number in ended {
+            all = sum(all, self.counted(number).await?);
+        }
+        Ok(all)
     }
 
-    fn erase_in_background(&self, under_way: &mut UnderWay, tenant: i64) {
-        under_way.entry(tenant).or_insert_with(|| {
-            tokio::spawn(self.clone().erase(tenant));
-            watch::Sender::default()
-        });
+    /// Returns what a generation had that has ended. It is counted once, beside the writes.
+    pub(super) async fn counted(&self, number: i64) -> Result<Deleted, StoreError> {
+        if let Some(known) = self.read(|db| known(db, number))? {
+            return Ok(known);
+        }
+        let store = self.clone();
+        let count = move || {
+            let mut all = store.read(|db| count_others(db, number))?;
+            let mut after = Some((i64::MIN, 0));
+            while let Some(from) = after {
+                let (counted, last) = store.read(|db| count_parcels(db, number, from))?;
+                (all, after) = (sum(all, counted), last);
+            }
+            Ok(all)
+        };
+        let counted = tokio::task::spawn_blocking(count).await;
+        let all =
+            counted.map_err(|_panicked| StoreError::Broken { database: self.database() })??;
+        self.call_within(None, move |db| keep(db, number, all)).await?;
+        Ok(all)
     }
 
-    /// Erases what a tenant's reset hides, until it is finished.
-    async fn erase(self, tenant: i64) {
-        let mut counted = stopwatch();
+    pub(super) fn is_erasing(&self) -> bool {
+        !self.under_way().erasing.is_empty()
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+        self.0.resets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn erase_in_background(&self, home: i64) {
+        if self.under_way().erasing.insert(home) {
+            tokio::spawn(self.clone().erase(home));
+        }
+    }
+
+    /// Erases what a sandbox's resets have left behind.
+    async fn erase(self, home: i64) {
         loop {
-            match self.erase_page(tenant).await {
-                Ok(true) => {
-                    // A failure leaves them to the next purge.
-                    let _ = self.forget_dead_keys().await;
-                    break self.truncate_log().await;
-                }
-                Ok(false) => {}
-                Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
+            match self.erase_page(home).await {
+                Ok(Next::Page) => {}
+                Ok(Next::Wait) | Err(StoreError::Busy { .. } | StoreError::Full { .. }) => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
+                Ok(Next::End) => break,
                 Err(error) => {
-                    // Those who wait see the end of the channel.
-                    self.0.mass_writes.lock().await.remove(&tenant);
-                    break tracing::error!(%error, "a reset stopped; it goes on within a minute");
+                    tracing::error!(%error, "a reset stopped; it goes on within a minute");
+                    self.under_way().erasing.remove(&home);
+                    break;
                 }
             }
-            if is_older(counted, ERASE_WAIT) {
-                self.count_ahead(tenant).await;
-                counted = stopwatch();
+        }
+        // A failure leaves them to the next purge.
+        let _ = self.forget_dead_keys().await;
+        self.truncate_log().await;
+    }
+
+    async fn erase_page(&self, home: i64) -> Result<Next, StoreError> {
+        if let Some(number) = self.read(|db| uncounted(db, home))?.first() {
+            if self.under_way().is_counting(home) {
+                return Ok(Next::Wait);
             }
+            // The request has ended.
+            self.counted(*number).await?;
         }
-    }
-
-    /// One page; true when the reset is finished.
-    async fn erase_page(&self, tenant: i64) -> Result<bool, StoreError> {
-        let mut under_way = self.0.mass_writes.lock().await;
-        let begin = self.budget();
-        let page = self.call_within(None, move |db| page(db, tenant, &mut begin()));
-        let (deleted, is_more) = page.await?;
+        let is_more = self.page(move |db, budget| page(db, home, budget).map(|(_, more)| more));
+        let is_more = is_more.await?;
         self.erased(true);
-        if !is_more && let Some(asked) = under_way.remove(&tenant) {
-            asked.send_modify(|asked| asked.deleted = Some(deleted));
+        if is_more {
+            return Ok(Next::Page);
         }
-        Ok(!is_more)
-    }
-
-    /// Tells those who wait what a long reset deletes in all, before it has.
-    async fn count_ahead(&self, tenant: i64) {
-        let times = {
-            let under_way = self.0.mass_writes.lock().await;
-            let asked = under_way.get(&tenant).map(|asked| *asked.borrow());
-            asked.filter(|asked| asked.deleted.is_none()).map(|asked| asked.times)
-        };
-        let Some(times) = times else { return };
-        let store = self.clone();
-        let counting = move || store.read(|db| total(db, tenant));
-        // A failure of a read leaves those who wait to the next time, or to the end.
-        let Ok(Ok(Some(deleted))) = tokio::task::spawn_blocking(counting).await else { return };
-        if let Some(asked) = self.0.mass_writes.lock().await.get(&tenant) {
-            // One that was asked for meanwhile deletes more.
-            asked.send_if_modified(|asked| {
-                let is_known = asked.times == times;
-                asked.deleted = asked.deleted.or(is_known.then_some(deleted));
-                is_known
-            });
+        // A reset that has begun since finds the task either here or gone.
+        let mut under_way = self.under_way();
+        let is_left = self.read(|db| ended(db, home))?;
+        if is_left.is_some() {
+            return Ok(Next::Page);
         }
+        under_way.erasing.remove(&home);
+        Ok(Next::End)
     }
 }
 
-/// Hides all that the tenant has now.
-pub(super) fn begin(db: &Connection, tenant: i64) -> rusqlite::Result<()> {
-    let mut insert = db.prepare_cached(
-        "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, \
-         coalesce((SELECT max(id) FROM parcels), 0), coalesce((SELECT max(id) FROM manifests), 0), \
-         coalesce((SELECT max(id) FROM idempotency), 0), coalesce((SELECT max(id) FROM outbox), 0)) \
-         ON CONFLICT (tenant) DO UPDATE SET parcel = excluded.parcel, manifest = excluded.manifest, \
-         idempotency = excluded.idempotency, outbox = excluded.outbox",
+/// Returns the number of a tenant's present generation. It is good for this transaction.
+pub(super) fn current(db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> {
+    if tenant.environment == Environment::Production {
+        return Ok(tenant.number());
+    }
+    let sql = concat!("SELECT ", current!("?1"));
+    db.prepare_cached(sql)?.query_row([tenant.number()], |row| row.get(0))
+}
+
+/// Begins a sandbox's next generation. Returns those that have ended and are not counted yet, the last one among them.
+pub(super) fn begin(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
+    let mut next = db.prepare_cached(
+        "INSERT INTO generations (home, current) VALUES (?1, ?1 + ?2) \
+         ON CONFLICT (home) DO UPDATE SET current = current + ?2 RETURNING current - ?2",
     )?;
-    insert.execute([tenant])?;
-    counts::forget(db, tenant)?;
-    outbox::forget_tenant(db, tenant)
+    let ended: i64 = next.query_row([home, GENERATION], |row| row.get(0))?;
+    db.prepare_cached("INSERT INTO ended_generations (number) VALUES (?1)")?.execute([ended])?;
+    outbox::forget_due(db, home)?;
+    uncounted(db, home)
 }
 
-/// Erases a page of what the tenant's reset hides; answers what was deleted until then, and whether
-/// there is more.
+fn uncounted(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
+    let sql = concat!(
+        "SELECT number FROM ended_generations WHERE ",
+        home!("number"),
+        " = ?1 AND parcels IS NULL ORDER BY number"
+    );
+    db.prepare_cached(sql)?.query_map([home], |row| row.get(0))?.collect()
+}
+
+/// Returns one of a sandbox's generations that have ended.
+fn ended(db: &Connection, home: i64) -> rusqlite::Result<Option<i64>> {
+    let sql = concat!(
+        "SELECT number FROM ended_generations WHERE ",
+        home!("number"),
+        " = ?1 ORDER BY number LIMIT 1"
+    );
+    db.prepare_cached(sql)?.query_row([home], |row| row.get(0)).optional()
+}
+
+/// Erases a page of what a sandbox's resets have left behind. Returns what that was, and whether there is more.
 pub(super) fn page(
     db: &Connection,
-    tenant: i64,
+    home: i64,
     budget: &mut Budget,
 ) -> rusqlite::Result<(Deleted, bool)> {
-    let Some(boundary) = boundary(db, tenant)? else { return Ok((Deleted::default(), false)) };
+    let Some(number) = ended(db, home)? else { return Ok((Deleted::default(), false)) };
     let mut eraser = Eraser::new(db, budget);
-    let is_more = eraser.deliveries(OUTBOX, &[tenant, boundary.outbox])?
-        || eraser.records(RECORDS, &[tenant, boundary.idempotency])?
-        || eraser.manifests(MANIFESTS, &[tenant, boundary.manifest])?
-        || eraser.hidden_parcels(PARCELS, [tenant, boundary.parcel])?;
+    let is_more = eraser.generation(number)?;
     let deleted = eraser.finish()?;
-    if is_more {
-        reset_counts::add(db, tenant, deleted)?;
-    } else {
-        db.prepare_cached("DELETE FROM resets WHERE tenant = ?1")?.execute([tenant])?;
+    if !is_more {
+        counts::forget(db, number)?;
+        outbox::forget_counts(db, number)?;
+        db.prepare_cached("DELETE FROM ended_generations WHERE number = ?1")?.execute([number])?;
     }
-    Ok((erase::sum(boundary.deleted, deleted), is_more))
+    Ok((deleted, ended(db, home)?.is_some()))
 }
 
-fn at_once(db: &Connection, tenant: i64) -> rusqlite::Result<Deleted> {
-    begin(db, tenant)?;
-    page(db, tenant, &mut Budget::unlimited()).map(|(deleted, _)| deleted)
+fn at_once(db: &Connection, home: i64) -> rusqlite::Result<Deleted> {
+    begin(db, home)?;
+    let mut all = Deleted::default();
+    loop {
+        let (deleted, is_more) = page(db, home, &mut Budget::unlimited())?;
+        all = sum(all, deleted);
+        if !is_more {
+            return Ok(all);
+        }
+    }
 }
 
-fn boundary(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Boundary>> {
+/// Counts some parcels behind a time of creation and a row, with their histories. Returns where it has come to, if there
+/// may be more.
+fn count_parcels(
+    db: &Connection,
+    number: i64,
+    after: (i64, i64),
+) -> rusqlite::Result<(Deleted, Option<(i64, i64)>)> {
     let mut find = db.prepare_cached(
-        "SELECT parcel, manifest, idempotency, outbox, parcels, manifests, events, keys, deliveries \
-         FROM resets WHERE tenant = ?1",
+        "SELECT created_at, id, (SELECT count(*) FROM events WHERE parcel = p.id) FROM parcels AS p \
+         WHERE tenant = ?1 AND (created_at, id) > (?2, ?3) ORDER BY created_at, id LIMIT ?4",
+    )?;
+    let mut rows = find.query([number, after.0, after.1, PARCELS_PER_COUNT.cast_signed()])?;
+    let (mut parcels, mut events, mut last) = (0, 0, None);
+    while let Some(row) = rows.next()? {
+        (parcels, last) = (parcels + 1, Some((row.get(0)?, row.get(1)?)));
+        events += row.get::<_, i64>(2)?.unsigned_abs();
+    }
+    // Each parcel has two events that its row implies.
+    let counted = of_parcels(parcels, events + 2 * parcels);
+    Ok((counted, last.filter(|_| parcels == PARCELS_PER_COUNT)))
+}
+
+/// Counts the rest of what a generation had.
+fn count_others(db: &Connection, number: i64) -> rusqlite::Result<Deleted> {
+    let count = |sql: &str| -> rusqlite::Result<u64> {
+        let mut count = db.prepare_cached(sql)?;
+        count.query_row([number], |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
+    };
+    // The second condition is that of the index.
+    let keys = "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1";
+    Ok(Deleted::default()
+        .with_manifests(count("SELECT count(*) FROM manifests WHERE tenant = ?1")?)
+        .with_idempotency_keys(count(keys)?)
+        .with_webhook_deliveries(count("SELECT count(*) FROM outbox WHERE tenant = ?1")?))
+}
+
+/// Returns what is written down of a generation, once it is counted.
+fn known(db: &Connection, number: i64) -> rusqlite::Result<Option<Deleted>> {
+    let mut find = db.prepare_cached(
+        "SELECT parcels, events, manifests, keys, deliveries FROM ended_generations \
+         WHERE number = ?1 AND parcels IS NOT NULL",
     )?;
     let read = |row: &Row<'_>| {
-        let deleted = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-        Ok(Boundary {
-            parcel: row.get(0)?,
-            manifest: row.get(1)?,
-            idempotency: row.get(2)?,
-            outbox: row.get(3)?,
-            deleted: Deleted::default()
-                .with_parcels(deleted(4)?)
-                .with_labels(deleted(4)?)
-                .with_manifests(deleted(5)?)
-                .with_tracking_events(deleted(6)?)
-                .with_idempotency_keys(deleted(7)?)
-                .with_webhook_deliveries(deleted(8)?),
-        })
+        let counted = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
+        Ok(of_parcels(counted(0)?, counted(1)?)
+            .with_manifests(counted(2)?)
+            .with_idempotency_keys(counted(3)?)
+            .with_webhook_deliveries(counted(4)?))
     };
-    find.query_row([tenant], read).optional()
+    find.query_row([number], read).optional()
 }
 
-/// What a reset deletes in all: what it has deleted, and what is left of it at the same moment.
-/// None when it is finished.
-pub(super) fn total(db: &Connection, tenant: i64) -> rusqlite::Result<Option<Deleted>> {
-    let moment = db.unchecked_transaction()?;
-    let Some(boundary) = boundary(&moment, tenant)? else { return Ok(None) };
-    let left = |sql: &str, up_to: i64| -> rusqlite::Result<u64> {
-        let mut count = moment.prepare_cached(sql)?;
-        count.query_row([tenant, up_to], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
-    };
-    let parcels =
-        left("SELECT count(*) FROM parcels WHERE tenant = ?1 AND id <= ?2", boundary.parcel)?;
-    let events = left(
-        "SELECT count(*) FROM parcels AS p JOIN events AS e ON e.parcel = p.id \
-         WHERE p.tenant = ?1 AND p.id <= ?2",
-        boundary.parcel,
+fn keep(db: &Connection, number: i64, counted: Deleted) -> rusqlite::Result<()> {
+    let mut update = db.prepare_cached(
+        "UPDATE ended_generations SET parcels = ?2, events = ?3, manifests = ?4, keys = ?5, \
+         deliveries = ?6 WHERE number = ?1",
     )?;
-    let manifests =
-        left("SELECT count(*) FROM manifests WHERE tenant = ?1 AND id <= ?2", boundary.manifest)?;
-    let keys = left(
-        "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 AND id <= ?2",
-        boundary.idempotency,
-    )?;
-    let deliveries =
-        left("SELECT count(*) FROM outbox WHERE tenant = ?1 AND id <= ?2", boundary.outbox)?;
-    let left = Deleted::default()
-        .with_parcels(parcels)
-        .with_labels(parcels)
-        .with_manifests(manifests)
-        .with_tracking_events(events + 2 * parcels)
-        .with_idempotency_keys(keys)
-        .with_webhook_deliveries(deliveries);
-    Ok(Some(erase::sum(boundary.deleted, left)))
+    let Deleted { parcels, tracking_events, manifests, .. } = counted;
+    let Deleted { idempotency_keys, webhook_deliveries, .. } = counted;
+    let [parcels, events, manifests, keys, deliveries] =
+        [parcels, tracking_events, manifests, idempotency_keys, webhook_deliveries]
+            .map(u64::cast_signed);
+    update.execute([number, parcels, events, manifests, keys, deliveries]).map(drop)
+}
+
+/// Each parcel has a label.
+fn of_parcels(parcels: u64, events: u64) -> Deleted {
+    Deleted::default().with_parcels(parcels).with_labels(parcels).with_tracking_events(events)
 }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, Row, named_params, params};
 use super::{
     Store, StoreError,
     parcels::{self, read_state},
+    resets,
     term_runs::{count, read_order, sweep},
 };
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
         search::{Search, Word},
     },
     store::{
+        generations::is_current,
         search::{
             Findings, Loaded, MAX_LOADED, MAX_TAIL, MAX_TERMS, Narrowing, Place, SearchPage,
             bounds, has_filters, to_load,
@@ -29,25 +31,28 @@ pub(super) const PIECES: &str = "SELECT p.entries FROM term_runs AS r \
      WHERE r.is_live";
 /// The parcels of air waybills that begin so, and that end so. The order of the tables is ours: from the few
 /// manifests to their parcels.
-pub(super) const AWB_BEGINS: &str = "SELECT p.created_at, p.id FROM living_manifests AS m \
+pub(super) const AWB_BEGINS: &str = "SELECT p.created_at, p.id FROM manifests AS m \
      CROSS JOIN manifest_parcels AS mp ON mp.manifest = m.id \
-     CROSS JOIN living_parcels AS p ON p.id = mp.parcel \
+     CROSS JOIN parcels AS p ON p.id = mp.parcel \
      WHERE m.tenant = ?1 AND m.awb >= ?2 AND m.awb < ?3 LIMIT ?4";
-pub(super) const AWB_ENDS: &str = "SELECT p.created_at, p.id FROM living_manifests AS m \
+pub(super) const AWB_ENDS: &str = "SELECT p.created_at, p.id FROM manifests AS m \
      CROSS JOIN manifest_parcels AS mp ON mp.manifest = m.id \
-     CROSS JOIN living_parcels AS p ON p.id = mp.parcel \
+     CROSS JOIN parcels AS p ON p.id = mp.parcel \
      WHERE m.tenant = ?1 AND substr(m.awb, -4) = ?2 \
      AND substr(replace(m.awb, '-', ''), -length(?3)) = ?3 LIMIT ?4";
-const NEWEST: &str = "SELECT created_at, id FROM living_parcels \
+const NEWEST: &str = "SELECT created_at, id FROM parcels \
      WHERE tenant = :tenant AND created_at >= :from AND created_at < :to \
      ORDER BY created_at DESC, id DESC LIMIT :limit";
 /// The tenant's parcels among the newest of all that are after a row.
-pub(super) const TAIL: &str = "SELECT created_at, id FROM (SELECT created_at, id, tenant FROM \
-     living_parcels WHERE id > ?2 ORDER BY id DESC LIMIT ?3) WHERE tenant = ?1";
+pub(super) const TAIL: &str = concat!(
+    "SELECT created_at, id FROM (SELECT created_at, id, tenant FROM parcels WHERE id > ?2 AND ",
+    is_current!("tenant"),
+    " ORDER BY id DESC LIMIT ?3) WHERE tenant = ?1"
+);
 const LOAD: &str = "SELECT number, state, country, external_order_id, order_json, \
-     (SELECT m.awb FROM manifest_parcels AS mp JOIN living_manifests AS m ON m.id = mp.manifest \
+     (SELECT m.awb FROM manifest_parcels AS mp JOIN manifests AS m ON m.id = mp.manifest \
       WHERE mp.parcel = p.id) \
-     FROM living_parcels AS p WHERE p.id = ?1";
+     FROM parcels AS p WHERE p.id = ?1";
 
 /// Parcels that are in no run yet, loaded, and whether those are all of them.
 type Tail = (Vec<(Place, Loaded)>, bool);
@@ -72,6 +77,7 @@ impl Store {
         self.read(|db| {
             // All of one moment.
             let moment = db.unchecked_transaction()?;
+            let tenant = resets::current(&moment, tenant)?;
             let (tail, is_whole) = self.tail(&moment, tenant)?;
             let mut findings = Findings::new();
             findings.is_complete = is_whole;
@@ -89,7 +95,7 @@ impl Store {
     fn find(
         &self,
         db: &Connection,
-        (tenant, query): (Tenant, &ListQuery),
+        (tenant, query): (i64, &ListQuery),
         words: &[Word],
         findings: &mut Findings,
     ) -> rusqlite::Result<()> {
@@ -114,10 +120,10 @@ impl Store {
         Ok(())
     }
 
-    fn tail(&self, db: &Connection, tenant: Tenant) -> rusqlite::Result<Tail> {
+    fn tail(&self, db: &Connection, tenant: i64) -> rusqlite::Result<Tail> {
         let (next, highest) = sweep(db)?;
         let mut find = db.prepare_cached(TAIL)?;
-        let rows = find.query_map([tenant.number(), next, MAX_TAIL], read_place)?;
+        let rows = find.query_map([tenant, next, MAX_TAIL], read_place)?;
         let places = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         let is_whole = count(db, (next, highest), MAX_TAIL + 1)? <= MAX_TAIL;
         Ok((self.load(db, places)?, is_whole))
@@ -141,13 +147,11 @@ impl Store {
 }
 
 /// The places of a word's parcels; none when they are too many to be read.
-fn places(db: &Connection, tenant: Tenant, word: &Word) -> rusqlite::Result<Option<Vec<Place>>> {
-    let hidden = "SELECT coalesce((SELECT parcel FROM resets WHERE tenant = ?1), 0)";
-    let hidden: i64 = db.prepare_cached(hidden)?.query_row([tenant.number()], |row| row.get(0))?;
+fn places(db: &Connection, tenant: i64, word: &Word) -> rusqlite::Result<Option<Vec<Place>>> {
     let mut places = Vec::new();
     let mut find = db.prepare_cached(PIECES)?;
     for term in &word.terms {
-        let bounds = Bounds::new(&sorting(tenant.number()), term);
+        let bounds = Bounds::new(&sorting(tenant), term);
         let mut pieces = find.query(params![bounds.from, bounds.to])?;
         while let Some(piece) = pieces.next()? {
             bounds.add_places(piece.get_ref(0)?.as_blob()?, &mut places);
@@ -156,12 +160,11 @@ fn places(db: &Connection, tenant: Tenant, word: &Word) -> rusqlite::Result<Opti
             }
         }
     }
-    places.retain(|place| place.1 > hidden);
     let Some(awb) = word.awb_bounds() else { return Ok(Some(places)) };
     let mut read = |sql: &str, from: &str, to: &str| -> rusqlite::Result<bool> {
         let most = i64::try_from(MAX_TERMS + 1 - places.len()).unwrap_or(i64::MAX);
         let mut find = db.prepare_cached(sql)?;
-        for place in find.query_map(params![tenant.number(), from, to, most], read_place)? {
+        for place in find.query_map(params![tenant, from, to, most], read_place)? {
             places.push(place?);
         }
         Ok(places.len() <= MAX_TERMS)
@@ -172,12 +175,12 @@ fn places(db: &Connection, tenant: Tenant, word: &Word) -> rusqlite::Result<Opti
 }
 
 /// The newest of the tenant's parcels, one more than may be loaded.
-fn newest(db: &Connection, tenant: Tenant, query: &ListQuery) -> rusqlite::Result<Vec<Place>> {
+fn newest(db: &Connection, tenant: i64, query: &ListQuery) -> rusqlite::Result<Vec<Place>> {
     let (from, to) = bounds(query);
     let limit = i64::try_from(MAX_LOADED + 1).unwrap_or(i64::MAX);
     let mut find = db.prepare_cached(NEWEST)?;
     let bound = named_params! {
-        ":tenant": tenant.number(), ":from": from, ":to": to, ":limit": limit,
+        ":tenant": tenant, ":from": from, ":to": to, ":limit": limit,
     };
     find.query_map(bound, read_place)?.collect()
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{Store, StoreError};
-use crate::{clock::Millis, domain::webhooks::LEASE};
+use crate::{clock::Millis, domain::webhooks::LEASE, store::generations::is_current};
 
 /// How many rows one commit moves.
 const MAX_ROWS_PER_COMMIT: usize = 1_000;
@@ -13,8 +13,10 @@ impl Store {
     /// answers how many.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError> {
         let ahead = self.read(|db| {
-            let mut find =
-                db.prepare("SELECT id FROM living_outbox WHERE due IS NOT NULL AND due > ?1")?;
+            let mut find = db.prepare(concat!(
+                "SELECT id FROM outbox WHERE due IS NOT NULL AND due > ?1 AND ",
+                is_current!("tenant")
+            ))?;
             find.query_map([now.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()
         })?;
         let mut moved = 0;

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{Store, StoreError, pages::Budget, parcels::damaged};
 use crate::{
     domain::search::FindableOrder,
+    store::generations::is_current,
     store::term_runs::{
         Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, RUNS_PER_MERGE, entry, merge, pack, place,
         sorting, unpack, without,
@@ -25,8 +26,11 @@ pub(super) const PIECES_OF_RUN: &str = "SELECT rowid, entries FROM term_pieces \
      (SELECT max(first) FROM term_pieces WHERE run = ?1 AND first <= ?2), x'') \
      ORDER BY first LIMIT ?4";
 /// How many rows there are after one, up to another, if not more than so many.
-pub(super) const COUNT: &str =
-    "SELECT count(*) FROM (SELECT 1 FROM living_parcels WHERE id > ?1 AND id <= ?2 LIMIT ?3)";
+pub(super) const COUNT: &str = concat!(
+    "SELECT count(*) FROM (SELECT 1 FROM parcels WHERE id > ?1 AND id <= ?2 AND ",
+    is_current!("tenant"),
+    " LIMIT ?3)"
+);
 
 impl Store {
     /// Does a page of the work on the search's index; says whether there is more.
@@ -92,10 +96,11 @@ fn has_work(db: &Connection) -> rusqlite::Result<bool> {
 /// Adds a run of the next parcels; says whether it did.
 fn add_run(db: &Connection) -> rusqlite::Result<bool> {
     let Some((next, until)) = next_rows(db)? else { return Ok(false) };
-    let mut find = db.prepare_cached(
-        "SELECT number, order_json, tenant, created_at, id FROM living_parcels \
-         WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
-    )?;
+    let mut find = db.prepare_cached(concat!(
+        "SELECT number, order_json, tenant, created_at, id FROM parcels WHERE id > ?1 AND id <= ?2 AND ",
+        is_current!("tenant"),
+        " ORDER BY id LIMIT ?3"
+    ))?;
     let mut rows = find.query(params![next, until, PARCELS_PER_RUN])?;
     let (mut entries, mut last, mut parcels) = (Vec::new(), next, 0_i64);
     while let Some(row) = rows.next()? {

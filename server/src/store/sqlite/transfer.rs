@@ -90,9 +90,9 @@ impl Draft {
     /// Gives the file its name, now that it is whole and on the disk.
     pub(in crate::store) fn finish(self) -> Result<(), StoreError> {
         // As migration 0010 has it: no id of a manifest is given twice.
-        let finish = "UPDATE last_manifest SET id = max(coalesce((SELECT max(id) FROM living_manifests), 0), \
+        let finish = "UPDATE last_manifest SET id = max(coalesce((SELECT max(id) FROM manifests), 0), \
              coalesce((SELECT max(manifest) FROM manifest_parcels), 0), \
-             coalesce((SELECT max(manifest) FROM living_outbox), 0)); COMMIT";
+             coalesce((SELECT max(manifest) FROM outbox), 0)); COMMIT";
         let failed = |error| StoreError::copy(&self.file, error);
         self.db.execute_batch(finish).map_err(failed)?;
         let Self { db, file, temporary, .. } = self;

@@ -67,8 +67,8 @@ impl Store {
     /// reads from it it stays, for the next time.
     pub async fn truncate_log(&self) {
         let Mode::File { writer, .. } = &self.0.mode else { return };
-        let is_idle = self.0.mass_writes.try_lock().is_ok_and(|under_way| under_way.is_empty());
-        if is_idle && self.0.log_holds_erased.swap(false, Ordering::Relaxed) {
+        let is_idle = self.0.mass_writes.try_lock().is_ok();
+        if is_idle && !self.is_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed) {
             let is_done = writer.truncate_log().await;
             self.erased(!is_done);
         }

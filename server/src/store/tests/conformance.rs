@@ -578,8 +578,10 @@ pub(in crate::store) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
 }
 
 pub(in crate::store) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
+    // As the service's, which hashes an API key of the tenant's.
     let mut key = [0; 16];
     key[..4].copy_from_slice(&number.to_be_bytes());
+    key[8..].copy_from_slice(&tenant.number().to_be_bytes());
     IdempotencyRecord {
         key: RecordKey(key),
         tenant,

@@ -19,7 +19,7 @@ use crate::{
             tests::cluster::{empty_database as database, run_sql},
             transfer::Database,
         },
-        reset_ahead,
+        sqlite::tests::begin_reset,
         transfer::{TABLES, from_file, to_file},
     },
 };
@@ -28,7 +28,7 @@ use crate::{
 const LEFT_BEHIND: &[(&str, &str)] = &[
     ("schema_migrations", "the target's own"),
     ("writers", "servers, which are stopped"),
-    ("resets", "what they hide is not copied"),
+    ("ended_generations", "what they had is not copied"),
     ("deleted_parcels", "copied as last_parcel_row"),
     ("leases", "copied as last_lease"),
     ("last_manifest", "reckoned from what is copied"),
@@ -151,7 +151,7 @@ async fn a_copy_of_postgresql_and_the_copy_of_that_answer_as_the_original() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_unfinished_reset_hides_stays_behind_and_sessions_go_along() {
+async fn what_an_unfinished_reset_deletes_stays_behind_and_sessions_go_along() {
     let Some(address) = database() else { return };
     let place = Place::new();
     let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
@@ -160,9 +160,8 @@ async fn what_an_unfinished_reset_hides_stays_behind_and_sessions_go_along() {
     store.set_password(account, "a hash".to_owned(), NOW, &BY).await.unwrap();
     let login = store.login("shop").await.unwrap().unwrap();
     assert!(store.begin_session(login, ([1; 32], NOW.plus(9)), None).await.unwrap());
-    let hidden = made(&store, sandbox(1), "SB-HIDDEN-0001").await;
-    let drawn = store.next_parcel_row().await;
-    reset_ahead(&store, sandbox(1), hidden.key.0 - drawn.0 - 1).await;
+    made(&store, sandbox(1), "SB-ENDED-00001").await;
+    begin_reset(&store, sandbox(1)).await;
     made(&store, sandbox(1), "SB-LIVING-0001").await;
     store.close().await;
     let parcels = |tables: Vec<CopiedTable>| {
@@ -170,13 +169,14 @@ async fn what_an_unfinished_reset_hides_stays_behind_and_sessions_go_along() {
     };
     assert_eq!(parcels(copy_to(&file, &address).await.unwrap()), Some(1));
     let copy = Store::connect(address.clone(), SECRET).await.unwrap();
-    assert!(row(&copy, "SB-HIDDEN-0001").await.is_none());
+    assert!(row(&copy, "SB-ENDED-00001").await.is_none());
     assert!(row(&copy, "SB-LIVING-0001").await.is_some());
     assert!(copy.session(&[1; 32]).await.unwrap().is_some());
     copy.close().await;
     // A server was killed in the middle of a reset.
-    let hide = "INSERT INTO resets (tenant, epoch, is_erasing) VALUES (3, 1, true)";
-    run_sql(&address, hide);
+    let end = "UPDATE generations SET current = current + 4294967296; \
+         INSERT INTO ended_generations (number) SELECT current - 4294967296 FROM generations";
+    run_sql(&address, end);
     assert_eq!(parcels(copy_back(&address, &back).await.unwrap()), Some(0));
     let returned = Store::open(&back, SECRET).unwrap();
     assert!(row(&returned, "SB-LIVING-0001").await.is_none());

@@ -4,17 +4,18 @@
 //! A row of a table is read as a list of values in the order of `columns`, whichever engine it comes from, so that
 //! the same row has the same checksum on both sides.
 //!
-//! - *Resets.* `SQLite` hides rows up to an id, PostgreSQL those of an earlier epoch. What is hidden is deleted
-//!   already for every caller, so it is left behind: the `living_` views are read, and the copy begins at epoch 0.
+//! - *Resets.* Generations that have ended are deleted already for every caller, so they are left behind.
 //! - *Leases.* A server that was killed leaves leases behind. Their events are due when the lease would have ended.
 //! - *Ids* stay as they are. Tracking numbers, tenants and histories are made of them.
+
+use super::super::generations::is_current;
 
 /// A table of both engines.
 #[derive(Debug)]
 pub(in crate::store) struct Table {
     pub(in crate::store) name: &'static str,
     pub(in crate::store) columns: &'static [&'static str],
-    /// What is selected from: a view, or those rows of a table whose parent is not hidden.
+    /// What is selected from: the table, but for rows of generations that have ended.
     from: &'static str,
     /// The order in which PostgreSQL's rows go into a file: that of the keys, but for idempotency records, which
     /// `SQLite` purges from its lowest id on, and so wants in the order in which they die.
@@ -38,7 +39,7 @@ impl Table {
         Self::some(name, columns, name)
     }
 
-    /// Of which some rows may be hidden.
+    /// Of which some rows may be of generations that have ended.
     const fn some(
         name: &'static str,
         columns: &'static [&'static str],
@@ -60,24 +61,22 @@ impl Table {
     }
 
     pub(in crate::store) fn sqlite_select(&self) -> String {
-        self.sqlite.select.map_or_else(|| self.select("0"), str::to_owned)
+        self.sqlite.select.map_or_else(|| self.select(), str::to_owned)
     }
 
     /// Ordered: a file grows from its lowest key on, and is a third smaller for it.
     pub(in crate::store) fn postgres_select(&self) -> String {
-        let select = self.postgres.select.map_or_else(|| self.select("0::bigint"), str::to_owned);
+        let select = self.postgres.select.map_or_else(|| self.select(), str::to_owned);
         format!("{select} ORDER BY {}", self.order)
     }
 
-    /// `SQLite` has no epochs; what it needs besides the columns is the next parameter.
+    /// What `SQLite` needs besides the columns is the next parameter.
     pub(in crate::store) fn sqlite_insert(&self) -> String {
         if let Some(insert) = self.sqlite.insert {
             return insert.to_owned();
         }
-        let columns = (1..).zip(self.columns).filter(|(_, column)| **column != "epoch");
-        let (places, mut names): (Vec<_>, Vec<_>) =
-            columns.map(|(place, name)| (format!("?{place}"), *name)).unzip();
-        let mut places = places;
+        let columns = (1..).zip(self.columns).map(|(place, name)| (format!("?{place}"), *name));
+        let (mut places, mut names): (Vec<_>, Vec<_>) = columns.unzip();
         if self.name == "parcels" {
             names.push("number_is_indexed");
             places.push(format!("?{}", self.columns.len() + 1));
@@ -90,14 +89,23 @@ impl Table {
         self.postgres.insert
     }
 
-    fn select(&self, epoch: &str) -> String {
-        let columns: Vec<_> = self
-            .columns
-            .iter()
-            .map(|column| if *column == "epoch" { epoch } else { *column })
-            .collect();
-        format!("SELECT {} FROM {}", columns.join(", "), self.from)
+    fn select(&self) -> String {
+        format!("SELECT {} FROM {}", self.columns.join(", "), self.from)
     }
+}
+
+/// Rows of a table that are of no generation that has ended.
+macro_rules! present {
+    ($table:literal) => {
+        concat!($table, " WHERE ", is_current!("tenant"))
+    };
+}
+
+/// The same of what hangs on parcels.
+macro_rules! of_present_parcels {
+    ($table:literal) => {
+        concat!($table, " WHERE parcel IN (SELECT id FROM ", present!("parcels"), ")")
+    };
 }
 
 /// Endpoints stand before the outbox: `SQLite`'s triggers write its next due time to them.
@@ -110,6 +118,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
             Some("INSERT INTO meta (name, value) VALUES (replace($1, ' ', '_'), $2)"),
         ),
     Table::whole("accounts", &["id", "public_id", "name", "created_at"]),
+    Table::whole("generations", &["home", "current"]),
     Table::whole(
         "api_keys",
         &[
@@ -136,55 +145,64 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table::some(
         "parcels",
         &[
-            "id", "version", "tenant", "epoch", "created_at", "updated_at", "step_due", "reprinted_at",
+            "id", "version", "tenant", "created_at", "updated_at", "step_due", "reprinted_at",
             "promised_day", "label_version", "last_sequence", "environment", "state", "step_index", "country",
             "number", "public_id", "origin", "destination", "external_order_id", "order_json",
         ],
-        "living_parcels",
+        present!("parcels"),
     )
     // Its order is a row of another table there.
     .postgres(
-        "SELECT id, version, tenant, 0::bigint, created_at, updated_at, step_due, reprinted_at, promised_day, \
-         label_version, last_sequence, environment, state, step_index, country, number, public_id, origin, \
-         destination, external_order_id, order_json FROM living_parcels JOIN orders ON parcel = id",
+        concat!(
+            "SELECT id, version, tenant, created_at, updated_at, step_due, reprinted_at, promised_day, \
+             label_version, last_sequence, environment, state, step_index, country, number, public_id, origin, \
+             destination, external_order_id, order_json FROM parcels JOIN orders ON parcel = id WHERE ",
+            is_current!("tenant")
+        ),
         None,
     ),
     Table::some(
         "events",
         &["parcel", "sequence", "state", "at", "location", "description"],
-        "events WHERE parcel IN (SELECT id FROM living_parcels)",
+        of_present_parcels!("events"),
     ),
-    // The counts of the present epoch, wherever they are summed up; those that are down to 0 await a purge.
-    Table::whole("parcel_counts", &["tenant", "epoch", "day", "state", "country", "total"])
+    // Wherever they are summed up; those that are down to 0 await a purge.
+    Table::whole("parcel_counts", &["tenant", "day", "state", "country", "total"])
         .sqlite(
-            "SELECT tenant, 0, day, state, country, total FROM parcel_counts WHERE total <> 0",
+            concat!(
+                "SELECT tenant, day, state, country, total FROM parcel_counts WHERE total <> 0 AND ",
+                is_current!("tenant")
+            ),
             None,
         )
         .postgres(
-            "SELECT tenant, 0::bigint, day, state, country, sum(total)::bigint FROM living_counts GROUP BY tenant, \
-             day, state, country HAVING sum(total) <> 0",
+            concat!(
+                "SELECT tenant, day, state, country, sum(total)::bigint FROM all_counts WHERE ",
+                is_current!("tenant"),
+                " GROUP BY tenant, day, state, country HAVING sum(total) <> 0"
+            ),
             None,
         ),
     Table::some(
         "idempotency",
-        &["key", "tenant", "epoch", "first_seen", "fingerprint", "body"],
-        "living_idempotency",
+        &["key", "tenant", "first_seen", "fingerprint", "body"],
+        present!("idempotency"),
     )
     .in_order("first_seen"),
     Table::some(
         "manifests",
-        &["id", "tenant", "epoch", "awb", "public_id", "submitted_at", "document"],
-        "living_manifests",
+        &["id", "tenant", "awb", "public_id", "submitted_at", "document"],
+        present!("manifests"),
     ),
     Table::some(
         "manifest_parcels",
         &["parcel", "manifest", "label_version"],
-        "manifest_parcels WHERE parcel IN (SELECT id FROM living_parcels)",
+        of_present_parcels!("manifest_parcels"),
     ),
     Table::some(
         "carrier_events",
         &["carrier", "event_id", "parcel", "sequence", "code"],
-        "carrier_events WHERE parcel IN (SELECT id FROM living_parcels)",
+        of_present_parcels!("carrier_events"),
     ),
     Table::some(
         "carrier_exceptions",
@@ -192,7 +210,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
             "id", "tenant", "carrier", "event_id", "parcel", "from_state", "state", "at", "location",
             "description", "code", "refused_at",
         ],
-        "carrier_exceptions WHERE parcel IN (SELECT id FROM living_parcels)",
+        of_present_parcels!("carrier_exceptions"),
     ),
     Table::whole(
         "webhook_endpoints",
@@ -213,7 +231,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table::some(
         "mails",
         &["id", "parcel", "sequence", "recipient", "kind", "created_at", "due", "attempts", "status"],
-        "mails WHERE parcel IN (SELECT id FROM living_parcels)",
+        of_present_parcels!("mails"),
     ),
     Table::whole("mail_optouts", &["address", "why", "at"]),
     Table::whole("mail_counts", &["whose", "since", "mails"]),
@@ -223,15 +241,25 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table::some(
         "outbox",
         &[
-            "id", "tenant", "epoch", "event_id", "parcel", "manifest", "sequence", "happened_at", "created_at",
+            "id", "tenant", "event_id", "parcel", "manifest", "sequence", "happened_at", "created_at",
             "due", "lease", "after_lease", "attempts", "first_attempt", "kind", "previous", "state",
         ],
-        "living_outbox",
+        present!("outbox"),
+    )
+    // What is leased is due when the lease ends.
+    .postgres(
+        concat!(
+            "SELECT id, tenant, event_id, parcel, manifest, sequence, happened_at, created_at, \
+             CASE WHEN lease_until > due THEN lease_until ELSE due END AS due, lease, after_lease, attempts, \
+             first_attempt, kind, previous, state FROM outbox WHERE ",
+            is_current!("tenant")
+        ),
+        None,
     ),
     Table::some(
         "webhook_attempts",
         &["id", "outbox", "number", "at", "millis", "status", "error", "answer"],
-        "webhook_attempts WHERE outbox IN (SELECT id FROM living_outbox)",
+        concat!("webhook_attempts WHERE outbox IN (SELECT id FROM ", present!("outbox"), ")"),
     ),
     // Neither is ever given again. PostgreSQL gives rows in blocks: all of the last block may be a parcel's.
     Table::whole("last_parcel_row", &["row"])

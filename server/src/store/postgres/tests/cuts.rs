@@ -150,7 +150,7 @@ impl Shop {
             assert_eq!(found.map(|found| found.body).as_ref(), Some(body), "{key}");
         }
         let counted = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
-             FROM (SELECT day, state, sum(total) AS n FROM living_counts GROUP BY 1, 2) AS c WHERE n <> 0";
+             FROM (SELECT day, state, sum(total) AS n FROM all_counts GROUP BY 1, 2) AS c WHERE n <> 0";
         let there = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
              FROM (SELECT created_at / 86400000 AS day, state, count(*) AS n FROM parcels \
              GROUP BY 1, 2) AS p";

@@ -84,7 +84,7 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
     timeout(LONG, become_idle).await.expect("no connection is left in anything");
     let connections: u32 = query(&address, &format!("SELECT count(*) {others}")).parse().unwrap();
     assert!(connections <= 8, "{connections}: one writes, one shares limits, and six read");
-    let counted = query(&address, "SELECT sum(total) FROM living_counts");
+    let counted = query(&address, "SELECT sum(total) FROM all_counts");
     assert_eq!(counted, query(&address, "SELECT count(*) FROM parcels"));
     assert_eq!(counted, query(&address, "SELECT count(*) FROM idempotency"));
     assert_eq!(counted, query(&address, "SELECT count(*) FROM outbox"));

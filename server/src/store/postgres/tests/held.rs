@@ -12,7 +12,7 @@ use crate::{
     domain::{Changes, audit::BY, webhooks::RetryDecision},
     store::{
         CommitOutcome, Engine, Store, StoreError,
-        postgres::{self, READERS, resets},
+        postgres::{self, READERS},
         tests::conformance::{
             NOW, create, record, sandbox,
             webhooks::{endpoint, enqueue, lease, outcome},
@@ -137,36 +137,28 @@ async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
     let tenant = sandbox(1);
     let other = Store::connect(address, [1; 32]).await.unwrap();
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    enqueue(&store, tenant, 1).await;
     // The second pause holds the group open in which the event is written.
     let first = store.pause_writes().await.unwrap();
-    let mut event = Box::pin(enqueue(&store, tenant, 1));
+    let mut event = Box::pin(enqueue(&store, tenant, 2));
     assert!((&mut event).now_or_never().is_none());
     let mut second = Box::pin(store.pause_writes());
     assert!((&mut second).now_or_never().is_none());
     drop(first);
     let second = second.await.unwrap();
     let reset = tokio::spawn(async move { other.reset(tenant).await.unwrap() });
-    // The reset waits for the group, or else all that it finds is erased before the event is there.
+    // The reset waits for the group.
     until_blocked(&client, 1, || reset.is_finished()).await;
-    if reset.is_finished() {
-        until_erased(&client).await;
-    }
     drop(second);
     event.await;
-    reset.await.unwrap();
-    until_erased(&client).await;
-    let left = client.query_one("SELECT count(*) FROM outbox", &[]).await.unwrap();
-    assert_eq!(left.get::<_, i64>(0), 0, "hidden, and left for ever");
-}
-
-async fn until_erased(client: &Client) {
-    let is_erasing = "SELECT EXISTS (SELECT 1 FROM resets WHERE is_erasing)";
-    let is_erasing = async || client.query_one(is_erasing, &[]).await.unwrap().get::<_, bool>(0);
-    until("it is erased", async || !is_erasing().await).await;
+    assert_eq!(reset.await.unwrap().webhook_deliveries, 2);
+    let left = "SELECT EXISTS (SELECT 1 FROM outbox)";
+    let is_left = async || client.query_one(left, &[]).await.unwrap().get::<_, bool>(0);
+    until("it is erased", async || !is_left().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_order_waits_while_a_reset_counts_what_it_hides() {
+async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
     let Some((store, client, _)) = beside().await else { return };
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
     // The reset counts manifests, too, and for as long as this takes.
@@ -248,17 +240,6 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
     assert!(store.fault().unwrap().contains("has answered no read"));
     admits(true);
     until("it is ready again", is_ready).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_waits_to_count_is_not_ended_for_being_idle() {
-    let Some((store, ..)) = beside().await else { return };
-    let shown = engine(&store).page(async |db| {
-        resets::wait_to_count(db, sandbox(1).number()).await?;
-        let sql = "SELECT current_setting('idle_in_transaction_session_timeout')";
-        db.value::<String>(sql, &[]).await
-    });
-    assert_eq!(shown.await.unwrap(), "10min");
 }
 
 #[tokio::test(flavor = "multi_thread")]

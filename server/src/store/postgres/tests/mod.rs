@@ -4,6 +4,7 @@ pub(in crate::store) mod cluster;
 mod cuts;
 mod dropped;
 mod encrypted;
+mod generations;
 mod held;
 mod hosts;
 mod keys;

@@ -99,8 +99,8 @@ async fn an_event_that_waits_for_nothing_is_found_and_sent() {
 async fn an_endpoint_that_is_turned_on_while_its_events_are_held_strands_none() {
     let Some(address) = database() else { return };
     let store = postgres::Store::connect(address.clone(), SECRET).await.unwrap();
-    let of = "INSERT INTO outbox (tenant, epoch, event_id, parcel, sequence, happened_at, created_at, due, \
-         after_lease, kind, state) SELECT 3, 0, decode(md5(STATE || ' ' || g), 'hex'), g, 4 - STATE, 0, 0, \
+    let of = "INSERT INTO outbox (tenant, event_id, parcel, sequence, happened_at, created_at, due, \
+         after_lease, kind, state) SELECT 3, decode(md5(STATE || ' ' || g), 'hex'), g, 4 - STATE, 0, 0, \
          CASE STATE WHEN 1 THEN 0 END, 0, 1, STATE FROM generate_series(1, 200) AS g";
     let [ready, waiting] = ["1", "0"].map(|state| of.replace("STATE", state));
     run_sql(&address, &format!("{ready}; {waiting}"));
@@ -326,42 +326,12 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     until_blocked(&watcher, 1, || false).await;
     let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
     other.batch_execute(adds).await.unwrap();
-    let left = "SELECT (SELECT count(*) FROM resets WHERE is_erasing), count(*) FROM events";
+    let left = "SELECT (SELECT count(*) FROM parcels), count(*) FROM events";
     let events = found("all is erased", async || {
         let row = watcher.query_one(left, &[]).await.unwrap();
         (row.get::<_, i64>(0) == 0).then(|| row.get::<_, i64>(1))
     });
     assert_eq!(events.await, 0);
-}
-
-/// What a server of schema 1 does to lease.
-const LEASE_OF_SCHEMA_1: &str = "WITH next AS (SELECT id FROM living_outbox WHERE tenant = 3 \
-     AND due <= (extract(epoch FROM now()) * 1000)::bigint ORDER BY due, id LIMIT 9 \
-     FOR UPDATE SKIP LOCKED), mine AS (UPDATE outbox AS o SET leased = true, leased_by = 1, \
-     lease = 1000, due = (extract(epoch FROM now()) * 1000)::bigint + 60000, \
-     first_attempt = coalesce(first_attempt, 0) FROM next WHERE o.id = next.id RETURNING o.id) \
-     SELECT count(*) FROM mine";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_of_the_version_before_shares_the_outbox() {
-    let Some(address) = database() else { return };
-    let [store] = servers(&address, 1).await.try_into().unwrap();
-    let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
-    let client = client(&address).await;
-    let old_leases =
-        async || -> i64 { client.query_one(LEASE_OF_SCHEMA_1, &[]).await.unwrap().get(0) };
-    let now = SystemClock.now();
-    for event in 0..4 {
-        enqueue(&store, event, now.plus(-9)).await;
-    }
-    assert_eq!(lease(&store, tenant, 2, now).await.len(), 2);
-    assert_eq!(old_leases().await, 2, "the rest, and none that is leased");
-    assert!(lease(&store, tenant, 9, now).await.is_empty(), "nor does it take the old one's");
-    // However long it took until the old server leased: this one's leases go by the database's clock, and have not ended.
-    let later = now.plus(2 * LEASE);
-    let freed = lease(&store, tenant, 9, later).await.len();
-    assert_eq!(freed, 2, "but when their time is over");
 }
 
 /// A database as schema 1 has it, with an event in each state.

@@ -28,7 +28,7 @@ const LEFT_OUT: [&str; 6] = [
 ];
 
 /// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often meant.
-const SMALL: [&str; 29] = [
+const SMALL: [&str; 30] = [
     "accounts",
     "admin_tokens",
     "api_key_old_secrets",
@@ -38,6 +38,10 @@ const SMALL: [&str; 29] = [
     // Gone within minutes, each with the page that it is for.
     "dashboard_flashes",
     "dashboard_passwords",
+    // One for a reset, and gone within minutes.
+    "ended_generations",
+    // One for a sandbox.
+    "generations",
     "key_uses",
     "legacy_uses",
     "lease_numbers",
@@ -55,7 +59,6 @@ const SMALL: [&str; 29] = [
     // Servers, and keys of this second.
     "rate_limit_servers",
     "rate_limit_windows",
-    "resets",
     "schema_migrations",
     "shops",
     // What is in no run yet, some dozens of runs, and one row.
@@ -68,22 +71,20 @@ const SMALL: [&str; 29] = [
 ];
 
 /// Statements that are meant to read one as a whole, by how they begin.
-const WHOLE: [&str; 4] = [
+const WHOLE: [&str; 3] = [
     // A copy from another engine: whether its target is empty, which the first row says, and what its end sets.
     "SELECT EXISTS (SELECT FROM ",
     "SELECT setval(coalesce(pg_get_serial_sequence(",
     // What every parcel was created by: for a check of a server of tests.
     "SELECT tenant, public_id, number, created_at, state, coalesce(order_json",
-    // Once a reset, at its end.
-    "UPDATE resets SET is_erasing = false",
 ];
 
 /// 300,000 parcels of 300 tenants, and what belongs to some of them.
 const FILL: &str = "
-INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, step_due, promised_day,
+INSERT INTO parcels (id, version, tenant, created_at, updated_at, step_due, promised_day,
   label_version, last_sequence, environment, state, step_index, country, number, public_id, origin,
   destination, external_order_id)
-SELECT 1000000 + g, 1, g % 300, 0, 1760000000000 + g * 20000::bigint, 1760000000000 + g * 20000::bigint,
+SELECT 1000000 + g, 1, g % 300, 1760000000000 + g * 20000::bigint, 1760000000000 + g * 20000::bigint,
   CASE WHEN g % 100 = 1 THEN 1760000000000 + g * 20000::bigint END, 20000, 1, 3, g % 2, 1 + g % 8, 0,
   (ARRAY['EC', 'CO', 'PE', 'MX'])[1 + g % 4], 'EC' || upper(substr(md5(g::text), 1, 13)),
   decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', CASE WHEN g % 2 = 1 THEN 'order-' || g END
@@ -96,14 +97,14 @@ SELECT 1 + g % 45, decode(md5(g::text), 'hex'), decode(repeat(md5(g::text), 20),
 DELETE FROM term_queue WHERE parcel % 2000 > 0;
 INSERT INTO events (parcel, sequence, state, at, location)
 SELECT id, 3, 3, created_at, 'Miami, US' FROM parcels WHERE id % 3 = 0;
-INSERT INTO parcel_counts (tenant, epoch, day, state, country, total)
-SELECT tenant, 0, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5;
-INSERT INTO parcel_count_changes (tenant, epoch, day, state, country, difference)
-SELECT g % 300, 0, 20000, 2, 'EC', 1 FROM generate_series(1, 2000) AS g;
-INSERT INTO idempotency (key, tenant, epoch, first_seen, fingerprint, body)
-SELECT public_id, tenant, 0, created_at, public_id, public_id FROM parcels WHERE id % 3 = 0;
-INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document)
-SELECT tenant, 0, id::text, public_id, created_at, '{}' FROM parcels WHERE id % 10 = 0;
+INSERT INTO parcel_counts (tenant, day, state, country, total)
+SELECT tenant, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4;
+INSERT INTO parcel_count_changes (tenant, day, state, country, difference)
+SELECT g % 300, 20000, 2, 'EC', 1 FROM generate_series(1, 2000) AS g;
+INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body)
+SELECT public_id, tenant, created_at, public_id, public_id FROM parcels WHERE id % 3 = 0;
+INSERT INTO manifests (tenant, awb, public_id, submitted_at, document)
+SELECT tenant, id::text, public_id, created_at, '{}' FROM parcels WHERE id % 10 = 0;
 INSERT INTO manifest_parcels (parcel, manifest, label_version)
 SELECT p.id, m.id, 1 FROM parcels AS p JOIN manifests AS m ON m.awb = ((p.id / 10) * 10)::text
 WHERE p.id % 3 = 0;
@@ -113,9 +114,9 @@ SELECT 1 + id % 4, id::text, id, 3 FROM parcels WHERE id % 3 = 0;
 INSERT INTO carrier_exceptions (tenant, carrier, event_id, parcel, from_state, state, at, location, refused_at)
 SELECT tenant, 1 + id % 4, id::text, id, 3, 4, created_at, 'Miami, US', created_at FROM parcels
 WHERE id % 10 = 0;
-INSERT INTO outbox (tenant, epoch, event_id, parcel, sequence, happened_at, created_at, due, after_lease,
+INSERT INTO outbox (tenant, event_id, parcel, sequence, happened_at, created_at, due, after_lease,
   kind, state)
-SELECT tenant, 0, public_id, id, 2, created_at, created_at,
+SELECT tenant, public_id, id, 2, created_at, created_at,
   CASE WHEN id % 50 = 1 THEN created_at END, 1, 1,
   CASE WHEN id % 50 = 1 THEN 1 WHEN id % 50 = 2 THEN 0 WHEN id % 500 = 3 THEN 3
   WHEN id % 500 = 4 THEN 4 ELSE 2 END FROM parcels
@@ -124,6 +125,7 @@ INSERT INTO webhook_attempts (outbox, number, at, millis, status)
 SELECT id, 1, created_at, 9, 200 FROM outbox WHERE state IN (2, 3) AND id % 2 = 0;
 INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at)
 SELECT g, 'https://example.com', 255, '\\x00', true, 0 FROM generate_series(0, 299) AS g;
+INSERT INTO generations SELECT g, g FROM generate_series(1, 299, 2) AS g;
 INSERT INTO audit_log (at, account, actor, action, subject)
 SELECT created_at, tenant / 2, 'session', 'shop.set', '' FROM parcels WHERE id % 3 = 0;
 INSERT INTO dashboard_sessions (hash, account, ends_at)

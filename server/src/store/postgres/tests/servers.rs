@@ -34,9 +34,9 @@ async fn a_database_whose_sequences_were_left_behind_gives_no_id_again() {
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let parcel = store.next_parcel_row().await;
-    let order = "INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
+    let order = "INSERT INTO parcels (id, version, tenant, created_at, updated_at, promised_day, label_version, \
          last_sequence, environment, state, country, number, public_id, origin, destination) \
-         VALUES (ID, 1, 3, 0, 0, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-1', '\\x00', '', '')";
+         VALUES (ID, 1, 3, 0, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-1', '\\x00', '', '')";
     run_sql(&address, &order.replace("ID", &parcel.0.to_string()));
     store.close().await;
     // As logical replication copies a database: rows, and no sequences.
@@ -182,7 +182,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_on_one_server_hides_what_the_other_wrote_and_spares_what_it_writes_next() {
+async fn a_reset_on_one_server_takes_what_the_other_wrote_and_spares_what_it_writes_next() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
     made(&stores[1], tenant, "SB-BEFORE-0001").await;

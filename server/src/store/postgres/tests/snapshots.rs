@@ -5,7 +5,7 @@
 use futures_util::future::join_all;
 use tokio_postgres::Client;
 
-use super::cluster::{client, database, query, run_sql};
+use super::cluster::{client, database, run_sql};
 use crate::{
     domain::{
         audit::BY,
@@ -45,8 +45,8 @@ async fn deliver(address: &Address, events: usize) -> Cost {
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let insert = format!(
-        "INSERT INTO outbox (tenant, epoch, event_id, happened_at, created_at, due, after_lease, \
-         kind, state) SELECT {}, 0, decode(lpad(n::text, 32, '0'), 'hex'), 0, {now} + 3 * n, \
+        "INSERT INTO outbox (tenant, event_id, happened_at, created_at, due, after_lease, \
+         kind, state) SELECT {}, decode(lpad(n::text, 32, '0'), 'hex'), 0, {now} + 3 * n, \
          {now} + 3 * n, 0, 4, 1 FROM generate_series(0, {events} - 1) AS all_events (n)",
         tenant.number(),
         now = NOW.0
@@ -145,35 +145,15 @@ async fn an_order_costs_no_more_the_longer_a_snapshot_is_held() {
     assert!(worst <= Some(3), "{before:?} pages before it, {beside:?} beside it");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_has_nothing_left_to_erase_looks_at_no_living_row() {
-    let Some(address) = database() else { return };
-    Store::connect(address.clone(), SECRET).await.unwrap().close().await;
-    run_sql(&address, &OLD.replace("ROWS", "5000"));
-    run_sql(
-        &address,
-        "ANALYZE; INSERT INTO resets (tenant, epoch, is_erasing) VALUES (3, 0, true)",
-    );
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    store.resume_resets().await.unwrap();
-    let is_erasing = "SELECT count(*) FROM resets WHERE is_erasing";
-    until("it is erased", async || query(&address, is_erasing) == "0").await;
-    store.close().await;
-    for table in ["idempotency", "outbox%", "parcels"] {
-        let rows = looked_at(&address, table).await.1;
-        assert!(rows < 1_000, "{rows} of {table}");
-    }
-}
-
 /// Old rows of each table that is purged.
 const OLD: &str = "\
-    INSERT INTO idempotency (key, tenant, epoch, first_seen, fingerprint, body) \
-    SELECT decode(md5(g::text), 'hex'), 3, 0, g, '', '' FROM generate_series(1, ROWS) AS g; \
-    INSERT INTO outbox (tenant, epoch, event_id, happened_at, created_at, after_lease, kind, state) \
-    SELECT 3, 0, decode(md5(g::text), 'hex'), 0, g, 0, 4, 2 FROM generate_series(1, ROWS) AS g; \
-    INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
+    INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
+    SELECT decode(md5(g::text), 'hex'), 3, g, '', '' FROM generate_series(1, ROWS) AS g; \
+    INSERT INTO outbox (tenant, event_id, happened_at, created_at, after_lease, kind, state) \
+    SELECT 3, decode(md5(g::text), 'hex'), 0, g, 0, 4, 2 FROM generate_series(1, ROWS) AS g; \
+    INSERT INTO parcels (id, version, tenant, created_at, updated_at, promised_day, label_version, \
         last_sequence, environment, state, country, number, public_id, origin, destination) \
-    SELECT g, 1, 3, 0, g, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-OLD-' || lpad(g::text, 8, '0'), \
+    SELECT g, 1, 3, g, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-OLD-' || lpad(g::text, 8, '0'), \
         decode(md5(g::text), 'hex'), '', '' FROM generate_series(1, ROWS) AS g; \
     DELETE FROM term_queue";
 

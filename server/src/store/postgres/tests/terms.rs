@@ -15,7 +15,7 @@ use crate::{
     waiting::until,
 };
 
-async fn search(store: &Store, text: &str) -> SearchPage {
+pub(super) async fn search(store: &Store, text: &str) -> SearchPage {
     let query = check_list([("search".into(), text.into())]).unwrap();
     let search = Search::new(&query).unwrap();
     store.search(sandbox(1), query, search).await.unwrap()
@@ -23,8 +23,8 @@ async fn search(store: &Store, text: &str) -> SearchPage {
 
 async fn erased(store: &Store, address: &Address) {
     store.reset(sandbox(1)).await.unwrap();
-    let is_erasing = "SELECT count(*) FROM resets WHERE is_erasing";
-    until("it is erased", async || query(address, is_erasing).trim() == "0").await;
+    let left = "SELECT count(*) FROM parcels";
+    until("it is erased", async || query(address, left).trim() == "0").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,14 @@
 //! While servers are replaced one by one, this version serves beside the next one, on its schema.
 //!
-//! What the next version will add is not known; here it is a column of every table, in the views too, an index, a
+//! What the next version will add is not known; here it is a column of every table, an index, a
 //! table and a function of a trigger. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
 
-use parcelo::{Environment, TrackingNumber, rules::check_list};
+use parcelo::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 
-use super::cluster::{empty_database, query, run_sql};
+use super::{
+    cluster::{empty_database, query, run_sql},
+    terms::search,
+};
 use crate::{
     domain::{State, StoredOrder, activity::day_of, audit::BY, webhooks::RetryDecision},
     store::{
@@ -15,10 +18,11 @@ use crate::{
             migrations::{MIGRATIONS, OLDEST_SCHEMA},
         },
         tests::conformance::{
-            NOW, SECRET, create, made, moved, on, order, row, sandbox,
+            NOW, SECRET, create, made, moved, on, order, record, row, sandbox,
             webhooks::{endpoint, lease, outcome},
         },
     },
+    waiting::until,
 };
 
 /// A migration that only adds. `oldest_schema` stays as the version before has left it.
@@ -27,9 +31,6 @@ const NEXT: &str = "\
         FOR t IN SELECT c.oid::regclass::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
             WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition \
         LOOP EXECUTE format('ALTER TABLE %s ADD COLUMN of_next text NOT NULL DEFAULT ''next''', t); END LOOP; \
-        FOREACH t IN ARRAY ARRAY['parcels', 'manifests', 'idempotency'] \
-        LOOP EXECUTE format('CREATE OR REPLACE VIEW living_%1$s AS SELECT * FROM %1$s AS x \
-            WHERE NOT EXISTS (SELECT 1 FROM resets AS r WHERE r.tenant = x.tenant AND r.epoch > x.epoch)', t); END LOOP; \
     END $next$; \
     CREATE INDEX parcels_of_next ON parcels (of_next, id); \
     CREATE TABLE next_things (id bigint PRIMARY KEY); \
@@ -62,7 +63,7 @@ pub(super) fn make_next_schema(address: &Address) {
 const FILLED: &str = "\
     INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
         last_sequence, environment, state, country, number, public_id, origin, destination, order_json) \
-    SELECT g, 1, 3, 0, 86400000 * (g % 2), 0, 20000, 1, 2, 1, 2, 'EC', 'SB-NINE-' || lpad(g::text, 6, '0'), \
+    SELECT 1000000 + g, 1, 3, 0, 86400000 * (g % 2), 0, 20000, 1, 2, 1, 2, 'EC', 'SB-NINE-' || lpad(g::text, 6, '0'), \
         decode(md5(g::text), 'hex'), 'Miami, US', 'Quito, EC', ORDER FROM generate_series(1, 300) AS g; \
     INSERT INTO parcel_counts (tenant, epoch, day, state, country, total) \
     SELECT tenant, epoch, created_at / 86400000, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5";
@@ -168,4 +169,68 @@ async fn a_database_of_a_program_that_did_not_say_so_says_from_now_on_who_may_st
     run_sql(&address, &format!("{NEXT}; DELETE FROM meta WHERE name = 'oldest_schema'"));
     let refused = Store::connect(address, SECRET).await.unwrap_err().to_string();
     assert!(refused.contains("install the newer program"), "{refused}");
+}
+
+/// Two sandboxes as a program of schema 12 has left them: one whose reset is finished, and one whose reset is not.
+const RESETS: &str = "\
+    INSERT INTO resets (tenant, epoch, is_erasing) VALUES (3, 1, true), (5, 2, false); \
+    INSERT INTO parcels (id, version, tenant, epoch, created_at, updated_at, promised_day, label_version, \
+        last_sequence, environment, state, country, number, public_id, origin, destination) \
+    SELECT 1000000 + g, 1, CASE WHEN g <= 40 THEN 3 ELSE 5 END, CASE WHEN g <= 30 THEN 0 WHEN g <= 40 THEN 1 ELSE 2 END, \
+        g, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-TWELVE-' || lpad(g::text, 4, '0'), decode(md5(g::text), 'hex'), \
+        'Miami, US', 'Quito, EC' FROM generate_series(1, 45) AS g; \
+    DELETE FROM term_queue; UPDATE term_sweep SET until = 1000045, next = 1000045; \
+    INSERT INTO orders (parcel, order_json) SELECT id, ORDER FROM parcels; \
+    INSERT INTO parcel_counts (tenant, epoch, day, state, country, total) \
+    SELECT tenant, epoch, 0, state, country, count(*) FROM parcels GROUP BY 1, 2, 3, 4, 5; \
+    INSERT INTO idempotency (key, tenant, epoch, first_seen, fingerprint, body) \
+    SELECT decode(rpad(lpad(to_hex(id - 1000000), 8, '0'), 16, '0') || lpad(to_hex(tenant), 16, '0'), 'hex'), tenant, epoch, 0, \
+        decode(repeat('07', 32), 'hex'), '' FROM parcels; \
+    INSERT INTO manifests (tenant, epoch, awb, public_id, submitted_at, document) \
+    SELECT tenant, epoch, number, public_id, 0, '' FROM parcels; \
+    INSERT INTO outbox (tenant, epoch, event_id, parcel, sequence, happened_at, created_at, after_lease, kind, state) \
+    SELECT tenant, epoch, public_id, id, 2, 0, 0, 0, 1, 3 FROM parcels";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
+    let Some(address) = empty_database() else { return };
+    let json = StoredOrder::to_json(&order("key-1")).unwrap();
+    make_schema(&address, &MIGRATIONS[..12], &RESETS.replace("ORDER", &format!("'{json}'")));
+    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let (half, done) = (sandbox(1), sandbox(2));
+    for (tenant, parcels) in [(half, 10), (done, 5)] {
+        let (_, total) = store.list(tenant, check_list([]).unwrap()).await.unwrap();
+        let days = store.activity(tenant, 0).await.unwrap();
+        let counted: Vec<_> = days.iter().map(|day| day.parcels).collect();
+        let events = store.deliveries(tenant, 99).await.unwrap().len();
+        assert_eq!(
+            (total, counted, events),
+            (parcels, vec![parcels], usize::try_from(parcels).unwrap())
+        );
+    }
+    assert!(row(&store, "SB-TWELVE-0007").await.is_none());
+    assert!(row(&store, "SB-TWELVE-0035").await.is_some());
+    assert_eq!(store.record(&record(half, 7).key).await.unwrap(), None);
+    assert!(store.record(&record(half, 35).key).await.unwrap().is_some());
+    serve_one(&store, "SB-TWELVE-0007", 7).await;
+    while store.tend_search().await.unwrap() {}
+    assert_eq!(search(&store, "nandu").await.total, 11);
+    // What the reset has left is erased, and forgotten a minute after it was counted.
+    let a_minute_later =
+        "UPDATE ended_generations SET changed_at = changed_at - interval '2 minutes'";
+    let left = "SELECT (SELECT count(*) FROM parcels WHERE tenant = 3) \
+         + (SELECT count(*) FROM idempotency WHERE tenant = 3) \
+         + (SELECT count(*) FROM manifests WHERE tenant = 3) + (SELECT count(*) FROM outbox WHERE tenant = 3) \
+         + (SELECT count(*) FROM ended_generations)";
+    until("nothing is left of it", async || {
+        run_sql(&address, a_minute_later);
+        store.resume_resets().await.unwrap();
+        query(&address, left) == "0"
+    })
+    .await;
+    for (tenant, parcels) in [(half, 11), (done, 5)] {
+        let deleted = store.reset(tenant).await.unwrap();
+        assert_eq!((deleted.parcels, deleted.idempotency_keys), (parcels, parcels));
+        assert_eq!(store.reset(tenant).await.unwrap(), Deleted::default());
+    }
 }

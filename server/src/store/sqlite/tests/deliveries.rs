@@ -16,14 +16,10 @@ use crate::{
     },
     store::{
         EventsToReplay, Settled, Store,
-        sqlite::{pages::Budget, resets},
+        generations::{current, is_current},
+        sqlite::{pages::Budget, resets, tests::begin_reset},
     },
 };
-
-/// A reset as it is after its first commit.
-async fn begin_reset(store: &Store, tenant: Tenant) {
-    store.call(move |db| resets::begin(db, tenant.number())).await.unwrap();
-}
 
 /// Erases so many rows of a reset, if one is under way.
 async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
@@ -31,7 +27,7 @@ async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
     store.call(move |db| resets::page(db, tenant.number(), &mut budget())).await.unwrap();
 }
 
-/// What triggers keep, and the same from every row that is there for callers.
+/// What triggers keep, and the same from every row that is of no ended generation.
 fn kept(store: &Store) -> [(String, String); 2] {
     let one = |sql: &str| {
         let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
@@ -49,11 +45,18 @@ fn kept(store: &Store) -> [(String, String); 2] {
              FROM ({from}) WHERE events <> 0"
         ))
     };
-    let all = "SELECT tenant, state = 4 AS held, count(*) AS events FROM living_outbox \
-         WHERE state IN (0, 1, 4) GROUP BY 1, 2";
+    let all = concat!(
+        "SELECT tenant, state = 4 AS held, count(*) AS events FROM outbox \
+         WHERE state IN (0, 1, 4) AND ",
+        is_current!("tenant"),
+        " GROUP BY 1, 2"
+    );
     [
-        (due("next_due"), due("(SELECT min(due) FROM living_outbox WHERE tenant = e.tenant)")),
-        (counts("SELECT * FROM outbox_counts"), counts(all)),
+        (
+            due("next_due"),
+            due(concat!("(SELECT min(due) FROM outbox WHERE tenant = ", current!("e.tenant"), ")")),
+        ),
+        (counts(concat!("SELECT * FROM outbox_counts WHERE ", is_current!("tenant"))), counts(all)),
     ]
 }
 
@@ -98,7 +101,10 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
             }
             // Else the one that leases would be woken at once to lease again.
             for tenant in store.tenants_with_due(now, 9).await.unwrap() {
-                let due = "SELECT count(*) FROM living_outbox WHERE tenant = ?1 AND due <= ?2";
+                let due = concat!(
+                    "SELECT count(*) FROM outbox WHERE due <= ?2 AND tenant = ",
+                    current!("?1")
+                );
                 let given = (tenant.number(), now.0);
                 let due = store.read(|db| db.query_row(due, given, |row| row.get::<_, i64>(0)));
                 assert!(due.unwrap() > 0, "step {step}, {what}");
@@ -123,7 +129,7 @@ async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
 }
 
 #[tokio::test]
-async fn what_a_reset_hides_is_never_leased_settled_replayed_or_missed() {
+async fn what_a_reset_deletes_is_never_leased_settled_replayed_or_missed() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..6 {

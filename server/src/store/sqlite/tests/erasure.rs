@@ -8,7 +8,8 @@ use crate::{
     domain::{Changes, NewManifest, Op, ParcelRowId, Tenant},
     store::{
         CommitOutcome, Store,
-        sqlite::{connection, erase, search, term_runs},
+        generations::{current, is_current},
+        sqlite::{connection, erase, parcels::select_parcels, search, term_runs},
     },
 };
 
@@ -47,14 +48,14 @@ async fn a_parcel_that_outlives_its_manifest_never_names_anothers_air_waybill() 
 fn every_read_and_every_deletion_has_its_index() {
     let mut db = connection::memory().unwrap();
     connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
-    let list =
-        "SELECT id FROM living_parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
+    let list = "SELECT id FROM parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
     let order_id = "external_order_id = 'x'";
     let with_nines = |sql: &str| {
         ["?1", "?2", "?3", "?4"].iter().fold(sql.to_owned(), |sql, place| sql.replace(place, "9"))
     };
-    let due = "SELECT id FROM living_outbox WHERE tenant = 3 AND";
+    let due = concat!("SELECT id FROM outbox WHERE tenant = ", current!("3"), " AND");
+    let present = is_current!("tenant");
     let counts =
         "SELECT day, sum(total) FROM parcel_counts WHERE tenant = 2 AND day >= 1 AND day < 9";
     let reads = [
@@ -81,31 +82,31 @@ fn every_read_and_every_deletion_has_its_index() {
         (format!("{due} due <= 9 ORDER BY due, id LIMIT 9"), "outbox_due"),
         (format!("{due} state < 2 ORDER BY created_at LIMIT 9"), "outbox_pending"),
         (format!("{due} id > 9 AND state > 2 ORDER BY id LIMIT 9"), "outbox_missed"),
-        ("SELECT id FROM living_outbox WHERE leased = 1 LIMIT 9".to_owned(), "outbox_leased"),
+        (format!("SELECT id FROM outbox WHERE leased = 1 AND {present} LIMIT 9"), "outbox_leased"),
         (
-            "SELECT id FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1 AND id <= 9".to_owned(),
+            "SELECT id FROM idempotency WHERE tenant = 3 AND tenant % 2 = 1 LIMIT 9".to_owned(),
             "COVERING INDEX idempotency_sandbox",
         ),
         (
-            "SELECT id FROM living_manifests WHERE tenant % 2 = 1 AND submitted_at <= 9".to_owned(),
+            format!("SELECT id FROM manifests WHERE tenant % 2 = 1 AND submitted_at <= 9 AND {present}"),
             "manifests_sandbox",
         ),
         (
-            "SELECT id FROM parcels WHERE tenant = 3 AND id <= 9 ORDER BY created_at, id LIMIT 9"
+            "SELECT id FROM parcels WHERE tenant = 3 AND (created_at, id) > (1, 2) ORDER BY created_at, id"
                 .to_owned(),
             "COVERING INDEX parcels_list",
         ),
         (
-            "SELECT id FROM outbox WHERE tenant = 3 AND id <= 9 ORDER BY id LIMIT 9".to_owned(),
+            "SELECT id FROM outbox WHERE tenant = 3 ORDER BY id LIMIT 9".to_owned(),
             "outbox_tenant",
         ),
         (
-            "SELECT document FROM living_manifests WHERE tenant = 3 AND awb = 'x'".to_owned(),
+            concat!("SELECT document FROM manifests WHERE awb = 'x' AND tenant = ", current!("3"))
+                .to_owned(),
             "manifests_awb",
         ),
         (
-            "SELECT document FROM living_manifests WHERE public_id = x'00' AND tenant = 3"
-                .to_owned(),
+            "SELECT document FROM manifests WHERE public_id = x'00' AND tenant = 3".to_owned(),
             "public_id",
         ),
     ];
@@ -115,18 +116,15 @@ fn every_read_and_every_deletion_has_its_index() {
             "COVERING INDEX parcels_number",
         ),
         (
-            "SELECT * FROM living_parcels WHERE id = 1 AND environment = 1 AND number = 'x'",
+            select_parcels!("", "WHERE id = 1 AND environment = 1 AND number = 'x'"),
             "INTEGER PRIMARY KEY",
         ),
+        (select_parcels!("", "WHERE step_due <= 1 ORDER BY step_due LIMIT 9"), "parcels_due"),
         (
-            "SELECT * FROM living_parcels WHERE step_due <= 1 ORDER BY step_due LIMIT 9",
+            "SELECT step_due FROM parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",
             "parcels_due",
         ),
-        (
-            "SELECT step_due FROM living_parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",
-            "parcels_due",
-        ),
-        ("SELECT body FROM living_idempotency WHERE id = 1 AND key = x'00'", "PRIMARY KEY"),
+        ("SELECT body FROM idempotency WHERE id = 1 AND key = x'00'", "PRIMARY KEY"),
         ("SELECT up_to, keys FROM key_chunks WHERE up_to > 1 ORDER BY up_to", "PRIMARY KEY"),
         ("SELECT * FROM events WHERE parcel = 1 AND sequence <= 2 ORDER BY sequence", "PRIMARY"),
         ("SELECT 1 FROM carrier_events WHERE carrier = 1 AND event_id = 'x'", "PRIMARY"),

@@ -75,10 +75,9 @@ fn an_error_of_a_statement_undoes_only_its_write() {
     // After its parcel was written.
     db.execute_batch(&format!(
         "CREATE TEMP TRIGGER fails BEFORE INSERT ON main.idempotency WHEN EXISTS \
-         (SELECT 1 FROM main.parcels WHERE number = '{}') AND NEW.key = x'00000005{}' \
+         (SELECT 1 FROM main.parcels WHERE number = '{}') AND substr(NEW.key, 1, 4) = x'00000005' \
          BEGIN SELECT RAISE(ABORT, 'a test asked for it'); END",
         number(5),
-        "00".repeat(12),
     ))
     .unwrap();
     assert_only_the_sixth_is_undone(&db, &order(5));
@@ -175,8 +174,7 @@ fn a_plain_call_finds_what_its_group_has_counted_before() {
 fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
     let db = memory();
     let tenant = sandbox(1).number();
-    around(&db, move |db| resets::begin(db, tenant).map(|()| 0));
-    assert_eq!(kept(&db).2, 1);
+    around(&db, move |db| resets::begin(db, tenant).map(|_ended| 0));
     let days = counts::activity(&db, sandbox(1), 0).unwrap();
     assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
 }

@@ -78,11 +78,15 @@ pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
     other
 }
 
-/// A reset of a tenant that is under way and has passed so many rows that are still to be drawn.
-pub(crate) async fn reset_ahead(store: &Store, tenant: Tenant, rows: i64) {
-    let boundary = store.next_parcel_row().await.0 + rows;
-    let begin = "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, ?2, 0, 0, 0)";
-    store.call(move |db| db.execute(begin, [tenant.number(), boundary])).await.unwrap();
+/// Ends a sandbox's generation, as the first commit of a reset does, and erases nothing yet.
+pub(crate) async fn begin_reset(store: &Store, tenant: Tenant) {
+    store.call(move |db| super::resets::begin(db, tenant.number())).await.unwrap();
+}
+
+/// Brings the search's index past so many rows that are still to be drawn.
+pub(crate) async fn sweep_ahead(store: &Store, rows: i64) {
+    let next = store.next_parcel_row().await.0 + rows;
+    store.call(move |db| db.execute("UPDATE term_sweep SET next = ?1", [next])).await.unwrap();
 }
 
 /// A row of a tenant's that is to become unreadable.

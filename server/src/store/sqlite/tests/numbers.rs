@@ -11,8 +11,9 @@ use crate::{
     domain::{Changes, Op, ParcelRow, ParcelRowId},
     store::{
         CommitOutcome, Store,
-        sqlite::{migrations::MIGRATIONS, resets},
+        sqlite::{migrations::MIGRATIONS, tests::begin_reset},
     },
+    waiting::until,
 };
 
 fn open(folder: &TempDir) -> Store {
@@ -103,38 +104,17 @@ async fn what_is_restored_draws_the_rows_that_were_drawn_before() {
     assert_eq!(copy.next_parcel_row().await, next);
 }
 
-/// Its answer would be given for a parcel that no one can see, with a key, an event and a count that stay.
 #[tokio::test]
-async fn an_order_whose_row_a_reset_has_passed_is_not_committed() {
+async fn an_order_that_was_decided_before_a_reset_is_one_of_after_it() {
     let store = Store::memory(SECRET).unwrap();
     let (early, number) = generated(&store, 1).await;
     made(&store, 2).await;
-    let begin = |tenant: i64| store.call(move |db| resets::begin(db, tenant));
-    begin(sandbox(1).number()).await.unwrap();
-    let key = early.idempotency_record.clone().unwrap().key;
-    assert_eq!(store.commit(early.clone()).await, CommitOutcome::StaleRow);
-    assert_eq!(row(&store, number.as_str()).await, None);
-    assert_eq!(store.record(&key).await.unwrap(), None, "it is free for the next try");
-    assert_eq!(count(&store, "SELECT count(*) FROM parcel_counts"), 0);
-
-    let (late, number) = generated(&store, 1).await;
-    assert_eq!(store.commit(late).await, CommitOutcome::Committed);
-    assert!(row(&store, number.as_str()).await.is_some());
-    // Once the reset is over, a row below its boundary hides nothing and is no one else's.
-    assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 2);
-    let early = Changes { idempotency_record: None, ..early };
+    begin_reset(&store, sandbox(1)).await;
     assert_eq!(store.commit(early).await, CommitOutcome::Committed);
+    store.resume_resets().await.unwrap();
+    until("the rest is erased", async || count(&store, "SELECT count(*) FROM parcels") == 1).await;
+    assert!(row(&store, number.as_str()).await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
-}
-
-#[tokio::test]
-async fn the_reset_of_one_sandbox_lets_the_orders_of_others_pass() {
-    let store = Store::memory(SECRET).unwrap();
-    let (early, number) = generated(&store, 1).await;
-    made(&store, 2).await;
-    store.call(|db| resets::begin(db, sandbox(2).number())).await.unwrap();
-    assert_eq!(store.commit(early).await, CommitOutcome::Committed);
-    assert!(row(&store, number.as_str()).await.is_some());
 }
 
 /// A file as schema 14 left it: a generated number, a given one, orders with an id of the caller's and

@@ -25,6 +25,7 @@ promises!(
     the_purge_takes_sandboxes_page_by_page_and_leaves_production,
     a_reset_takes_its_own_sandbox_only,
     all_sandboxes_are_reset_at_once,
+    an_order_beside_a_reset_is_counted_by_it_or_there_after_it,
     the_store_says_that_it_is_well,
 );
 
@@ -210,6 +211,23 @@ async fn all_sandboxes_are_reset_at_once(store: Store) {
     }
     assert_eq!(store.reset_all().await.unwrap().parcels, 2);
     assert_eq!(store.creations().await.unwrap().len(), 2, "production's are permanent");
+}
+
+/// `PARCELO_RESET_RACES=1000` makes it a long test.
+async fn an_order_beside_a_reset_is_counted_by_it_or_there_after_it(store: Store) {
+    let races = std::env::var("PARCELO_RESET_RACES").map_or(40, |races| races.parse().unwrap());
+    let (mut made, mut deleted) = (0, 0);
+    for _ in 0..races {
+        // Numbers and keys are free again after each reset.
+        let orders = (0..4).map(|n| create(sandbox(1), &format!("SB-RACE-{n:06}"), n));
+        let orders = join_all(orders.map(|order| store.commit(order)));
+        let (outcomes, reset) = tokio::join!(orders, store.reset(sandbox(1)));
+        let made_now = outcomes.iter().filter(|outcome| **outcome == CommitOutcome::Committed);
+        (made, deleted) = (made + made_now.count() as u64, deleted + reset.unwrap().parcels);
+        let there = numbers(&store, sandbox(1), &[]).await.1;
+        assert_eq!(deleted + there, made);
+    }
+    assert!(made >= 4);
 }
 
 async fn the_store_says_that_it_is_well(store: Store) {

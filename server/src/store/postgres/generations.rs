@@ -1,0 +1,95 @@
+//! The present generations of sandboxes, for those who write: read under a lock that a reset waits for, so that nothing
+//! comes into a generation that has ended, and nothing leaves it but what its reset deletes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use futures_util::future::try_join;
+
+use super::{
+    connection::{Connection, get},
+    error::DbResult,
+};
+use crate::{
+    domain::Tenant,
+    store::generations::{current, is_current},
+};
+
+/// The number of the present generation of the tenant `$1`.
+pub(super) const CURRENT: &str = current!("$1");
+/// The condition that a row is of a present generation.
+pub(super) const IS_CURRENT: &str = is_current!("tenant");
+
+/// The sandboxes that are asked for: those of `$1`, and those of the parcels `$2`.
+macro_rules! asked {
+    () => {
+        "(SELECT unnest($1::bigint[]) AS home UNION SELECT tenant & 4294967295 FROM parcels \
+         WHERE id = ANY($2) AND tenant % 2 = 1)"
+    };
+}
+
+/// Gives those a row that have none: only a row can be locked.
+const ADD: &str = concat!(
+    "INSERT INTO generations (home, current) SELECT home, home FROM ",
+    asked!(),
+    " AS asked WHERE NOT EXISTS (SELECT 1 FROM generations AS g WHERE g.home = asked.home) \
+     ORDER BY home ON CONFLICT DO NOTHING"
+);
+
+/// Reads them. A reset's UPDATE waits for the lock.
+const HOLD: &str = concat!(
+    "SELECT home, current FROM generations WHERE home = ANY (ARRAY ",
+    asked!(),
+    ") ORDER BY home FOR SHARE"
+);
+
+/// A condition like `is_current!` in a statement that deletes: what holds for a row does so until the commit. No number is
+/// greater than the present one; were they compared for equality, the planner would expect a handful of rows.
+macro_rules! is_held {
+    ($tenant:literal) => {
+        concat!(
+            $tenant,
+            " >= coalesce((SELECT current FROM generations WHERE home = ",
+            $crate::store::generations::home!($tenant),
+            " FOR SHARE), ",
+            $crate::store::generations::home!($tenant),
+            ")"
+        )
+    };
+}
+pub(super) use is_held;
+
+/// The present generations of sandboxes, by their own numbers. None of them ends until the commit.
+#[derive(Debug, Default)]
+pub(super) struct Generations(HashMap<i64, i64>);
+
+impl Generations {
+    /// Reads those of the sandboxes among these tenants and among the owners of these parcels.
+    pub(super) async fn hold(
+        db: &Connection,
+        tenants: impl IntoIterator<Item = Tenant>,
+        parcels: &[i64],
+    ) -> DbResult<Self> {
+        let sandboxes: BTreeSet<i64> = tenants.into_iter().map(Tenant::number).collect();
+        let sandboxes: Vec<i64> = sandboxes.into_iter().filter(|tenant| tenant % 2 == 1).collect();
+        if sandboxes.is_empty() && parcels.is_empty() {
+            return Ok(Self::default());
+        }
+        let (_, held) = try_join(
+            db.execute(ADD, &[&sandboxes, &parcels]),
+            db.each(HOLD, &[&sandboxes, &parcels], |row| Ok((get(row, 0)?, get(row, 1)?))),
+        )
+        .await?;
+        Ok(Self(held.into_iter().collect()))
+    }
+
+    /// Returns the number that a tenant's rows are written with. Production has no generations.
+    pub(super) fn number(&self, tenant: Tenant) -> i64 {
+        let home = tenant.number();
+        self.0.get(&home).copied().unwrap_or(home)
+    }
+
+    /// Returns whether rows with a number are of a present generation.
+    pub(super) fn has(&self, number: i64) -> bool {
+        self.number(Tenant::from_number(number)) == number
+    }
+}
