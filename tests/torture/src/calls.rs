@@ -145,7 +145,7 @@ fn air_waybill(serial: u64) -> String {
     format!("{prefix}-{number:07}{}", number % 7)
 }
 
-fn an_order(key: &str) -> Value {
+pub(crate) fn an_order(key: &str) -> Value {
     json!({
         "idempotencyKey": key,
         "sender": {

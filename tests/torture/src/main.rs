@@ -13,6 +13,7 @@ mod model;
 mod postgres;
 mod proxy;
 mod receiver;
+mod resets;
 mod servers;
 mod stepped_clock;
 mod verdict;
@@ -37,6 +38,7 @@ use self::{
     faults::{Tally, Troubles},
     kept::KeptOrder,
     receiver::Receiver,
+    resets::Sandbox,
     servers::Server,
     verdict::Verdict,
     world::{Plan, World},
@@ -90,6 +92,8 @@ enum Store {
 
 /// So many accounts have webhooks of their own: at most ten messages are on their way to each.
 const ACCOUNTS: usize = 16;
+/// So many accounts more have sandboxes that are reset.
+const SANDBOXES: usize = 4;
 
 /// What a run consists of.
 struct Run {
@@ -193,12 +197,19 @@ impl Run {
                 orders
             });
         }
+        let mut sandboxes = JoinSet::new();
+        for at in 0..SANDBOXES {
+            let (troubles, mut random) = (Arc::clone(&troubles), random.fork());
+            let sandbox = Sandbox::new(&troubles.world, at);
+            sandboxes.spawn(async move { sandbox.work(&troubles, &mut random).await });
+        }
         self.watch(args).await;
         troubles.go_on.store(false, Ordering::SeqCst);
         for order in workers.join_all().await.into_iter().flatten() {
             self.verdict.add(order);
         }
         making.await.expect("faults that can happen");
+        self.verdict.add_sandboxes(sandboxes.join_all().await);
     }
 
     /// Until there was enough trouble; says now and then how it goes.

@@ -17,6 +17,7 @@ pub(crate) struct Server {
     binary: PathBuf,
     database: String,
     port: u16,
+    sandbox_port: u16,
     pub(crate) log: PathBuf,
     /// What it goes by, if not the machine's clock.
     pub(crate) clock: Option<Arc<SteppedClock>>,
@@ -27,15 +28,20 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(binary: &Path, database: String, log: PathBuf) -> Self {
-        // The port is free for the server as soon as the listener is dropped here.
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("an address").port();
+        // The ports are free for the server as soon as the listeners are dropped here.
+        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let [port, sandbox_port] =
+            listeners.map(|listener| listener.local_addr().expect("an address").port());
         let (binary, clock, turn) = (binary.to_owned(), None, Arc::default());
-        Self { binary, database, port, log, clock, child: Mutex::default(), turn }
+        Self { binary, database, port, sandbox_port, log, clock, child: Mutex::default(), turn }
     }
 
     pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn sandbox(&self) -> String {
+        format!("http://127.0.0.1:{}", self.sandbox_port)
     }
 
     /// Starts it; who needs it to listen waits for it.
@@ -43,8 +49,9 @@ impl Server {
         let log =
             std::fs::File::options().create(true).append(true).open(&self.log).expect("a log");
         let mut serve = Command::new(&self.binary);
-        serve.args(["serve", "--environments", "production", "--admin-listen", "127.0.0.1:0"]);
-        serve.args(["--production-rate-limit", "1000000", "--webhooks-allow-private"]);
+        serve.args(["serve", "--admin-listen", "127.0.0.1:0", "--webhooks-allow-private"]);
+        serve.args(["--production-rate-limit", "1000000", "--sandbox-rate-limit", "1000000"]);
+        serve.args(["--sandbox-listen", &format!("127.0.0.1:{}", self.sandbox_port)]);
         serve.args(["--base-url", "https://parcels.example", "--drain", "1"]);
         serve.args(["--database", &self.database, "--listen", &format!("127.0.0.1:{}", self.port)]);
         serve.env("PARCELO_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -100,9 +107,9 @@ impl Server {
     }
 
     /// What a command on the same database prints as JSON.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn run(&self, arguments: &[&str], environment: &str) -> Value {
         let mut command = Command::new(&self.binary);
-        command.args(arguments).args(["--environment", "production", "--json"]);
+        command.args(arguments).args(["--environment", environment, "--json"]);
         let output = command.args(["--database", &self.database]).output().expect("the binary");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")

@@ -13,6 +13,7 @@ use crate::{
     faults::Troubles,
     kept::{Final, KeptOrder},
     receiver::{Ledger, Receiver},
+    resets::Sandbox,
 };
 
 /// As long as webhooks come they are waited for, and so much longer: one whose server was killed comes after its lease,
@@ -30,6 +31,7 @@ pub(crate) struct Verdict {
     finals: Vec<Final>,
     faults: Vec<String>,
     events: u64,
+    resets: u64,
 }
 
 impl Verdict {
@@ -37,6 +39,13 @@ impl Verdict {
         match order {
             Ok(order) => self.orders.push(order),
             Err(fault) => self.faults.push(fault),
+        }
+    }
+
+    pub(crate) fn add_sandboxes(&mut self, sandboxes: Vec<Sandbox>) {
+        for sandbox in sandboxes {
+            self.resets += sandbox.resets;
+            self.faults.extend(sandbox.faults);
         }
     }
 
@@ -96,6 +105,7 @@ impl Verdict {
     pub(crate) async fn judge(mut self, troubles: &Troubles, receiver: &Receiver) -> bool {
         let parcels = troubles.clients.parcels().await;
         let orders = (self.finals.len() + self.faults.len()) as u64;
+        println!("{:>9} sandboxes were reset, each with what it had", self.resets);
         print_faults(troubles);
         print_writes(&troubles.clients);
         self.judge_webhooks(troubles, receiver.ledger());

@@ -87,12 +87,13 @@ impl World {
         let (server, name) = (&self.servers[0], format!("Torture {at}"));
         let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
         let key = ["keys", "create", "--account", &name, "--name", &name, "--countries", "*"];
-        let key = text(&server.run(&key)["key"]);
-        let carrier_key = text(&server.run(&["carriers", "create", "--name", &name])["key"]);
+        let key = text(&server.run(&key, "production")["key"]);
+        let carrier = server.run(&["carriers", "create", "--name", &name], "production");
+        let carrier_key = text(&carrier["key"]);
         let url = receiver.url(at);
         let webhook =
             ["webhooks", "set", "--account", &name, "--url", &url, "--webhooks-allow-private"];
-        receiver.add_account(&text(&server.run(&webhook)["secret"]));
+        receiver.add_account(&text(&server.run(&webhook, "production")["secret"]));
         Account { key, carrier_key }
     }
 
