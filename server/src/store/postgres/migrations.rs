@@ -19,7 +19,7 @@ pub(super) struct Secrets {
 }
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
-/// and what it makes useless is dropped by a later version.
+/// and what it makes useless is dropped by a later version. Where that cannot be, [`OLDEST_SCHEMA`] says so.
 pub(super) const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),

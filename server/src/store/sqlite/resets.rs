@@ -12,7 +12,7 @@ use std::{
 };
 
 use parcelo::{Environment, model::Deleted};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension};
 
 use super::{
     Mode, Store, StoreError, counts,
@@ -33,28 +33,31 @@ const PARCELS_PER_COUNT: u64 = 2_000;
 /// The resets of this process, by the sandboxes' own numbers.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// Each with the turn of its requests, which is gone with the last of them.
-    counting: HashMap<i64, Weak<tokio::sync::Mutex<()>>>,
+    /// What is counted for the requests of each, which is gone with the last of them.
+    counting: HashMap<i64, Weak<Counted>>,
     /// Those whose rows a task deletes.
     erasing: HashSet<i64>,
 }
 
+/// What generations had that have ended, by their numbers. Requests of one sandbox count one after the other.
+pub(super) type Counted = tokio::sync::Mutex<HashMap<i64, Deleted>>;
+
 impl UnderWay {
-    fn turn(&mut self, home: i64) -> Arc<tokio::sync::Mutex<()>> {
-        self.counting.retain(|_, turn| turn.strong_count() > 0);
+    pub(super) fn counted(&mut self, home: i64) -> Arc<Counted> {
+        self.counting.retain(|_, counted| counted.strong_count() > 0);
         self.counting.get(&home).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let turn = Arc::default();
-            self.counting.insert(home, Arc::downgrade(&turn));
-            turn
+            let counted = Arc::default();
+            self.counting.insert(home, Arc::downgrade(&counted));
+            counted
         })
     }
 
     fn is_counting(&self, home: i64) -> bool {
-        self.counting.get(&home).is_some_and(|turn| turn.strong_count() > 0)
+        self.counting.get(&home).is_some_and(|counted| counted.strong_count() > 0)
     }
 }
 
-/// What a step of the erasing found.
+/// The outcome of a step of the erasing.
 enum Next {
     /// More rows.
     Page,
@@ -110,22 +113,23 @@ impl Store {
     }
 
     async fn count_and_erase(self, home: i64) -> Result<Deleted, StoreError> {
-        let turn = self.under_way().turn(home);
+        // First: while it is held, nothing is erased that may be counted by it.
+        let counted = self.under_way().counted(home);
         let ended = self.call_within(None, move |db| begin(db, home)).await?;
         self.erase_in_background(home);
-        let _counting = turn.lock().await;
+        let mut counted = counted.lock().await;
         let mut all = Deleted::default();
         for number in ended {
-            all = sum(all, self.counted(number).await?);
+            let known = counted.get(&number).copied();
+            let deleted = if let Some(known) = known { known } else { self.count(number).await? };
+            counted.insert(number, deleted);
+            all = sum(all, deleted);
         }
         Ok(all)
     }
 
-    /// Returns what a generation had that has ended. It is counted once, beside the writes.
-    pub(super) async fn counted(&self, number: i64) -> Result<Deleted, StoreError> {
-        if let Some(known) = self.read(|db| known(db, number))? {
-            return Ok(known);
-        }
+    /// Counts what a generation had that has ended, beside the writes.
+    pub(super) async fn count(&self, number: i64) -> Result<Deleted, StoreError> {
         let store = self.clone();
         let count = move || {
             let mut all = store.read(|db| count_others(db, number))?;
@@ -147,7 +151,7 @@ impl Store {
         !self.under_way().erasing.is_empty()
     }
 
-    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+    pub(super) fn under_way(&self) -> MutexGuard<'_, UnderWay> {
         self.0.resets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,7 +171,10 @@ impl Store {
                 }
                 Ok(Next::End) => break,
                 Err(error) => {
-                    tracing::error!(%error, "a reset stopped; it goes on within a minute");
+                    // That of a store which is closed is none.
+                    if self.is_writable() {
+                        tracing::error!(%error, "a reset stopped; it goes on within a minute");
+                    }
                     self.under_way().erasing.remove(&home);
                     break;
                 }
@@ -179,24 +186,20 @@ impl Store {
     }
 
     async fn erase_page(&self, home: i64) -> Result<Next, StoreError> {
-        if let Some(number) = self.read(|db| uncounted(db, home))?.first() {
-            if self.under_way().is_counting(home) {
-                return Ok(Next::Wait);
-            }
-            // The request has ended.
-            self.counted(*number).await?;
-        }
-        let is_more = self.page(move |db, budget| page(db, home, budget).map(|(_, more)| more));
-        let is_more = is_more.await?;
-        self.erased(true);
-        if is_more {
+        let store = self.clone();
+        let page = self.page(move |db, budget| {
+            // On the writer's thread, where a reset that begins comes before this page or after it.
+            let which = if store.under_way().is_counting(home) { COUNTED } else { ANY };
+            page(db, (home, which), budget)
+        });
+        if page.await?.is_some() {
+            self.erased(true);
             return Ok(Next::Page);
         }
         // A reset that has begun since finds the task either here or gone.
         let mut under_way = self.under_way();
-        let is_left = self.read(|db| ended(db, home))?;
-        if is_left.is_some() {
-            return Ok(Next::Page);
+        if self.read(|db| ended(db, home, ANY))?.is_some() {
+            return Ok(Next::Wait);
         }
         under_way.erasing.remove(&home);
         Ok(Next::End)
@@ -233,23 +236,35 @@ fn uncounted(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
     db.prepare_cached(sql)?.query_map([home], |row| row.get(0))?.collect()
 }
 
-/// Returns one of a sandbox's generations that have ended.
-fn ended(db: &Connection, home: i64) -> rusqlite::Result<Option<i64>> {
-    let sql = concat!(
-        "SELECT number FROM ended_generations WHERE ",
-        home!("number"),
-        " = ?1 ORDER BY number LIMIT 1"
-    );
-    db.prepare_cached(sql)?.query_row([home], |row| row.get(0)).optional()
+/// The generations of a sandbox that may be erased: those that are counted, while a request counts the others.
+const COUNTED: &str = concat!(
+    "SELECT number FROM ended_generations WHERE ",
+    home!("number"),
+    " = ?1 AND parcels IS NOT NULL ORDER BY number LIMIT 1"
+);
+/// The same while none does.
+pub(super) const ANY: &str = concat!(
+    "SELECT number FROM ended_generations WHERE ",
+    home!("number"),
+    " = ?1 ORDER BY number LIMIT 1"
+);
+
+/// Returns the first of a sandbox's generations that have ended, of those that `which` selects.
+fn ended(db: &Connection, home: i64, which: &str) -> rusqlite::Result<Option<i64>> {
+    db.prepare_cached(which)?.query_row([home], |row| row.get(0)).optional()
 }
 
-/// Erases a page of what a sandbox's resets have left behind. Returns what that was, and whether there is more.
+/// Erases a page of what a sandbox's resets have left behind, in the first generation that `which` selects. Returns what
+/// that was; none when there is no such generation.
 pub(super) fn page(
     db: &Connection,
-    home: i64,
+    (home, which): (i64, &str),
     budget: &mut Budget,
-) -> rusqlite::Result<(Deleted, bool)> {
-    let Some(number) = ended(db, home)? else { return Ok((Deleted::default(), false)) };
+) -> rusqlite::Result<Option<Deleted>> {
+    let Some(number) = ended(db, home, which)? else { return Ok(None) };
+    // A reset that begins after this page does not count what is left.
+    let begun = "UPDATE ended_generations SET parcels = 0 WHERE number = ?1 AND parcels IS NULL";
+    db.prepare_cached(begun)?.execute([number])?;
     let mut eraser = Eraser::new(db, budget);
     let is_more = eraser.generation(number)?;
     let deleted = eraser.finish()?;
@@ -258,19 +273,16 @@ pub(super) fn page(
         outbox::forget_counts(db, number)?;
         db.prepare_cached("DELETE FROM ended_generations WHERE number = ?1")?.execute([number])?;
     }
-    Ok((deleted, ended(db, home)?.is_some()))
+    Ok(Some(deleted))
 }
 
 fn at_once(db: &Connection, home: i64) -> rusqlite::Result<Deleted> {
     begin(db, home)?;
     let mut all = Deleted::default();
-    loop {
-        let (deleted, is_more) = page(db, home, &mut Budget::unlimited())?;
+    while let Some(deleted) = page(db, (home, ANY), &mut Budget::unlimited())? {
         all = sum(all, deleted);
-        if !is_more {
-            return Ok(all);
-        }
     }
+    Ok(all)
 }
 
 /// Counts some parcels behind a time of creation and a row, with their histories. Returns where it has come to, if there
@@ -309,22 +321,7 @@ fn count_others(db: &Connection, number: i64) -> rusqlite::Result<Deleted> {
         .with_webhook_deliveries(count("SELECT count(*) FROM outbox WHERE tenant = ?1")?))
 }
 
-/// Returns what is written down of a generation, once it is counted.
-fn known(db: &Connection, number: i64) -> rusqlite::Result<Option<Deleted>> {
-    let mut find = db.prepare_cached(
-        "SELECT parcels, events, manifests, keys, deliveries FROM ended_generations \
-         WHERE number = ?1 AND parcels IS NOT NULL",
-    )?;
-    let read = |row: &Row<'_>| {
-        let counted = |column| row.get::<_, i64>(column).map(i64::unsigned_abs);
-        Ok(of_parcels(counted(0)?, counted(1)?)
-            .with_manifests(counted(2)?)
-            .with_idempotency_keys(counted(3)?)
-            .with_webhook_deliveries(counted(4)?))
-    };
-    find.query_row([number], read).optional()
-}
-
+/// Writes down that a generation is counted, and may be erased.
 fn keep(db: &Connection, number: i64, counted: Deleted) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE ended_generations SET parcels = ?2, events = ?3, manifests = ?4, keys = ?5, \

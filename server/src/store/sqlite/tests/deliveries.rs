@@ -24,7 +24,8 @@ use crate::{
 /// Erases so many rows of a reset, if one is under way.
 async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
     let budget = move || Budget::new(rows, Duration::from_secs(3600));
-    store.call(move |db| resets::page(db, tenant.number(), &mut budget())).await.unwrap();
+    let sandbox = (tenant.number(), resets::ANY);
+    store.call(move |db| resets::page(db, sandbox, &mut budget())).await.unwrap();
 }
 
 /// What triggers keep, and the same from every row that is of no ended generation.

@@ -131,14 +131,17 @@ async fn furnished(store: &Store) -> ParcelRow {
 
 /// Returns what the sandbox had in its first generation.
 async fn counted(store: &Store) -> Deleted {
-    store.sqlite().unwrap().counted(sandbox(1).number()).await.unwrap()
+    store.sqlite().unwrap().count(sandbox(1).number()).await.unwrap()
 }
 
-/// Erases a page of what a reset deletes, of so many rows.
+/// Erases a page of what a reset deletes, of so many rows. Returns what it was, and whether there is more.
 async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
-    let hour = Duration::from_secs(3600);
-    let page =
-        move |db: &Connection| resets::page(db, sandbox(1).number(), &mut Budget::new(rows, hour));
+    let page = move |db: &Connection| {
+        let mut budget = Budget::new(rows, Duration::from_secs(3600));
+        let deleted = resets::page(db, (sandbox(1).number(), resets::ANY), &mut budget)?;
+        let is_more = "SELECT EXISTS (SELECT 1 FROM ended_generations)";
+        Ok((deleted.unwrap_or_default(), db.query_row(is_more, [], |row| row.get(0))?))
+    };
     store.call(page).await.unwrap()
 }
 
@@ -352,6 +355,27 @@ async fn resets_are_answered_while_nothing_is_erased_yet() {
     assert_eq!(store.reset(sandbox(2)).await.unwrap().parcels, 10);
     assert_eq!(row_count(&store, "parcels"), 2_110);
     drop(turn);
+    until_erased(&store).await;
+    assert_eq!(rows(&store), []);
+}
+
+#[tokio::test]
+async fn what_is_counted_is_erased_while_another_reset_still_counts() {
+    let place = Place::new();
+    let store = place.open();
+    // As a request that counts for ever.
+    let counting = store.sqlite().unwrap().under_way().counted(sandbox(1).number());
+    fill(&store, sandbox(1), 0, 300).await;
+    assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 300);
+    fill(&store, sandbox(1), 300, 5).await;
+    let turn = counting.lock().await;
+    let other = tokio::spawn({
+        let store = store.clone();
+        async move { store.reset(sandbox(1)).await.unwrap().parcels }
+    });
+    until("the first is erased", async || row_count(&store, "parcels") == 5).await;
+    drop(turn);
+    assert_eq!(other.await.unwrap(), 5);
     until_erased(&store).await;
     assert_eq!(rows(&store), []);
 }
