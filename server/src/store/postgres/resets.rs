@@ -201,7 +201,7 @@ async fn count_parcels(db: &Connection, number: i64) -> DbResult<(i64, i64)> {
     }
 }
 
-/// What is erased after the events and before the parcels, a page of each.
+/// The pages that are erased after the events and before the parcels.
 const ERASURES: [&str; 2] = [
     "DELETE FROM idempotency WHERE tenant = $1 AND key = ANY (ARRAY (SELECT key FROM idempotency \
      WHERE tenant = $1 AND tenant % 2 = 1 ORDER BY key LIMIT $2))",

@@ -48,7 +48,7 @@ const ENDED_RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
 const ENDED_MANIFESTS: &str =
     "DELETE FROM manifests WHERE id IN (SELECT id FROM manifests WHERE tenant = ?1 LIMIT ?2)";
 
-/// What hangs on a parcel, some of it.
+/// Deletes some of the rows that belong to a parcel.
 const EVENTS: &str = "DELETE FROM events WHERE parcel = ?1 AND sequence IN \
      (SELECT sequence FROM events WHERE parcel = ?1 LIMIT ?2)";
 const OTHERS: [&str; 4] = [
@@ -60,7 +60,7 @@ const OTHERS: [&str; 4] = [
     "DELETE FROM carrier_exceptions WHERE id IN \
      (SELECT id FROM carrier_exceptions WHERE parcel = ?1 LIMIT ?2)",
 ];
-/// What hangs on an event of the outbox, some of it.
+/// Deletes some of the rows that belong to an event of the outbox.
 const ATTEMPTS: &str = "DELETE FROM webhook_attempts WHERE id IN \
      (SELECT id FROM webhook_attempts WHERE outbox = ?1 LIMIT ?2)";
 

@@ -1,7 +1,7 @@
 //! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), and that is one
 //! small commit: from then on no read finds what the sandbox had before, and every number, key and air waybill is free.
-//! What the generation had that has ended is counted for the answer. Then its rows are deleted page by page, by a task of
-//! the server's that outlives the request and goes on after a restart.
+//! The rows of the ended generation are counted for the answer. Then a task of the server deletes them page by page; it
+//! outlives the request and goes on after a restart.
 //!
 //! A reset that is asked for while the one before it is not counted yet answers both.
 
@@ -33,13 +33,13 @@ const PARCELS_PER_COUNT: u64 = 2_000;
 /// The resets of this process, by the sandboxes' own numbers.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    /// What is counted for the requests of each, which is gone with the last of them.
+    /// The counts that requests of each sandbox share; they go with the last request.
     counting: HashMap<i64, Weak<Counted>>,
     /// Those whose rows a task deletes.
     erasing: HashSet<i64>,
 }
 
-/// What generations had that have ended, by their numbers. Requests of one sandbox count one after the other.
+/// The counts of ended generations, by their numbers. Requests of one sandbox count one after the other.
 pub(super) type Counted = tokio::sync::Mutex<HashMap<i64, Deleted>>;
 
 impl UnderWay {

@@ -1,4 +1,4 @@
-//! What is copied, table by table: the columns that both engines have, and where the two differ. A test walks both
+//! The tables that are copied: the columns that both engines have, and where the two differ. A test walks both
 //! schemas, so that no table and no column is forgotten.
 //!
 //! A row of a table is read as a list of values in the order of `columns`, whichever engine it comes from, so that
@@ -15,7 +15,7 @@ use super::super::generations::is_current;
 pub(in crate::store) struct Table {
     pub(in crate::store) name: &'static str,
     pub(in crate::store) columns: &'static [&'static str],
-    /// What is selected from: the table, but for rows of generations that have ended.
+    /// The source of the rows: the table without the rows of ended generations.
     from: &'static str,
     /// The order in which PostgreSQL's rows go into a file: that of the keys, but for idempotency records, which
     /// `SQLite` purges from its lowest id on, and so wants in the order in which they die.
@@ -24,7 +24,7 @@ pub(in crate::store) struct Table {
     postgres: Own,
 }
 
-/// Where an engine needs a statement of its own.
+/// Statements that an engine needs instead of the common ones.
 #[derive(Debug, Clone, Copy)]
 struct Own {
     select: Option<&'static str>,
@@ -70,7 +70,7 @@ impl Table {
         format!("{select} ORDER BY {}", self.order)
     }
 
-    /// What `SQLite` needs besides the columns is the next parameter.
+    /// Returns the statement of `SQLite`; its own column is the next parameter.
     pub(in crate::store) fn sqlite_insert(&self) -> String {
         if let Some(insert) = self.sqlite.insert {
             return insert.to_owned();

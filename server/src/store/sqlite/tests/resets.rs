@@ -145,7 +145,7 @@ async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
     store.call(page).await.unwrap()
 }
 
-/// How many rows the tables hold that a reset empties.
+/// Counts the rows of the tables that a reset empties.
 fn rows(store: &Store) -> Vec<(String, i64)> {
     let tables = [
         "parcels",
