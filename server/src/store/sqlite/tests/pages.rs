@@ -201,7 +201,8 @@ async fn among_rows_of_others_a_few_copies_may_stay_and_a_vacuum_takes_them() {
     until_truncated(&place, &store).await;
     for owner in [first, second] {
         let [file, log, backup] = traces(&place, owner);
-        assert!(file <= 4 && log == 0 && backup <= 4, "{owner}: {file} {log} {backup}");
+        // Of 600 rows. How many there are depends on where commits have begun and ended.
+        assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
     Store::to_vacuum(&place.file("parcelo.db"), SECRET).unwrap().run().unwrap();
