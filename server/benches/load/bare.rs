@@ -11,7 +11,6 @@ use tokio_postgres::{Client, Statement, types::ToSql};
 const ORDER: &str = r#"{"sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"},"idempotencyKey":"0123456789abcdefghijkl"}"#;
 const ANSWER: [u8; 400] = [b'a'; 400];
 const TENANT: i64 = 999;
-const BLOCK: i64 = 1_000;
 
 /// Creates groups of so many orders for a while; how many orders a second.
 pub(crate) async fn rate(client: &Client, orders: usize, time: Duration) -> f64 {
@@ -19,7 +18,7 @@ pub(crate) async fn rate(client: &Client, orders: usize, time: Duration) -> f64 
     for sql in CREATE_STATEMENTS {
         statements.push(client.prepare(sql).await.unwrap());
     }
-    let mut bare = Bare { client, statements, next: 0, end: 0 };
+    let bare = Bare { client, statements };
     let (begun, mut made) = (Instant::now(), 0);
     while begun.elapsed() < time {
         bare.create(orders).await;
@@ -31,22 +30,17 @@ pub(crate) async fn rate(client: &Client, orders: usize, time: Duration) -> f64 
 struct Bare<'c> {
     client: &'c Client,
     statements: Vec<Statement>,
-    next: i64,
-    end: i64,
 }
 
 impl Bare<'_> {
-    async fn create(&mut self, orders: usize) {
-        let (mut keys, mut ids) = (random(orders), Vec::new());
+    async fn create(&self, orders: usize) {
+        let mut keys = random(orders);
         keys.sort_unstable();
-        for _ in 0..orders {
-            ids.push(self.id().await);
-        }
         let now = i64::try_from(
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis(),
         )
         .unwrap();
-        let mut numbers: Vec<String> = (0..orders).map(|_| number()).collect();
+        let mut numbers: Vec<String> = (0..orders).map(|_| number(now / 1_000)).collect();
         numbers.sort_unstable();
         /// A column of the group, with the same in every row.
         macro_rules! all {
@@ -65,7 +59,6 @@ impl Bare<'_> {
         let given: [Vec<&(dyn ToSql + Sync)>; 3] = [
             vec![&keys, &tenants, &nows, &prints, &bodies, &lifetime],
             vec![
-                &ids,
                 &tenants,
                 &environments,
                 &numbers,
@@ -90,23 +83,17 @@ impl Bare<'_> {
         let ((), written, ()) = tokio::try_join!(begin, all, commit).unwrap();
         assert_eq!(written, [orders as u64, orders as u64, 1]);
     }
-
-    async fn id(&mut self) -> i64 {
-        if self.next == self.end {
-            let block = self.client.query_one("SELECT nextval('parcel_ids')", &[]).await.unwrap();
-            self.next = block.get(0);
-            self.end = self.next + BLOCK;
-        }
-        self.next += 1;
-        self.next - 1
-    }
 }
 
 fn random(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|_| fastrand::u128(..).to_be_bytes().to_vec()).collect()
 }
 
-fn number() -> String {
-    let tail = (0..13).map(|_| fastrand::choice(*b"0123456789ABCDEFGHJKMNPQRSTVWXYZ").unwrap());
-    format!("SBEC{}", tail.map(char::from).collect::<String>())
+/// A number as the service generates it: five characters are the second, eight are random.
+fn number(second: i64) -> String {
+    const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let letter = |bits: u64| char::from(CROCKFORD[(bits % 32) as usize]);
+    let time = (0..5).rev().map(|place| letter(second.unsigned_abs() >> (5 * place)));
+    let random = (0..8).map(|_| letter(fastrand::u64(..)));
+    format!("SBEC{}", time.chain(random).collect::<String>())
 }

@@ -245,8 +245,8 @@ async fn fill(client: &Client, parcels: usize) {
     if missing <= 0 {
         return;
     }
-    let first: i64 = client.query_one("SELECT nextval('parcel_ids')", &[]).await.unwrap().get(0);
-    let set = "SELECT setval('parcel_ids', $1)";
+    let first: i64 = client.query_one("SELECT nextval('parcel_rows')", &[]).await.unwrap().get(0);
+    let set = "SELECT setval('parcel_rows', $1)";
     client.execute(set, &[&(first + missing)]).await.unwrap();
     let random = "decode(md5(g || '-' || random()), 'hex')";
     let time = format!("t.created_at - (({missing} - g) * 31536000000 / {missing})::bigint");

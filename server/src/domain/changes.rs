@@ -1,6 +1,6 @@
 //! What a decision wants done to the store, as plain data: all of it is committed, or none.
 
-use parcelo::{Awb, CountryCode, OrderRequest, TrackingNumber};
+use parcelo::{Awb, CountryCode, TrackingNumber};
 use ulid::Ulid;
 
 use super::{
@@ -8,6 +8,7 @@ use super::{
     carrier_event::{AcceptedCarrierEvent, CarrierException},
     mail::{NewMail, mails_of},
     parcel::{Event, ParcelRowId, Step, Version},
+    tracking_numbers::Redraws,
 };
 use crate::clock::Millis;
 
@@ -25,6 +26,16 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Counts the orders among them.
+    pub(crate) fn orders(&self) -> usize {
+        self.ops.iter().filter(|op| matches!(op, Op::InsertParcel(_))).count()
+    }
+
+    /// Returns the body that is kept with them; an empty one if none is.
+    pub(crate) fn into_body(self) -> Vec<u8> {
+        self.idempotency_record.map(|record| record.body).unwrap_or_default()
+    }
+
     /// Adds the e-mails that they bring.
     pub(crate) fn add_mails(&mut self) {
         let at = self.now;
@@ -89,14 +100,14 @@ pub enum Op {
 /// `ORDERED` (sequence 1) and `LABEL_GENERATED` (sequence 2).
 #[derive(Debug, Clone)]
 pub struct NewParcel {
-    /// Its row, which no other parcel ever had.
-    pub row: ParcelRowId,
     /// The public id, without its prefix; the label's id is the same with another prefix.
     pub id: Ulid,
     /// Whose it is.
     pub tenant: Tenant,
     /// Its number, unique in its environment whatever the case.
     pub tracking_number: TrackingNumber,
+    /// The numbers to be had instead if that one is taken; none for a number that the caller gave.
+    pub(crate) redraws: Option<Redraws>,
     /// When it was created.
     pub created_at: Millis,
     /// Where its first events happened: `Miami, US`.
@@ -109,8 +120,10 @@ pub struct NewParcel {
     pub promised_day: i32,
     /// Its first simulated step.
     pub step: Option<Step>,
-    /// The order as it was accepted.
-    pub order: OrderRequest,
+    /// The order as it was accepted, as [`StoredOrder::to_json`] writes it.
+    pub order: String,
+    /// The order's id in the caller's system.
+    pub external_order_id: Option<String>,
 }
 
 /// A manifest that does not exist yet.

@@ -1,6 +1,8 @@
 //! Creating an order: an accepted request becomes a parcel, its label and its answer
 //! (spec: POST /api/v1/orders/create).
 
+use std::sync::Arc;
+
 use parcelo::{
     CountryCode, Environment, OrderRequest, Parcel, TrackingNumber,
     model::{CreatedOrder, Warning},
@@ -8,8 +10,12 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::{
-    Changes, IdempotencyRecord, NewParcel, NumberKey, Op, ParcelRowId, RecordKey, Scenario, State,
-    Tenant, delivery, secrets::Secrets, site::Site, to_body,
+    Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Scenario, State, StoredOrder, Tenant,
+    delivery,
+    secrets::Secrets,
+    site::Site,
+    to_body,
+    tracking_numbers::{NumberSource, Redraws},
 };
 use crate::{clock::Millis, ids::parcel_id};
 
@@ -28,43 +34,66 @@ pub(crate) struct Creation<'a> {
     pub site: &'a Site,
     /// Signs the label link.
     pub secrets: &'a Secrets,
-    /// Makes its number, if it has none.
-    pub number_key: &'a NumberKey,
+    /// Draws its number, if it has none.
+    pub numbers: &'a Arc<NumberSource>,
 }
 
-/// Decides what a creation changes, and the body of its answer. The parcel will be in `row`, which no other
-/// ever had.
-pub(crate) fn create(
-    creation: Creation<'_>,
-    row: ParcelRowId,
-    id: Ulid,
-    now: Millis,
-) -> (Vec<u8>, Changes) {
-    let Creation { tenant, order, warnings, idempotency, site, secrets, number_key } = creation;
+/// Decides what a creation changes; the body of its answer is the record's.
+pub(crate) fn create(creation: Creation<'_>, id: Ulid, now: Millis) -> Changes {
+    let Creation { tenant, order, warnings, idempotency, site, secrets, numbers } = creation;
     let place = (tenant.environment, order.receiver.address.country);
-    let given = order.tracking_number.clone();
-    let number = given.unwrap_or_else(|| number_key.generate(place, row, id));
+    let (number, redraws) = match order.tracking_number.clone() {
+        Some(given) => (given, None),
+        None => (numbers.draw(place, now), Some(Redraws::new(numbers))),
+    };
     let label_url = site.label_url(secrets, &number, id);
     let parcel = Parcel::new(parcel_id(id), number.clone(), label_url)
         .with_status(State::LabelGenerated.into())
         .with_created_at(now.to_utc());
-    let body = to_body(&CreatedOrder::new(parcel).with_warnings(warnings));
     let record = IdempotencyRecord {
         key: idempotency.0,
         tenant,
         fingerprint: idempotency.1,
         first_seen: now,
-        body: body.clone(),
+        body: to_body(&CreatedOrder::new(parcel).with_warnings(warnings)),
     };
-    let parcel = new_parcel((tenant, order), number, (row, id), now);
+    let parcel = new_parcel((tenant, order), (number, redraws), id, now);
     let ops = vec![Op::InsertParcel(Box::new(parcel))];
-    (body, Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops })
+    Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops }
+}
+
+/// Draws another number for a parcel whose number is taken, and puts it into the parcel and its answer. Returns false
+/// for a number that the caller gave, which stays.
+pub(crate) fn redraw(parcel: &mut NewParcel, record: Option<&mut IdempotencyRecord>) -> bool {
+    let Some(source) = parcel.redraws.as_mut().and_then(Redraws::next) else { return false };
+    let environment = parcel.tenant.environment;
+    let number = source.draw((environment, parcel.country), parcel.created_at);
+    let taken = std::mem::replace(&mut parcel.tracking_number, number);
+    let number = &parcel.tracking_number;
+    if let Some(record) = record {
+        let signed = |number| source.secrets.link_signature(environment, number, parcel.id);
+        replace(&mut record.body, taken.as_str(), number.as_str());
+        replace(&mut record.body, &signed(&taken), &signed(number));
+    }
+    true
+}
+
+/// Replaces a text that is as long as the other, wherever it stands in an answer.
+fn replace(body: &mut [u8], text: &str, other: &str) {
+    let length = text.len();
+    for at in 0..body.len() {
+        if let Some(found) = body.get_mut(at..at + length)
+            && found == text.as_bytes()
+        {
+            found.copy_from_slice(other.as_bytes());
+        }
+    }
 }
 
 fn new_parcel(
     (tenant, order): (Tenant, OrderRequest),
-    number: TrackingNumber,
-    (row, id): (ParcelRowId, Ulid),
+    (number, redraws): (TrackingNumber, Option<Redraws>),
+    id: Ulid,
     now: Millis,
 ) -> NewParcel {
     let country = order.receiver.address.country;
@@ -75,7 +104,6 @@ fn new_parcel(
         Environment::Production => None,
     };
     NewParcel {
-        row,
         id,
         tenant,
         created_at: now,
@@ -85,7 +113,9 @@ fn new_parcel(
         promised_day: delivery::promised_day(country, now),
         step,
         tracking_number: number,
-        order,
+        redraws,
+        order: StoredOrder::to_json(&order),
+        external_order_id: order.external_order_id,
     }
 }
 

@@ -18,7 +18,6 @@ pub(crate) mod create;
 pub(crate) mod credential_views;
 pub(crate) mod credentials;
 pub(crate) mod delivery;
-mod ff1;
 pub(crate) mod history;
 pub(crate) mod idempotency;
 pub(crate) mod key_uses;
@@ -69,7 +68,7 @@ pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
 pub(crate) use stored_order::{Layout, StoredOrder};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
-pub(crate) use tracking_numbers::NumberKey;
+pub(crate) use tracking_numbers::NumberSource;
 
 /// An answer's body on the wire.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {

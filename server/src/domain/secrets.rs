@@ -131,12 +131,6 @@ impl Secrets {
     }
 }
 
-/// The key of generated tracking numbers that a database begins with; the database keeps it beside the secret, so that
-/// a new secret leaves every number where it is.
-pub(crate) fn fresh_number_key(secret: &[u8; 32]) -> [u8; 32] {
-    mac(&keyed(secret), &[b"tracking numbers"])
-}
-
 /// Under what servers count failures to sign in: neither an address nor a name stands in the database.
 #[cfg(feature = "postgres")]
 pub(crate) fn hash_of_login(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {

@@ -63,8 +63,13 @@ struct WrittenLayout {
 
 impl StoredOrder {
     /// Writes a new order.
-    pub(crate) fn to_json(order: &OrderRequest) -> serde_json::Result<String> {
+    pub(crate) fn to_json(order: &OrderRequest) -> String {
+        #[expect(
+            clippy::expect_used,
+            reason = "orders are structs of text and numbers, with text as keys"
+        )]
         serde_json::to_string(&Written { order, label_layout: Layout::NEWEST.number() })
+            .expect("an order can be written as JSON")
     }
 
     /// Reads what [`Self::to_json`] or a server from before it wrote.
@@ -91,7 +96,7 @@ mod tests {
     #[test]
     fn a_new_order_has_the_newest_layout_and_one_from_before_the_first() {
         let order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
-        let json = StoredOrder::to_json(&order).unwrap();
+        let json = StoredOrder::to_json(&order);
         let read = StoredOrder::from_json(&json).unwrap();
         assert_eq!(read, StoredOrder { order: order.clone(), layout: Layout::NEWEST });
         assert_eq!(serde_json::from_str::<OrderRequest>(&json).unwrap(), order, "{json}");

@@ -1,199 +1,130 @@
-//! Generated tracking numbers carry their parcel's row: no index of numbers is written for them.
+//! Generated tracking numbers (docs/api.md, Conventions): a prefix, the second of creation, and 40 random bits.
 //!
-//! The last 13 characters of such a number are Crockford's base 32, 65 bits: the row id (40 bits) and random bits
-//! of the parcel's public id (25), encrypted with a key that the database keeps. So numbers are as hard to
-//! guess as random ones, two rows never have the same one, and decrypting one tells where to look. What is
-//! there decides: a number is a parcel's only if the parcel's row says so. Given numbers, and all from
-//! before, decrypt to nothing or to a row of another number, and have an index.
+//! The second comes first, so that new entries of the index of numbers stand side by side. It wraps after 388 days:
+//! what keeps two parcels from one number is the index alone, and a number that is taken is drawn again.
+
+use std::{fmt, sync::Arc};
 
 use parcelo::{CountryCode, Environment, TrackingNumber};
-use ulid::Ulid;
 
-use super::{
-    ParcelRowId,
-    ff1::{Ff1, Halves, LEFT_BITS, RIGHT_BITS},
-};
-use crate::ids::CROCKFORD;
+use super::secrets::Secrets;
+use crate::{clock::Millis, ids::CROCKFORD};
 
-/// The low bits of the 65: those that are the parcel's own. The row id is above them.
-const RANDOM_BITS: u32 = 25;
-const TAIL_CHARACTERS: usize = 13;
-const BITS_PER_CHARACTER: u32 = 5;
+/// Bytes of a number that nothing follows from.
+pub(crate) const RANDOM_BYTES: usize = 5;
+const RANDOM_BITS: u32 = 40;
+const SECONDS_BITS: u32 = 25;
+const BITS_PER_CHARACTER: usize = 5;
+/// Maximum number of draws for one parcel. With a million orders a second the second one is already a surprise.
+const MAX_DRAWS: u32 = 8;
 
-/// The key of a database's generated numbers.
-#[derive(Debug)]
-pub struct NumberKey(Ff1);
+/// The source of the random part of numbers.
+pub(crate) type RandomBytes = dyn Fn() -> [u8; RANDOM_BYTES] + Send + Sync;
 
-impl NumberKey {
-    pub(crate) fn new(key: &[u8; 32]) -> Self {
-        Self(Ff1::new(key))
+/// A generator of tracking numbers.
+pub(crate) struct NumberSource {
+    random: Box<RandomBytes>,
+    /// Signs the label link, which has the number in it.
+    pub(super) secrets: Secrets,
+}
+
+impl NumberSource {
+    pub(crate) fn new(random: Box<RandomBytes>, secrets: Secrets) -> Self {
+        Self { random, secrets }
     }
 
-    /// The number of the parcel with this row and this public id. The sandbox's start with `SB`, and
-    /// production's never do.
-    ///
-    /// A row beyond 40 bits (the largest file of `SQLite` ends long before) would have the number of a lower
-    /// one, which does not decrypt to it: the store would keep it in its index.
-    pub(crate) fn generate(
-        &self,
-        (environment, country): (Environment, CountryCode),
-        row: ParcelRowId,
-        id: Ulid,
-    ) -> TrackingNumber {
-        let mut number = match (environment, country.as_str()) {
-            (Environment::Sandbox, code) => format!("SB{code}"),
-            // SB is the code of the Solomon Islands; XS is one that ISO 3166 leaves to its users, so no country has it.
-            (Environment::Production, "SB") => "XS".to_owned(),
-            (Environment::Production, code) => code.to_owned(),
-        };
-        let Halves { left, right } = self.0.encrypt(halves(row.0.cast_unsigned(), id));
-        push_numerals(&mut number, left, LEFT_BITS);
-        push_numerals(&mut number, right, RIGHT_BITS);
-        #[expect(clippy::expect_used, reason = "2-4 letters and 13 of base32 are 15-17 characters")]
-        TrackingNumber::parse(&number).expect("a generated number is well formed")
-    }
-
-    /// The row that a number carries, in any case, if it has the form of a generated one.
-    pub(crate) fn row_of(
-        &self,
-        environment: Environment,
-        number: &TrackingNumber,
-    ) -> Option<ParcelRowId> {
-        let prefix = match environment {
-            Environment::Production => 2,
-            Environment::Sandbox => 4,
-        };
-        let tail = number
-            .as_str()
-            .as_bytes()
-            .get(prefix..)
-            .filter(|tail| tail.len() == TAIL_CHARACTERS)?;
-        let (left, right) = tail.split_at_checked((LEFT_BITS / BITS_PER_CHARACTER) as usize)?;
-        let encrypted = Halves { left: read_numerals(left)?, right: read_numerals(right)? };
-        let Halves { left, right } = self.0.decrypt(encrypted);
-        let row = left << (RIGHT_BITS - RANDOM_BITS) | right >> RANDOM_BITS;
-        Some(ParcelRowId(row.cast_signed()))
+    /// Draws a number for a parcel that is created now.
+    pub(crate) fn draw(&self, place: (Environment, CountryCode), now: Millis) -> TrackingNumber {
+        generated(place, now, (self.random)())
     }
 }
 
-/// Row id and random bits, as they are before they are encrypted.
-fn halves(row: u64, id: Ulid) -> Halves {
-    const fn low(value: u64, bits: u32) -> u64 {
-        value & ((1 << bits) - 1)
-    }
-    let [.., a, b, c, d] = id.to_bytes();
-    let random = low(u32::from_be_bytes([a, b, c, d]).into(), RANDOM_BITS);
-    let on_the_right = RIGHT_BITS - RANDOM_BITS;
-    Halves {
-        left: low(row >> on_the_right, LEFT_BITS),
-        right: low(row, on_the_right) << RANDOM_BITS | random,
+impl fmt::Debug for NumberSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NumberSource(***)")
     }
 }
 
-fn push_numerals(number: &mut String, half: u64, bits: u32) {
-    for shift in (0..bits).step_by(BITS_PER_CHARACTER as usize).rev() {
-        let numeral = usize::try_from(half >> shift & 31).ok();
+/// The numbers that are drawn for a parcel when its first is taken.
+#[derive(Debug, Clone)]
+pub(crate) struct Redraws {
+    source: Arc<NumberSource>,
+    left: u32,
+}
+
+impl Redraws {
+    pub(crate) fn new(source: &Arc<NumberSource>) -> Self {
+        Self { source: Arc::clone(source), left: MAX_DRAWS - 1 }
+    }
+
+    /// Returns the source of the next number; none once it has repeated itself that often.
+    pub(super) fn next(&mut self) -> Option<Arc<NumberSource>> {
+        self.left = self.left.checked_sub(1)?;
+        Some(Arc::clone(&self.source))
+    }
+}
+
+/// Returns the number that follows from the second and the random bytes. The sandbox's start with `SB`, and production's
+/// never do.
+fn generated(
+    (environment, country): (Environment, CountryCode),
+    now: Millis,
+    random: [u8; RANDOM_BYTES],
+) -> TrackingNumber {
+    let mut number = match (environment, country.as_str()) {
+        (Environment::Sandbox, code) => format!("SB{code}"),
+        // SB is the code of the Solomon Islands; XS is one that ISO 3166 leaves to its users, so no country has it.
+        (Environment::Production, "SB") => "XS".to_owned(),
+        (Environment::Production, code) => code.to_owned(),
+    };
+    let second = now.0.div_euclid(1_000).rem_euclid(1 << SECONDS_BITS);
+    let random = random.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+    let bits = u128::from(second.unsigned_abs()) << RANDOM_BITS | random;
+    for shift in (0..SECONDS_BITS + RANDOM_BITS).step_by(BITS_PER_CHARACTER).rev() {
+        let numeral = usize::try_from(bits >> shift & 31).ok();
         let letter = numeral.and_then(|numeral| CROCKFORD.get(numeral));
         number.extend(letter.copied().map(char::from));
     }
-}
-
-fn read_numerals(text: &[u8]) -> Option<u64> {
-    text.iter().try_fold(0, |half, byte| {
-        // The alphabet is in ASCII's order.
-        let numeral = CROCKFORD.binary_search(&byte.to_ascii_uppercase()).ok()?;
-        Some(half << BITS_PER_CHARACTER | numeral as u64)
-    })
+    #[expect(clippy::expect_used, reason = "2-4 letters and 13 of base32 are 15-17 characters")]
+    TrackingNumber::parse(&number).expect("a generated number is well formed")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ascending() -> [u8; 32] {
-        std::array::from_fn(|place| u8::try_from(place).unwrap())
-    }
-
-    fn number(text: &str) -> TrackingNumber {
-        TrackingNumber::parse(text).unwrap()
-    }
-
-    /// `fpe` 0.7 made the tails: `FF1::<Aes256>::new(&key, 32)`, empty tweak, eight numerals of the row and
-    /// five random ones.
-    #[test]
-    fn tails_are_those_of_another_implementation_of_ff1() {
-        let table = [
-            ([0; 32], 0, 0, "7GFNHWW9HFMB9"),
-            ([0; 32], 1, 0, "F6YNTTAPJTX1Y"),
-            ([0; 32], 1, 1, "WCNZ3G1W7EDBA"),
-            (ascending(), 1_000_000, 0x0155_5555, "XGTENFYCM5NQ8"),
-            (ascending(), (1 << 40) - 1, (1 << 25) - 1, "4PHB7CKJ59RZ1"),
-        ];
-        for (key, row, random, tail) in table {
-            let (key, row) = (NumberKey::new(&key), ParcelRowId(row));
-            for not_random in [0, u128::MAX << 25] {
-                let place = (Environment::Production, CountryCode::EC);
-                let made = key.generate(place, row, Ulid::from(not_random | random));
-                assert_eq!(made, number(&format!("EC{tail}")));
-                assert_eq!(key.row_of(Environment::Production, &made), Some(row));
-            }
-        }
+    fn number(environment: Environment, country: &str, millis: i64, random: [u8; 5]) -> String {
+        let place = (environment, CountryCode::parse(country).unwrap());
+        generated(place, Millis(millis), random).to_string()
     }
 
     #[test]
     fn generated_numbers_start_with_what_their_environment_allows() {
-        let key = NumberKey::new(&[0; 32]);
         let table = [
-            (Environment::Production, "EC", "EC7GFNHWW9HFMB9"),
-            (Environment::Production, "SB", "XS7GFNHWW9HFMB9"),
-            (Environment::Sandbox, "EC", "SBEC7GFNHWW9HFMB9"),
-            (Environment::Sandbox, "SB", "SBSB7GFNHWW9HFMB9"),
+            (Environment::Production, "EC", "EC"),
+            (Environment::Production, "SB", "XS"),
+            (Environment::Sandbox, "EC", "SBEC"),
+            (Environment::Sandbox, "SB", "SBSB"),
         ];
-        for (environment, country, expected) in table {
-            let country = CountryCode::parse(country).unwrap();
-            let made = key.generate((environment, country), ParcelRowId(0), Ulid::nil());
-            assert_eq!(made.as_str(), expected);
-            assert_eq!(key.row_of(environment, &made), Some(ParcelRowId(0)));
+        for (environment, country, prefix) in table {
+            assert_eq!(number(environment, country, 0, [0; 5]), format!("{prefix}0000000000000"));
         }
     }
 
     #[test]
-    fn a_number_is_read_in_any_case_and_in_its_own_form_only() {
-        let key = NumberKey::new(&[0; 32]);
-        let row_of = |environment, text| key.row_of(environment, &number(text));
-        let (live, test) = (Environment::Production, Environment::Sandbox);
-        assert_eq!(row_of(live, "ec7gfnhwW9HFmb9"), Some(ParcelRowId(0)));
-        assert_eq!(row_of(test, "sbec7gfnhww9hfmb9"), Some(ParcelRowId(0)));
-        let none = [
-            (test, "EC7GFNHWW9HFMB9"),
-            (live, "SBEC7GFNHWW9HFMB9"),
-            (live, "EC7GFNHWW9HFMB"),
-            // Letters that Crockford's alphabet leaves out are not read as others.
-            (live, "EC7GFNHWW9HFMBO"),
-            (live, "EC7GFNHWW9HFMBI"),
-            (live, "EC7GFNHWW9HFMBL"),
-            (live, "EC7GFNHWW9HFMBU"),
-            (live, "EC7GFNH-W9HFMB9"),
-            (test, "SB-SUCCESS-0001"),
+    fn five_characters_are_the_second_and_eight_are_random() {
+        let table = [
+            (999, [0; 5], "0000000000000"),
+            (1_000, [0; 5], "0000100000000"),
+            (31_999, [0xff; 5], "0000ZZZZZZZZZ"),
+            (32_000, [0, 0, 0, 0, 1], "0001000000001"),
+            // 2^25 seconds after the first, the same come again.
+            (((1 << 25) - 1) * 1_000, [0x84, 0x21, 0x08, 0x42, 0x10], "ZZZZZGGGGGGGG"),
+            ((1 << 25) * 1_000, [0; 5], "0000000000000"),
+            (-1, [0; 5], "ZZZZZ00000000"),
         ];
-        for (environment, text) in none {
-            assert_eq!(row_of(environment, text), None, "{text}");
+        for (millis, random, tail) in table {
+            assert_eq!(number(Environment::Production, "EC", millis, random), format!("EC{tail}"));
         }
-    }
-
-    #[test]
-    fn another_key_or_row_or_random_bit_makes_another_number() {
-        let make = |key, row, random| {
-            let place = (Environment::Production, CountryCode::EC);
-            NumberKey::new(&[key; 32]).generate(place, ParcelRowId(row), Ulid::from(random))
-        };
-        let all: std::collections::HashSet<_> =
-            [(0, 1, 1), (1, 1, 1), (0, 2, 1), (0, 1, 2)].map(|(k, r, i)| make(k, r, i)).into();
-        assert_eq!(all.len(), 4);
-        assert_ne!(make(0, 1 << 40, 0), make(0, 1, 0));
-        assert_eq!(
-            NumberKey::new(&[0; 32]).row_of(Environment::Production, &make(0, 1 << 40, 0)),
-            Some(ParcelRowId(0))
-        );
     }
 }

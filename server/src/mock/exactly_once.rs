@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::{Clock as _, Millis},
-        domain::{create, create::Creation, sample},
+        domain::{NumberSource, create, create::Creation, sample},
         mock::MockServer,
         service::Caller,
     };
@@ -185,6 +185,7 @@ mod tests {
         order.idempotency_key = IdempotencyKey::parse(key).unwrap();
         order.tracking_number = Some(TrackingNumber::parse(number).unwrap());
         let record = RecordKey::new(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
+        let numbers = Arc::new(NumberSource::new(Box::new(|| [0; 5]), settings.secrets.clone()));
         let decision = Creation {
             tenant: caller.tenant(),
             order,
@@ -192,11 +193,10 @@ mod tests {
             idempotency: (record, fingerprint(&json!({}), "")),
             site: &settings.sandbox,
             secrets: &settings.secrets,
-            number_key: server.service.store().number_key(),
+            numbers: &numbers,
         };
-        let row = server.service.store().next_parcel_row().await;
         let now = server.clock.now();
-        let (_, mut changes) = create::create(decision, row, server.ids.ulid(now), now);
+        let mut changes = create::create(decision, server.ids.ulid(now), now);
         changes.idempotency_record = None;
         server.service.store().commit(changes).await;
     }

@@ -91,20 +91,16 @@ impl Service {
     ) -> Result<Written, Refusal> {
         let Decision { body, expect, ops } = decision;
         let tenant = caller.tenant();
-        let record =
-            IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body: body.clone() };
-        match self
-            .store
-            .commit(Changes { now, idempotency_record: Some(record), expect, ops })
-            .await
-        {
-            CommitOutcome::Committed => Ok(Written::Answered(Answer::Done(body))),
-            CommitOutcome::VersionConflict => Ok(Written::Stale),
-            CommitOutcome::IdempotencyTaken(record) => {
+        let record = IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body };
+        let changes = Changes { now, idempotency_record: Some(record), expect, ops };
+        match self.store.keep(changes).await {
+            Ok(body) => Ok(Written::Answered(Answer::Done(body))),
+            Err(CommitOutcome::VersionConflict) => Ok(Written::Stale),
+            Err(CommitOutcome::IdempotencyTaken(record)) => {
                 on_conflict(record, &fingerprint, now).map(Written::Answered)
             }
-            CommitOutcome::Busy | CommitOutcome::Unknown => Err(Refusal::in_progress()),
-            outcome => Err(refusal_for_commit(&outcome)),
+            Err(CommitOutcome::Busy | CommitOutcome::Unknown) => Err(Refusal::in_progress()),
+            Err(outcome) => Err(refusal_for_commit(&outcome)),
         }
     }
 }

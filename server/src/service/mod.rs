@@ -51,7 +51,7 @@ use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    domain::{ApiKeyRecord, CarrierKeyRecord, Refusal, Secrets, Site, audit::Actor},
+    domain::{ApiKeyRecord, CarrierKeyRecord, NumberSource, Refusal, Secrets, Site, audit::Actor},
     ids::Ids,
     store::{CommitOutcome, Store, StoreError},
 };
@@ -82,6 +82,7 @@ pub struct Service {
     store: Store,
     clock: Arc<dyn Clock>,
     ids: Arc<Ids>,
+    numbers: Arc<NumberSource>,
     settings: Settings,
     limiter: limiter::Limiter,
     callers: key_cache::KeyCache<ApiKeyRecord>,
@@ -115,10 +116,13 @@ pub enum Answer {
 impl Service {
     /// The service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
+        let random = Arc::clone(&ids);
+        let numbers = NumberSource::new(Box::new(move || random.array()), settings.secrets.clone());
         Self {
             store,
             clock,
             ids,
+            numbers: Arc::new(numbers),
             settings,
             limiter: limiter::Limiter::default(),
             callers: key_cache::KeyCache::default(),
@@ -199,7 +203,6 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
         | CommitOutcome::Full
         | CommitOutcome::Unreachable
         | CommitOutcome::VersionConflict
-        | CommitOutcome::StaleRow
         | CommitOutcome::DuplicateAwb => Refusal::unavailable(),
         CommitOutcome::Unknown => Refusal::outcome_unknown(),
         CommitOutcome::DuplicateTracking => ErrorCode::ParcelDuplicateTracking.into(),

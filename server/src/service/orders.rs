@@ -20,10 +20,6 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// How often an order is decided again with another row: after a reset that began meanwhile, or for a generated
-/// number that another order was given, which no one can do on purpose.
-const MAX_DRAWS: u32 = 3;
-
 impl Service {
     /// Creates the order that a request's body describes. It takes no [`Keyed`]: its answer holds no request id.
     pub async fn create_order<'a>(
@@ -40,16 +36,10 @@ impl Service {
             ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
         self.check_country(caller, &body)?;
-        for _ in 0..MAX_DRAWS {
-            // Read again for each draw: a second one is so rare that a copy for it would cost more.
-            let accepted = self.check_order(caller, &body, header_key)?;
-            // The rules let no order pass without a sound key.
-            let idempotency = (key.ok_or(ErrorCode::InternalError)?, fingerprint);
-            if let Some(answer) = self.commit_order(caller, accepted, idempotency, now).await? {
-                return Ok(answer);
-            }
-        }
-        Err(Refusal::unavailable())
+        let accepted = self.check_order(caller, &body, header_key)?;
+        // The rules let no order pass without a sound key.
+        let idempotency = (key.ok_or(ErrorCode::InternalError)?, fingerprint);
+        self.commit_order(caller, accepted, idempotency, now).await
     }
 
     /// Voids the orders that a request names (docs/api.md, Void orders).
@@ -108,34 +98,28 @@ impl Service {
         rules::check_order(body, &context).map_err(|rejected| Refusal::invalid(&rejected.faults))
     }
 
-    /// Commits an order once; none when the row or the tracking number that was drawn for it is not to be had.
     async fn commit_order(
         &self,
         caller: &Caller,
         accepted: Accepted<OrderRequest>,
         idempotency: (RecordKey, Fingerprint),
         now: Millis,
-    ) -> Result<Option<Answer>, Refusal> {
+    ) -> Result<Answer, Refusal> {
         let Accepted { value: order, mut warnings, .. } = accepted;
         warnings.extend(label::cut_fields(&order).into_iter().map(cut_on_label));
-        let (tenant, is_given) = (caller.tenant(), order.tracking_number.is_some());
+        let tenant = caller.tenant();
         let site = self.site(tenant.environment);
-        let secrets = self.secrets();
-        let number_key = self.store.number_key();
+        let (secrets, numbers) = (self.secrets(), &self.numbers);
         let creation =
-            Creation { tenant, order, warnings, idempotency, site: &site, secrets, number_key };
-        // Not before all is checked: rows that are committed in their order fill the table's pages.
-        let (row, id) = (self.store.next_parcel_row().await, self.ids.ulid(now));
-        let (body, changes) = create::create(creation, row, id, now);
-        match self.store.commit(changes).await {
-            CommitOutcome::Committed => Ok(Some(Answer::Created(body))),
-            CommitOutcome::IdempotencyTaken(record) => {
-                on_conflict(record, &idempotency.1, now).map(Some)
+            Creation { tenant, order, warnings, idempotency, site: &site, secrets, numbers };
+        let changes = create::create(creation, self.ids.ulid(now), now);
+        match self.store.keep(changes).await {
+            Ok(body) => Ok(Answer::Created(body)),
+            Err(CommitOutcome::IdempotencyTaken(record)) => {
+                on_conflict(record, &idempotency.1, now)
             }
-            CommitOutcome::DuplicateTracking if !is_given => Ok(None),
-            CommitOutcome::StaleRow => Ok(None),
-            CommitOutcome::Busy | CommitOutcome::Unknown => Err(Refusal::in_progress()),
-            outcome => Err(refusal_for_commit(&outcome)),
+            Err(CommitOutcome::Busy | CommitOutcome::Unknown) => Err(Refusal::in_progress()),
+            Err(outcome) => Err(refusal_for_commit(&outcome)),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
         webhooks::Allowance,
     },
     ids::Ids,
-    store::{Store, StoreError, sweep_ahead},
+    store::{Store, StoreError},
 };
 
 pub(crate) fn settings() -> Settings {
@@ -115,24 +115,32 @@ async fn with_order(service: &Service) {
     service.create_order(&caller, &sample::order(), None).await.unwrap();
 }
 
-#[tokio::test]
-async fn an_order_that_the_search_index_has_passed_is_decided_again_with_another_row() {
+/// The number and the label's address in the answer to an order without a number.
+async fn created(service: &Service, caller: &Caller, key: &str) -> (TrackingNumber, String) {
     let mut order = sample::order();
-    for number in [Some("SB-SUCCESS-0001"), None] {
-        order["trackingNumber"] = json!(number);
-        for (rows, is_created) in [(2, true), (3, false)] {
-            let service = service(&Arc::new(ManualClock::at(Millis(1_767_600_000_000))));
-            let caller = caller(&service).await;
-            sweep_ahead(&service.store, rows).await;
-            let answer = service.create_order(&caller, &order, None).await;
-            let refused = Err(ErrorCode::ServiceUnavailable);
-            let expected = if is_created { Ok(true) } else { refused };
-            let answer = answer.map(|answer| matches!(answer, Answer::Created(_)));
-            assert_eq!(answer.map_err(|refusal| refusal.code), expected, "{number:?}, {rows}");
-            let listed = service.store.creations().await.unwrap();
-            assert_eq!(listed.len(), usize::from(is_created));
-        }
-    }
+    order["trackingNumber"] = json!(null);
+    order["idempotencyKey"] = json!(key);
+    let answer = service.create_order(caller, &order, None).await.unwrap();
+    let Answer::Created(body) = answer else { panic!("{answer:?}") };
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let text = |name: &str| body["parcel"][name].as_str().unwrap().to_owned();
+    (TrackingNumber::parse(&text("trackingNumber")).unwrap(), text("labelUrl"))
+}
+
+#[tokio::test]
+async fn an_order_that_draws_a_taken_number_is_answered_with_another_and_its_label() {
+    let service = service(&Arc::new(ManualClock::at(Millis(1_767_600_000_000))));
+    let caller = caller(&service).await;
+    let before = service.ids.seed_position();
+    let (first, _) = created(&service, &caller, "order-of-the-first").await;
+    // The same second, and the same chance.
+    service.ids.resume_from(&before);
+    let (second, label_url) = created(&service, &caller, "order-of-the-second").await;
+    assert_ne!(first, second);
+    let parcel = service.store.parcel(Environment::Sandbox, &second).await.unwrap().unwrap();
+    let site = service.site(Environment::Sandbox);
+    assert_eq!(label_url, site.label_url(service.secrets(), &second, parcel.id));
+    assert!(service.store.parcel(Environment::Sandbox, &first).await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -74,10 +74,6 @@ methods! {
     /// The account with a name; it is made, as `public_id`, if it does not exist.
     pub async fn account(&self, name: &str, public_id: String, now: Millis) -> Result<AccountRowId, StoreError>;
 
-    /// A row for a parcel that is about to be decided, which no other ever had or will have. One that comes to
-    /// nothing stays free.
-    pub async fn next_parcel_row(&self) -> ParcelRowId;
-
     /// The account with a name.
     pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError>;
 
@@ -354,6 +350,10 @@ methods! {
     /// Commits changes whole or not at all, with the e-mails that they bring if this process sends any. Once polled they
     /// complete, whatever becomes of this future.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome;
+
+    /// Commits as [`Store::commit`] and returns the body of the idempotency record as it was kept. It is another than was
+    /// given in when a generated tracking number was taken.
+    pub async fn keep(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
 
     /// Since when e-mails are sent: since now, if they were not.
     pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError>;

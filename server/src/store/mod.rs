@@ -47,7 +47,7 @@ pub(crate) use self::sqlite::{
     StoreError, Vacuumed,
 };
 #[cfg(test)]
-pub(crate) use self::sqlite::{Damage, damage, held, sweep_ahead};
+pub(crate) use self::sqlite::{Damage, damage, held};
 use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]
@@ -57,7 +57,7 @@ pub(crate) use self::transfer::CopiedTable;
 
 use crate::{
     clock::shared::{SharedClock, Skew},
-    domain::{IdempotencyRecord, NumberKey},
+    domain::{IdempotencyRecord, NewParcel},
 };
 
 /// A database of PostgreSQL of a test's own; none where it is not installed.
@@ -92,8 +92,6 @@ pub enum CommitOutcome {
     DuplicateTracking,
     /// Their carrier event was taken before.
     DuplicateCarrierEvent,
-    /// A reset has begun since the row of their parcel was drawn: draw another.
-    StaleRow,
     /// The tenant has a manifest under their air waybill: load and decide again.
     DuplicateAwb,
     /// A parcel is no longer what they were decided on: load and decide again.
@@ -121,6 +119,15 @@ macro_rules! engine {
             Engine::Postgres($engine) => $call,
         }
     };
+}
+
+/// Returns the refusal of a parcel whose number is taken, after all that could be drawn instead were taken too.
+fn number_taken(parcel: &NewParcel) -> CommitOutcome {
+    if parcel.redraws.is_none() {
+        return CommitOutcome::DuplicateTracking;
+    }
+    tracing::error!("no free tracking number was drawn: the source of randomness repeats itself");
+    CommitOutcome::Broken
 }
 
 impl Store {
@@ -172,11 +179,6 @@ impl Store {
     /// The 32 bytes from which the database's keyed hashes and signatures derive.
     pub fn secret(&self) -> [u8; 32] {
         engine!(self, engine => engine.secret())
-    }
-
-    /// The key of the database's generated tracking numbers.
-    pub fn number_key(&self) -> &NumberKey {
-        engine!(self, engine => engine.number_key())
     }
 
     /// How often credentials were written through this store: another number means that

@@ -59,7 +59,7 @@ mod writer;
 #[cfg(test)]
 pub(super) mod tests;
 #[cfg(test)]
-pub(crate) use tests::{Damage, damage, held, sweep_ahead};
+pub(crate) use tests::{Damage, damage, held};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use tests::{damage_file, reads::hold_list};
@@ -70,12 +70,11 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use parcelo::{Environment, TrackingNumber};
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot};
 
@@ -86,13 +85,11 @@ pub(super) use self::credentials::change;
 pub use self::pause::Pause;
 use self::{
     checkpoints::Checkpoints,
-    connection::StartState,
     group::{Mutation, PlainWrite, PlainWriteOutcome, WriteJob},
     health::{Health, Probe},
     hold::Files,
     identity::IfEmpty,
     living_keys::LivingKeys,
-    parcels::NumberLookup,
     readers::Readers,
     scans::turns,
     writer::{NotDone, Writer},
@@ -109,10 +106,7 @@ pub(crate) use self::{
     vacuum::{ToVacuum, Vacuumed},
 };
 pub(crate) use super::CommitOutcome;
-use crate::{
-    domain::{Changes, NumberKey, ParcelRowId},
-    store::turns::Turns,
-};
+use crate::{domain::Changes, store::turns::Turns};
 
 /// How long a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write may
 /// still be done, and a repetition finds out.
@@ -125,9 +119,6 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     file: PathBuf,
     secret: [u8; 32],
-    number_key: NumberKey,
-    /// The last row that was drawn for a parcel, or is one's.
-    last_row: AtomicI64,
     health: Arc<Health>,
     /// Notified when an event was enqueued.
     wake: Arc<Notify>,
@@ -162,7 +153,7 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The hold's own descriptor comes before SQLite's, and is never closed.
         let hold = hold::hold(path)?;
-        let (mut db, start) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
+        let (mut db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
@@ -173,7 +164,7 @@ impl Store {
         let writer = Writer::start(db, hold, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), turns());
         let mode = Mode::File { writer, readers, scans, probe };
-        Ok(Self::from_parts((path, start), health, keys, mode))
+        Ok(Self::from_parts((path, secret), health, keys, mode))
     }
 
     /// Opens a database file for a command that works beside the server: it waits up to 5 s for
@@ -190,8 +181,8 @@ impl Store {
                     other => other,
                 }
             })?;
-        let (db, start) = connection::writer(path, if_empty, fresh_secret)?;
-        Ok(Self::inline(db, path, start))
+        let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
+        Ok(Self::inline(db, path, secret))
     }
 
     /// A database in memory, which ends with the last clone of the store.
@@ -203,18 +194,18 @@ impl Store {
     }
 
     fn prepared(mut db: Connection, file: &Path, secret: [u8; 32]) -> Result<Self, StoreError> {
-        let start = connection::prepare(&mut db, file, secret)?;
-        Ok(Self::inline(db, file, start))
+        let secret = connection::prepare(&mut db, file, secret)?;
+        Ok(Self::inline(db, file, secret))
     }
 
-    fn inline(db: Connection, file: &Path, start: StartState) -> Self {
+    fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
         // Filled by the first that asks: a command beside the server seldom does.
-        Self::from_parts((file, start), Arc::default(), LivingKeys::new(), mode)
+        Self::from_parts((file, secret), Arc::default(), LivingKeys::new(), mode)
     }
 
     fn from_parts(
-        (file, start): (&Path, StartState),
+        (file, secret): (&Path, [u8; 32]),
         health: Arc<Health>,
         keys: LivingKeys,
         mode: Mode,
@@ -224,9 +215,7 @@ impl Store {
         let file = file.to_owned();
         Self(Arc::new(Inner {
             file,
-            secret: start.secret,
-            number_key: start.number_key,
-            last_row: AtomicI64::new(start.last_row),
+            secret,
             health,
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
@@ -248,17 +237,6 @@ impl Store {
         self.0.secret
     }
 
-    /// The key of the database's generated tracking numbers.
-    pub fn number_key(&self) -> &NumberKey {
-        &self.0.number_key
-    }
-
-    /// A row for a parcel that is about to be decided, which no other ever had or will have. One that comes to
-    /// nothing stays free.
-    pub async fn next_parcel_row(&self) -> ParcelRowId {
-        ParcelRowId(self.0.last_row.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
     /// Changes write the e-mails down that they bring, from here on.
     pub fn send_mails(&self) {
         self.0.sends_mails.store(true, Ordering::Relaxed);
@@ -266,22 +244,24 @@ impl Store {
 
     /// Commits changes whole or not at all. Once polled they complete, whatever becomes of this
     /// future.
-    pub async fn commit(&self, mut changes: Changes) -> CommitOutcome {
+    pub async fn commit(&self, changes: Changes) -> CommitOutcome {
+        self.keep(changes).await.err().unwrap_or(CommitOutcome::Committed)
+    }
+
+    /// Commits as [`Store::commit`] and returns the body of the idempotency record as it was kept.
+    pub async fn keep(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
         if self.0.sends_mails.load(Ordering::Relaxed) {
             changes.add_mails();
         }
-        let Ok(ready) = apply::Ready::new(changes, &self.0.number_key) else {
-            tracing::error!("an order could not be written as JSON");
-            return CommitOutcome::Broken;
-        };
         let (keys, wake) = (Arc::clone(&self.0.keys), Arc::clone(&self.0.wake));
-        let (job, answer) = Mutation::new(ready, keys, wake);
-        match self.send(job, answer, Some(WRITE_TIMEOUT)).await {
-            Ok(commit) => commit,
-            Err(NotDone::Busy) => CommitOutcome::Busy,
-            Err(NotDone::Full) => CommitOutcome::Full,
-            Err(NotDone::Stopped) => CommitOutcome::Broken,
-        }
+        let (job, answer) = Mutation::new(changes, keys, wake);
+        self.send(job, answer, Some(WRITE_TIMEOUT)).await.unwrap_or_else(|not_done| {
+            Err(match not_done {
+                NotDone::Busy => CommitOutcome::Busy,
+                NotDone::Full => CommitOutcome::Full,
+                NotDone::Stopped => CommitOutcome::Broken,
+            })
+        })
     }
 
     /// Finishes the writes that wait, and gives the file free. Other clones can still read.
@@ -304,11 +284,6 @@ impl Store {
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
         };
         answer.map_err(|error| self.read_error(error))
-    }
-
-    fn lookup<'a>(&self, environment: Environment, number: &'a TrackingNumber) -> NumberLookup<'a> {
-        let carried = self.0.number_key.row_of(environment, number);
-        NumberLookup::new(environment, number, carried)
     }
 
     /// What errors call the database.

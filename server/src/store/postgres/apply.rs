@@ -17,14 +17,15 @@ use super::{
     locks::{self, Locked},
     mails, manifests,
     outbox::{NewEvents, Subject, Subscriptions},
+    records,
 };
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant, Version,
-        mail::NewMail, webhooks,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant,
+        Version, create::redraw, mail::NewMail, webhooks,
     },
-    store::CommitOutcome,
+    store::{CommitOutcome, number_taken},
 };
 
 /// What became of changes.
@@ -58,7 +59,8 @@ struct Progress<'m> {
     /// The position of its write.
     at: usize,
     now: Millis,
-    orders: std::slice::Iter<'m, String>,
+    /// The record that is kept with them already.
+    record: Option<&'m mut IdempotencyRecord>,
     has_enqueued: bool,
     has_written: bool,
 }
@@ -84,16 +86,11 @@ impl<'a> Application<'a> {
     }
 
     /// Applies the changes of the write at a position.
-    pub(super) async fn apply(
-        &mut self,
-        at: usize,
-        changes: &Changes,
-        orders: &[String],
-    ) -> DbResult<Applied> {
+    pub(super) async fn apply(&mut self, at: usize, changes: &mut Changes) -> DbResult<Applied> {
         let mut work = Progress {
             at,
             now: changes.now,
-            orders: orders.iter(),
+            record: changes.idempotency_record.as_mut(),
             has_enqueued: false,
             has_written: false,
         };
@@ -103,7 +100,7 @@ impl<'a> Application<'a> {
                 return Ok(Applied::Refused { outcome, has_written: false });
             }
         }
-        for op in &changes.ops {
+        for op in &mut changes.ops {
             let (is_done, outcome) = self.apply_one(op, &mut work).await?;
             if !is_done {
                 return Ok(Applied::Refused { outcome, has_written: work.has_written });
@@ -137,7 +134,7 @@ impl<'a> Application<'a> {
     /// Applies one operation; answers whether it was possible, and what forbids it if not.
     async fn apply_one(
         &mut self,
-        op: &Op,
+        op: &mut Op,
         work: &mut Progress<'_>,
     ) -> DbResult<(bool, CommitOutcome)> {
         Ok(match op {
@@ -181,34 +178,44 @@ impl<'a> Application<'a> {
     /// Answers what forbids it, if anything does.
     async fn insert_parcel(
         &mut self,
-        parcel: &NewParcel,
+        parcel: &mut NewParcel,
         work: &mut Progress<'_>,
     ) -> DbResult<Option<CommitOutcome>> {
-        let order = work.orders.next().map_or("", String::as_str);
-        let id = parcel.row.0;
-        let generations = &self.generations;
-        if !creates::insert_one(self.db, generations, (parcel, order)).await? {
-            // After a failover to a database that lacks the last block's number, another server has drawn the block again.
-            if erase::is_row_taken(self.db, id).await? {
-                return Ok(Some(CommitOutcome::StaleRow));
+        let mut is_redrawn = false;
+        let id = loop {
+            if let Some(id) = self.insert_into_free(parcel).await? {
+                break id;
             }
-            let number = (parcel.tenant.environment, &parcel.tracking_number);
-            erase::free_number(self.db, number).await?;
-            if !creates::insert_one(self.db, generations, (parcel, order)).await? {
-                return Ok(Some(CommitOutcome::DuplicateTracking));
+            if !redraw(parcel, work.record.as_deref_mut()) {
+                return Ok(Some(number_taken(parcel)));
             }
+            is_redrawn = true;
+        };
+        if is_redrawn && let Some(record) = &work.record {
+            records::rewrite(self.db, &self.generations, record).await?;
         }
         self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
-        work.has_enqueued |= self.created(parcel, work.now);
+        work.has_enqueued |= self.created((id, parcel), work.now);
         Ok(None)
+    }
+
+    /// Inserts the parcel and returns its id; none if its number is taken. A parcel of an ended generation leaves it.
+    async fn insert_into_free(&self, parcel: &NewParcel) -> DbResult<Option<i64>> {
+        if let Some(id) = creates::insert_one(self.db, &self.generations, parcel).await? {
+            return Ok(Some(id));
+        }
+        let number = (parcel.tenant.environment, &parcel.tracking_number);
+        erase::free_number(self.db, number).await?;
+        // Whether or not it left: it may have been erased meanwhile.
+        creates::insert_one(self.db, &self.generations, parcel).await
     }
 
     /// What an inserted parcel brings along; answers whether that is an event of a webhook. Its tenant's subscription is
     /// loaded.
-    pub(super) fn created(&mut self, parcel: &NewParcel, now: Millis) -> bool {
+    pub(super) fn created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
         let tenant = self.generations.number(parcel.tenant);
         self.counts.add(&Locked::new_parcel(parcel, tenant), 1);
-        let subject = Subject { parcel: Some(parcel.row.0), manifest: None };
+        let subject = Subject { parcel: Some(id), manifest: None };
         let events = |kinds| webhooks::of_creation(kinds, parcel);
         self.enqueue((parcel.tenant, subject), events, now)
     }

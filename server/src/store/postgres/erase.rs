@@ -118,11 +118,6 @@ pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult
         .with_tracking_events(events + 2 * parcels))
 }
 
-/// Returns whether a parcel has this row, also one of an ended generation.
-pub(super) async fn is_row_taken(db: &Connection, row: i64) -> DbResult<bool> {
-    db.value("SELECT EXISTS (SELECT 1 FROM parcels WHERE id = $1)", &[&row]).await
-}
-
 /// Takes the parcel of an ended generation away from its number. It stays, to be counted and erased with the others.
 pub(super) async fn free_number(
     db: &Connection,

@@ -166,29 +166,32 @@ impl<'a> Group<'a> {
         for (at, write) in writes.iter().enumerate() {
             if let Some(mutation) = changes(write)
                 && self.is_open(at)
-                && let Some((parcel, order)) = mutation.as_create()
+                && let Some(parcel) = mutation.as_create()
             {
                 panicked(at, || check(&mutation.changes))?;
-                batch.add(at, parcel, order, mutation.changes.now);
+                batch.add(at, parcel, mutation.changes.now);
             }
         }
         if batch.is_empty() {
             return Ok(());
         }
         let created = batch.insert(self.db, &self.application.generations).await?;
-        for Created { at, parcel, now } in created {
-            let has_enqueued = self.application.created(parcel, now);
+        for Created { at, id, parcel, now } in created {
+            let has_enqueued = self.application.created((id, parcel), now);
             self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
         }
         Ok(())
     }
 
     /// Applies the other changes one by one, in their order; creations whose number was taken among them.
-    async fn apply_others(&mut self, writes: &[Write]) -> Result<(), Stopped> {
-        for (at, write) in writes.iter().enumerate() {
-            let Some(mutation) = changes(write).filter(|_| self.is_open(at)) else { continue };
+    async fn apply_others(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+        for (at, write) in writes.iter_mut().enumerate() {
+            let Write::Changes(mutation) = write else { continue };
+            if !self.is_open(at) {
+                continue;
+            }
             panicked(at, || check(&mutation.changes))?;
-            let applied = self.application.apply(at, &mutation.changes, &mutation.orders);
+            let applied = self.application.apply(at, &mut mutation.changes);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
             match applied.map_err(|failure| failed(at, failure))? {

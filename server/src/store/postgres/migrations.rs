@@ -8,19 +8,10 @@ use super::{
     connection::{Connection, get},
     error::{DbResult, Failure},
 };
-use crate::domain::{NumberKey, secrets::fresh_number_key};
-
-/// What the database keeps from its first start on.
-pub(super) struct Secrets {
-    /// From what its keyed hashes and signatures derive.
-    pub(super) secret: [u8; 32],
-    /// The key of its generated tracking numbers.
-    pub(super) number_key: NumberKey,
-}
 
 /// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
 /// and what it makes useless is dropped by a later version. Where that cannot be, [`OLDEST_SCHEMA`] says so.
-pub(super) const MIGRATIONS: [&str; 13] = [
+pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
     include_str!("migrations/0003_shared.sql"),
@@ -34,12 +25,13 @@ pub(super) const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0011_orders.sql"),
     include_str!("migrations/0012_hidden.sql"),
     include_str!("migrations/0013_generations.sql"),
+    include_str!("migrations/0014_numbers.sql"),
 ];
 
 /// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
 /// is; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
 /// older program knows whether it may start. Programs that do not look there know no schema after 3.
-pub(super) const OLDEST_SCHEMA: i64 = 13;
+pub(super) const OLDEST_SCHEMA: i64 = 14;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
 /// What is said of a program that is older than that.
 pub(super) const OUTDATED: &str =
@@ -76,7 +68,7 @@ const MEND_SEQUENCES: &str = "\
         FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
                 a.attrelid::regclass::text FROM pg_attribute AS a \
                 WHERE a.attname = 'id' AND a.attidentity <> '' AND pg_table_is_visible(a.attrelid) \
-            UNION ALL VALUES ('parcel_ids', 'parcels'), ('outbox_ids', 'outbox') LOOP \
+            UNION ALL VALUES ('parcel_rows', 'parcels'), ('outbox_ids', 'outbox') LOOP \
             EXECUTE format('SELECT max(id) FROM %s', from_table) INTO highest; \
             IF highest >= (SELECT coalesce(pg_sequence_last_value(sequence) + seqincrement, seqstart) \
                     FROM pg_sequence WHERE seqrelid = sequence) THEN \
@@ -93,7 +85,7 @@ const MEND_SEQUENCES: &str = "\
 /// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new. Servers
 /// that start at once on an empty database make one schema and one secret: the lock is held until the commit, and
 /// waited for without a limit.
-pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
+pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
         let prepared = prepare_locked(db, fresh).await.map_err(lacks_rights);
@@ -106,8 +98,8 @@ pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<Secret
                 tokio::time::sleep(UPGRADE_PAUSE).await;
             }
             prepared => {
-                let secrets = prepared?;
-                return ended.map(|()| secrets);
+                let secret = prepared?;
+                return ended.map(|()| secret);
             }
         }
     }
@@ -138,7 +130,7 @@ fn advised(failure: Failure, advice: &str) -> Failure {
     failure
 }
 
-async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
+async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     upgrade(db).await?;
     db.run(MEND_SEQUENCES).await?;
     if is_unfinished(db).await? {
@@ -146,10 +138,7 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<Secrets> {
             "a copy into it was not finished: run `parcelo-server copy` again with the same --to";
         return Err(Failure::Unsuitable(reason.to_owned()));
     }
-    Ok(Secrets {
-        secret: kept(db, "secret", fresh).await?,
-        number_key: NumberKey::new(&kept(db, "number_key", fresh_number_key(&fresh)).await?),
-    })
+    secret(db, fresh).await
 }
 
 /// Brings the schema up to date for a copy into the database, and marks it: until the copy has removed the mark,
@@ -292,10 +281,10 @@ async fn version(db: &Connection) -> DbResult<usize> {
     Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
-/// The secret that the database keeps under a name, which is `fresh` if it has none.
-async fn kept(db: &Connection, name: &str, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
-    let insert = "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    db.execute(insert, &[&name, &fresh.as_slice()]).await?;
-    let found: Vec<u8> = db.value("SELECT value FROM meta WHERE name = $1", &[&name]).await?;
-    found.try_into().map_err(|_wrong| Failure::row("a secret does not have 32 bytes"))
+/// Returns the database's secret, which is `fresh` from now on if it has none.
+async fn secret(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
+    let insert = "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING";
+    db.execute(insert, &[&fresh.as_slice()]).await?;
+    let found: Vec<u8> = db.value("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
+    found.try_into().map_err(|_wrong| Failure::row("the secret does not have 32 bytes"))
 }

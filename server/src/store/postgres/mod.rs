@@ -45,7 +45,6 @@ mod readers;
 mod records;
 mod replays;
 mod resets;
-mod rows;
 mod search;
 mod sessions;
 mod set_back;
@@ -86,10 +85,7 @@ use self::{
     writes::{Mutation, Write},
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError, turns::Turns};
-use crate::{
-    clock::shared::SharedClock,
-    domain::{Changes, NumberKey},
-};
+use crate::{clock::shared::SharedClock, domain::Changes};
 
 /// How long a caller waits for a write; it may still be done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -111,9 +107,6 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     name: String,
     secret: [u8; 32],
-    number_key: NumberKey,
-    /// What is left of this server's block of rows.
-    rows: tokio::sync::Mutex<rows::Block>,
     /// This process among the servers, as long as it lives.
     server: i64,
     writer: Writer,
@@ -206,12 +199,10 @@ impl Store {
             .and_then(|writer| Ok((writer, Readers::start(reading, most)?)));
         let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
-        let (secrets, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
+        let (secret, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
         let store = Self(Arc::new(Inner {
             name,
-            secret: secrets.secret,
-            number_key: secrets.number_key,
-            rows: tokio::sync::Mutex::default(),
+            secret,
             server,
             writer,
             readers,
@@ -250,10 +241,6 @@ impl Store {
         self.0.secret
     }
 
-    pub(super) fn number_key(&self) -> &NumberKey {
-        &self.0.number_key
-    }
-
     /// What errors call the database.
     pub(super) fn name(&self) -> String {
         self.0.name.clone()
@@ -263,30 +250,23 @@ impl Store {
         self.0.sends_mails.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) async fn commit(&self, mut changes: Changes) -> CommitOutcome {
+    pub(crate) async fn commit(&self, changes: Changes) -> CommitOutcome {
+        self.keep(changes).await.err().unwrap_or(CommitOutcome::Committed)
+    }
+
+    pub(crate) async fn keep(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
         if self.0.sends_mails.load(Ordering::Relaxed) {
             changes.add_mails();
         }
-        let Ok((mutation, answer)) = Mutation::new(changes, Arc::clone(&self.0.wake)) else {
-            tracing::error!("an order could not be written as JSON");
-            return CommitOutcome::Broken;
-        };
-        if mutation.lacks_row() {
-            return CommitOutcome::Unreachable;
+        let (mutation, answer) = Mutation::new(changes, Arc::clone(&self.0.wake));
+        self.0.writer.push(Write::Changes(mutation)).map_err(|not_taken| match not_taken {
+            NotTaken::Full => CommitOutcome::Full,
+            NotTaken::Stopped => CommitOutcome::Broken,
+        })?;
+        match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
+            Ok(answer) => answer.unwrap_or(Err(CommitOutcome::Broken)),
+            Err(_elapsed) => Err(CommitOutcome::Busy),
         }
-        match self.0.writer.push(Write::Changes(mutation)) {
-            Ok(()) => {}
-            Err(NotTaken::Full) => return CommitOutcome::Full,
-            Err(NotTaken::Stopped) => return CommitOutcome::Broken,
-        }
-        let outcome = match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
-            Ok(answer) => answer.unwrap_or(CommitOutcome::Broken),
-            Err(_elapsed) => CommitOutcome::Busy,
-        };
-        if outcome == CommitOutcome::StaleRow {
-            self.forget_rows().await;
-        }
-        outcome
     }
 
     pub(crate) async fn pause_writes(&self) -> Option<Pause> {

@@ -157,6 +157,17 @@ pub(super) async fn insert_all(
     Ok(kept.into_iter().collect())
 }
 
+/// Gives a record that this transaction keeps the body that it has now.
+pub(super) async fn rewrite(
+    db: &Connection,
+    generations: &Generations,
+    record: &IdempotencyRecord,
+) -> DbResult<()> {
+    let sql = "UPDATE idempotency SET body = $3 WHERE key = $1 AND tenant = $2";
+    let tenant = generations.number(record.tenant);
+    db.execute(sql, &[&record.key.0.as_slice(), &tenant, &record.body]).await.map(drop)
+}
+
 /// The records under these keys, dead or alive.
 pub(super) async fn find_all(
     db: &Connection,

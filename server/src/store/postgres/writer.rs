@@ -22,7 +22,7 @@ use super::{
     error::{DbResult, Failure},
     group,
     lock_wait::{LockWait, LockWaits},
-    migrations::{self, Secrets},
+    migrations,
     writer_connection::{Health, WriterConnection},
     writes::{Stopped, Verdict, Write},
 };
@@ -54,7 +54,7 @@ pub(super) struct Writer {
 
 enum Message {
     /// The first: makes the schema.
-    Prepare([u8; 32], oneshot::Sender<DbResult<(Secrets, i64)>>),
+    Prepare([u8; 32], oneshot::Sender<DbResult<([u8; 32], i64)>>),
     Write(Write),
     Stop,
 }
@@ -84,9 +84,9 @@ impl Writer {
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
     }
 
-    /// Makes the schema and answers the database's secrets, the one `fresh` if it is new, and a number that no other
-    /// server has.
-    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
+    /// Makes the schema and returns the database's secret, which is `fresh` if it is new, and a number that no other server
+    /// has.
+    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let (caller, answer) = oneshot::channel();
         // A writer that has ended gives no answer.
         let _ended = self.queue.send(Message::Prepare(fresh, caller)).await;
@@ -156,16 +156,16 @@ impl Session {
         }
     }
 
-    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<(Secrets, i64)> {
+    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let mut db = self.connection.open_unprepared().await?;
         // An index on a large table takes as long as it takes, and so does waiting for another server's.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
-        let secrets = migrations::prepare(&db, fresh).await?;
+        let secret = migrations::prepare(&db, fresh).await?;
         db.set_answer_timeout(answer_timeout);
         let server = db.value(SERVER, &[]).await?;
         self.connection.begin(db);
         self.is_prepared = true;
-        Ok((secrets, server))
+        Ok((secret, server))
     }
 
     /// Does all of `writes` in one transaction, but those that would undo the others' alone, then answers

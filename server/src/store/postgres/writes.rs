@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{call::Call, error::Failure, rows::NO_ROW, settles::Settlement};
+use super::{call::Call, error::Failure, settles::Settlement};
 use crate::{
-    domain::{Changes, NewParcel, Op, StoredOrder, Tenant},
+    domain::{Changes, NewParcel, Op, Tenant},
     store::CommitOutcome,
 };
 
@@ -23,12 +23,13 @@ pub(super) enum Write {
 /// Changes, and who waits for them.
 pub(super) struct Mutation {
     pub(super) changes: Changes,
-    /// The orders of the parcels that are inserted, as JSON.
-    pub(super) orders: Vec<String>,
     /// Notified when an event was enqueued.
     dispatcher: Arc<Notify>,
-    caller: oneshot::Sender<CommitOutcome>,
+    caller: oneshot::Sender<Kept>,
 }
+
+/// The body of the idempotency record that was kept, or the outcome if it is none that was.
+pub(super) type Kept = Result<Vec<u8>, CommitOutcome>;
 
 /// What became of a write in a transaction.
 #[derive(Debug)]
@@ -89,40 +90,18 @@ impl Verdict {
 }
 
 impl Mutation {
-    /// Changes with their orders already written as JSON, so that the writer need not.
     pub(super) fn new(
         changes: Changes,
         dispatcher: Arc<Notify>,
-    ) -> serde_json::Result<(Box<Self>, oneshot::Receiver<CommitOutcome>)> {
-        let orders = changes.ops.iter().filter_map(|op| match op {
-            Op::InsertParcel(parcel) => Some(StoredOrder::to_json(&parcel.order)),
-            Op::Move { .. }
-            | Op::AddEvent { .. }
-            | Op::RecordCarrierEvent(_)
-            | Op::LogCarrierException(_)
-            | Op::InsertManifest(_)
-            | Op::Schedule { .. }
-            | Op::CancelSteps { .. }
-            | Op::Reprint { .. }
-            | Op::InsertMail(_) => None,
-        });
-        let orders = orders.collect::<Result<_, _>>()?;
+    ) -> (Box<Self>, oneshot::Receiver<Kept>) {
         let (caller, answer) = oneshot::channel();
-        Ok((Box::new(Self { changes, orders, dispatcher, caller }), answer))
-    }
-}
-
-impl Mutation {
-    /// Whether a row was to be drawn for one of its parcels and could not.
-    pub(super) fn lacks_row(&self) -> bool {
-        let lacks = |op: &Op| matches!(op, Op::InsertParcel(parcel) if parcel.row == NO_ROW);
-        self.changes.ops.iter().any(lacks)
+        (Box::new(Self { changes, dispatcher, caller }), answer)
     }
 
-    /// The parcel that it creates with its order, when it does nothing else.
-    pub(super) fn as_create(&self) -> Option<(&NewParcel, &str)> {
-        match (&*self.changes.expect, &*self.changes.ops, &*self.orders) {
-            ([], [Op::InsertParcel(parcel)], [order]) => Some((parcel, order)),
+    /// The parcel that it creates, when it does nothing else.
+    pub(super) fn as_create(&self) -> Option<&NewParcel> {
+        match (&*self.changes.expect, &*self.changes.ops) {
+            ([], [Op::InsertParcel(parcel)]) => Some(parcel),
             _ => None,
         }
     }
@@ -132,7 +111,7 @@ impl Write {
     /// How many orders it writes.
     pub(super) fn orders(&self) -> u64 {
         match self {
-            Self::Changes(mutation) => mutation.orders.len() as u64,
+            Self::Changes(mutation) => mutation.changes.orders() as u64,
             Self::Settle(_) | Self::Call(_) => 0,
         }
     }
@@ -173,10 +152,13 @@ impl Write {
                 if has_enqueued {
                     mutation.dispatcher.notify_one();
                 }
-                let _gone = mutation.caller.send(outcome);
+                let _gone = mutation.caller.send(match outcome {
+                    CommitOutcome::Committed => Ok(mutation.changes.into_body()),
+                    outcome => Err(outcome),
+                });
             }
             (Self::Changes(mutation), _) => {
-                let _gone = mutation.caller.send(CommitOutcome::Broken);
+                let _gone = mutation.caller.send(Err(CommitOutcome::Broken));
             }
             (Self::Settle(one), Verdict::Made) => one.answer(Ok(())),
             (Self::Settle(one), Verdict::Failed(failure)) => one.answer(Err(failure)),
@@ -198,7 +180,7 @@ impl Write {
                 let is_away = failure.is_of_connection();
                 let outcome =
                     if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
-                let _gone = mutation.caller.send(outcome);
+                let _gone = mutation.caller.send(Err(outcome));
             }
             Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),
@@ -209,7 +191,7 @@ impl Write {
     pub(super) fn leave_in_doubt(self) {
         match self {
             Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(CommitOutcome::Unknown);
+                let _gone = mutation.caller.send(Err(CommitOutcome::Unknown));
             }
             Self::Settle(one) => one.answer(Err(Failure::InDoubt)),
             Self::Call(call) => call.answer(Err(Failure::InDoubt)),

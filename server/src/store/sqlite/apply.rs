@@ -5,78 +5,25 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    CommitOutcome, carriers, counts,
-    living_keys::LivingKeys,
-    mails, manifests, outbox,
-    parcels::{self, NumberLookup},
-    pending::Pending,
-    records,
+    CommitOutcome, carriers, counts, living_keys::LivingKeys, mails, manifests, outbox, parcels,
+    pending::Pending, records,
 };
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, NumberKey, Op, ParcelRowId,
-        State, Step, StoredOrder, Version, idempotency::is_alive,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, State, Step,
+        Version, create::redraw, idempotency::is_alive,
     },
-    store::generations::is_current,
+    store::{generations::is_current, number_taken},
 };
-
-/// Changes with what the writer need not do: their orders are written as JSON, their numbers decrypted.
-pub(super) struct Ready {
-    pub(super) changes: Changes,
-    orders: Vec<ReadyOrder>,
-}
-
-struct ReadyOrder {
-    json: String,
-    /// The row that the parcel's number carries.
-    carried: Option<ParcelRowId>,
-}
-
-impl Ready {
-    pub(super) fn new(changes: Changes, number_key: &NumberKey) -> serde_json::Result<Self> {
-        let orders = changes.ops.iter().filter_map(|op| match op {
-            Op::InsertParcel(parcel) => Some(ReadyOrder::new(parcel, number_key)),
-            Op::Move { .. }
-            | Op::AddEvent { .. }
-            | Op::RecordCarrierEvent(_)
-            | Op::LogCarrierException(_)
-            | Op::InsertManifest(_)
-            | Op::Schedule { .. }
-            | Op::CancelSteps { .. }
-            | Op::Reprint { .. }
-            | Op::InsertMail(_) => None,
-        });
-        let orders = orders.collect::<Result<_, _>>()?;
-        Ok(Self { changes, orders })
-    }
-
-    /// Whether an idempotency record is among them.
-    pub(super) const fn keeps_record(&self) -> bool {
-        self.changes.idempotency_record.is_some()
-    }
-
-    /// How many orders are among them.
-    pub(super) fn orders(&self) -> usize {
-        self.orders.len()
-    }
-}
-
-impl ReadyOrder {
-    fn new(parcel: &NewParcel, number_key: &NumberKey) -> serde_json::Result<Self> {
-        let carried = number_key.row_of(parcel.tenant.environment, &parcel.tracking_number);
-        Ok(Self { json: StoredOrder::to_json(&parcel.order)?, carried })
-    }
-}
 
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
 pub(super) fn apply(
     db: &Connection,
     keys: &LivingKeys,
-    ready: &Ready,
+    changes: &mut Changes,
     pending: &mut Pending,
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
-    let changes = &ready.changes;
     let mut dead = None;
     if let Some(record) = &changes.idempotency_record {
         // Another process may have kept one since the last write.
@@ -93,9 +40,9 @@ pub(super) fn apply(
             return Ok((CommitOutcome::VersionConflict, false));
         }
     }
-    let (now, orders) = (changes.now, ready.orders.iter());
-    let mut work = Application { db, pending, now, orders, enqueued: false };
-    for op in &changes.ops {
+    let (now, record) = (changes.now, changes.idempotency_record.as_mut());
+    let mut work = Application { db, pending, now, record, enqueued: false };
+    for op in &mut changes.ops {
         if let Some(refusal) = work.apply(op)? {
             return Ok((refusal, false));
         }
@@ -136,15 +83,15 @@ struct Application<'a> {
     db: &'a Connection,
     pending: &'a mut Pending,
     now: Millis,
-    /// Of the parcels that are still to be inserted.
-    orders: std::slice::Iter<'a, ReadyOrder>,
+    /// The record that will be kept with them.
+    record: Option<&'a mut IdempotencyRecord>,
     /// Whether an event was enqueued.
     enqueued: bool,
 }
 
 impl Application<'_> {
     /// Applies one operation, or says what forbids it.
-    fn apply(&mut self, op: &Op) -> rusqlite::Result<Option<CommitOutcome>> {
+    fn apply(&mut self, op: &mut Op) -> rusqlite::Result<Option<CommitOutcome>> {
         let db = self.db;
         let (done, refusal) = match op {
             Op::InsertParcel(parcel) => return self.insert_parcel(parcel),
@@ -182,25 +129,27 @@ impl Application<'_> {
         Ok((!done).then_some(refusal))
     }
 
-    fn insert_parcel(&mut self, parcel: &NewParcel) -> rusqlite::Result<Option<CommitOutcome>> {
-        let ready = self.orders.next();
-        let (order, carried) = ready.map_or(("", None), |one| (one.json.as_str(), one.carried));
-        let number = NumberLookup::new(parcel.tenant.environment, &parcel.tracking_number, carried);
-        // Given and generated numbers are one set, though only the former are in the index: each of either is asked
-        // for in both. It is decided here, where one write comes after the other.
-        if number.is_taken(self.db, parcel.row)? {
-            return Ok(Some(CommitOutcome::DuplicateTracking));
-        }
+    fn insert_parcel(&mut self, parcel: &mut NewParcel) -> rusqlite::Result<Option<CommitOutcome>> {
         let tenant = self.pending.generation(self.db, parcel.tenant)?;
-        if !add_parcel(self.db, (parcel, tenant), (order, number.carries(parcel.row)))? {
-            return Ok(Some(CommitOutcome::StaleRow));
+        while !self.add_parcel(parcel, tenant)? {
+            if !redraw(parcel, self.record.as_deref_mut()) {
+                return Ok(Some(number_taken(parcel)));
+            }
         }
+        let row = self.db.last_insert_rowid();
         self.pending.counts.created(parcel, tenant);
         if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
-            let parcel = (parcel, parcel.row.0);
+            let parcel = (&*parcel, row);
             self.enqueued |= outbox::enqueue_creation(self.db, subscription, parcel, self.now)?;
         }
         Ok(None)
+    }
+
+    /// Inserts the parcel into the generation with this number. Returns false if its tracking number is taken; one of a
+    /// generation that has ended leaves it.
+    fn add_parcel(&self, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
+        Ok(add_parcel(self.db, parcel, tenant)?
+            || parcels::free_number(self.db, parcel)? && add_parcel(self.db, parcel, tenant)?)
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
@@ -229,23 +178,17 @@ impl Application<'_> {
     }
 }
 
-/// Inserts the parcel with its order into the generation with this number, and says whether its tracking number carries its
-/// row; false when a search would not find it, since its index has passed the row.
-fn add_parcel(
-    db: &Connection,
-    (parcel, tenant): (&NewParcel, i64),
-    (order, carries_row): (&str, bool),
-) -> rusqlite::Result<bool> {
+/// Inserts the parcel with its order, behind all rows that there ever were. Returns false if its number is taken.
+fn add_parcel(db: &Connection, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
          updated_at, origin, destination, country, promised_day, label_version, last_sequence, \
-         step_index, step_due, order_json, number_is_indexed, external_order_id) \
-         SELECT ?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10, ?11, 1, 2, ?12, ?13, ?14, ?15, ?16 \
-         WHERE ?1 > (SELECT next FROM term_sweep) \
-         ON CONFLICT DO NOTHING",
+         step_index, step_due, order_json, external_order_id) \
+         VALUES ((SELECT max(highest, coalesce((SELECT max(id) FROM parcels), 0)) + 1 FROM deleted_parcels), \
+         1, ?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9, ?10, 1, 2, ?11, ?12, ?13, ?14) \
+         ON CONFLICT (environment, number) DO NOTHING",
     )?;
     let inserted = insert.execute(params![
-        parcel.row.0,
         tenant,
         parcels::environment(parcel.tenant.environment),
         parcel.tracking_number.as_str(),
@@ -258,9 +201,8 @@ fn add_parcel(
         parcel.promised_day,
         parcel.step.map(|step| step.index),
         parcel.step.map(|step| step.due.0),
-        order,
-        !carries_row,
-        parcel.order.external_order_id,
+        parcel.order,
+        parcel.external_order_id,
     ])?;
     Ok(inserted == 1)
 }

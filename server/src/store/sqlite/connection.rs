@@ -1,5 +1,4 @@
-//! Opening connections: their settings, and what a database tells when it is opened; and copies from one to
-//! another.
+//! Opening connections: their settings, and the database's secret; and copies from one to another.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,10 +15,9 @@ use rusqlite::{
 
 use super::{
     StoreError, hold,
-    identity::{self, IfEmpty, NUMBER_KEY, SECRET},
-    migrations::{known, migrate, schema},
+    identity::{self, IfEmpty, SECRET},
+    migrations::{IndexOfNumbers, STEPS_PER_LOOK, known, migrate, migrate_watched, schema},
 };
-use crate::domain::{NumberKey, secrets::fresh_number_key};
 
 /// How long a statement waits for a lock of another process: a command beside the server, or the server
 /// beside a command.
@@ -33,23 +31,13 @@ const TEMPORARY_IN_MEMORY: &str = "PRAGMA temp_store = MEMORY";
 /// All pages at once, for [`Backup::step`].
 const ALL_PAGES: i32 = -1;
 
-/// What a database tells when it is opened.
-#[derive(Debug)]
-pub(super) struct StartState {
-    /// From what its keyed hashes and signatures derive.
-    pub(super) secret: [u8; 32],
-    pub(super) number_key: NumberKey,
-    /// The highest row that any of its parcels ever had.
-    pub(super) last_row: i64,
-}
-
-/// A connection that writes to a file, durably, and how the database begins. A new one has the secret
-/// `fresh`.
+/// Opens a connection that writes to a file, durably, and returns it with the database's secret, which is `fresh` if it
+/// is new.
 pub(super) fn writer(
     file: &Path,
     if_empty: IfEmpty,
     fresh: [u8; 32],
-) -> Result<(Connection, StartState), StoreError> {
+) -> Result<(Connection, [u8; 32]), StoreError> {
     hold::create(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -73,9 +61,9 @@ pub(super) fn writer(
     .map_err(failed)?;
     // The schema comes before the log, in one commit with the mark and the secrets: a first start that
     // is killed leaves an empty file or a whole database.
-    let start = prepare(&mut db, file, fresh)?;
+    let secret = prepare(&mut db, file, fresh)?;
     log_ahead(&db, file)?;
-    Ok((db, start))
+    Ok((db, secret))
 }
 
 /// Turns the write-ahead log on. Some file systems have no shared memory for it, and `SQLite` calls
@@ -167,51 +155,44 @@ pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     is_busy.map(|is_busy| !is_busy)
 }
 
-/// Brings the schema up to date, and reads how the database begins. What it has no secrets for yet derives
-/// from `fresh`.
+/// Brings the schema up to date and returns the database's secret, which is `fresh` if it has none.
 pub(super) fn prepare(
     db: &mut Connection,
     file: &Path,
     fresh: [u8; 32],
-) -> Result<StartState, StoreError> {
+) -> Result<[u8; 32], StoreError> {
+    let index = IndexOfNumbers::default();
     let mut prepared = || {
         let is_upgrade = schema(db)? < known();
         if is_upgrade {
             // One statement may change each row of the largest table: what it would need to go back is as large.
             db.execute_batch("PRAGMA temp_store = FILE")?;
+            let say = |percent| tracing::info!("the index of tracking numbers is {percent} % done");
+            index.watch(db, STEPS_PER_LOOK, say)?;
         }
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // The version is read again, now that no other process can be migrating.
-        migrate(&tx)?;
-        let start = StartState {
-            secret: kept(&tx, SECRET, fresh)?,
-            number_key: NumberKey::new(&kept(&tx, NUMBER_KEY, fresh_number_key(&fresh))?),
-            last_row: last_row(&tx)?,
-        };
+        migrate_watched(&tx, &index)?;
+        let secret = secret(&tx, fresh)?;
         identity::mark(&tx)?;
         tx.commit()?;
         if is_upgrade {
+            db.progress_handler(0, None::<fn() -> bool>)?;
             db.execute_batch(TEMPORARY_IN_MEMORY)?;
         }
-        Ok(start)
+        Ok(secret)
     };
     prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
-/// The secret that the database keeps under a name, which is `fresh` if it has none.
-fn kept(db: &Connection, name: &str, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
+/// Returns the database's secret, which is `fresh` from now on if it has none.
+fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     let find = "SELECT value FROM meta WHERE name = ?1";
-    if let Some(secret) = db.query_row(find, [name], |row| row.get(0)).optional()? {
+    if let Some(secret) = db.query_row(find, [SECRET], |row| row.get(0)).optional()? {
         return Ok(secret);
     }
-    db.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", (name, fresh))?;
+    db.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", (SECRET, fresh))?;
     Ok(fresh)
-}
-
-fn last_row(db: &Connection) -> rusqlite::Result<i64> {
-    let last =
-        "SELECT max(highest, coalesce((SELECT max(id) FROM parcels), 0)) FROM deleted_parcels";
-    db.query_row(last, [], |row| row.get(0))
 }
 
 /// Copies all, or fails: `SQLite` calls it no error when another connection holds one of the two.
@@ -278,8 +259,8 @@ mod tests {
             let mut db = memory_with_schema().unwrap();
             assert_eq!(schema(&db).unwrap(), known());
             assert_eq!(tables(&db), tables(&migrated));
-            let start = prepare(&mut db, Path::new(":memory:"), [secret; 32]).unwrap();
-            assert_eq!(start.secret, [secret; 32]);
+            let kept = prepare(&mut db, Path::new(":memory:"), [secret; 32]).unwrap();
+            assert_eq!(kept, [secret; 32]);
         }
     }
 
@@ -310,8 +291,8 @@ mod tests {
                 (?1, 1, 1, 1, 'SB' || ?1, x'', 1, ?4, 0, '', '', 'EC', 0, ?2, 1, NULL, NULL, ?3, '{}')";
             db.execute(insert, (id, version, reprinted, created)).unwrap();
         }
-        let start = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
-        assert_eq!((start.secret, start.last_row, schema(&db).unwrap()), ([7; 32], 4, known()));
+        let secret = prepare(&mut db, Path::new("old.db"), [7; 32]).unwrap();
+        assert_eq!((secret, schema(&db).unwrap()), ([7; 32], known()));
         let one = |sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
         let endpoints =
             "SELECT group_concat(concat_ws(' ', tenant, url, kinds, hex(secret), enabled,

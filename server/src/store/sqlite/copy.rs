@@ -1,6 +1,6 @@
 //! Copies in memory, and back, for tests that begin at the same state again and again.
 
-use std::sync::{PoisonError, atomic::Ordering};
+use std::sync::PoisonError;
 
 use super::{
     Mode, Store, StoreError,
@@ -16,9 +16,7 @@ impl Store {
             copy_pages(db, &mut copy)?;
             Ok(copy)
         });
-        let copy = Self::prepared(copied?, &self.0.file, self.0.secret)?;
-        copy.draw_rows_as(self);
-        Ok(copy)
+        Self::prepared(copied?, &self.0.file, self.0.secret)
     }
 
     /// Replaces all that a store in memory holds by what another holds.
@@ -34,13 +32,7 @@ impl Store {
         other.read(|other| copy_pages(other, &mut db))?;
         // What is on its way is of the state that goes.
         outbox::skip_leases_to(&db, last).map_err(failed)?;
-        self.draw_rows_as(other);
         self.notify_outbox();
         Ok(())
-    }
-
-    /// Rows that were drawn and came to nothing count too: the same requests are to get the same numbers again.
-    fn draw_rows_as(&self, other: &Self) {
-        self.0.last_row.store(other.0.last_row.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }

@@ -28,6 +28,7 @@ use super::{
     living_keys::LivingKeys,
     pending::Pending,
 };
+use crate::domain::Changes;
 
 /// One write: what it does to the database, and how its caller is answered.
 pub(super) trait WriteJob: Send {
@@ -68,7 +69,7 @@ pub(super) enum JobResult {
 
 /// Changes on their way to the database.
 pub(super) struct Mutation {
-    ready: apply::Ready,
+    changes: Changes,
     outcome: CommitOutcome,
     has_enqueued: bool,
     keys: Arc<LivingKeys>,
@@ -76,27 +77,32 @@ pub(super) struct Mutation {
     record: Option<i64>,
     /// Notified when an event was enqueued.
     dispatcher: Arc<Notify>,
-    caller: oneshot::Sender<CommitOutcome>,
+    caller: oneshot::Sender<Kept>,
 }
+
+/// The body of the idempotency record that was kept, or the outcome if it is none that was.
+pub(super) type Kept = Result<Vec<u8>, CommitOutcome>;
 
 impl Mutation {
     pub(super) fn new(
-        ready: apply::Ready,
+        changes: Changes,
         keys: Arc<LivingKeys>,
         dispatcher: Arc<Notify>,
-    ) -> (Box<Self>, oneshot::Receiver<CommitOutcome>) {
+    ) -> (Box<Self>, oneshot::Receiver<Kept>) {
         let (caller, answer) = oneshot::channel();
         let outcome = CommitOutcome::Broken;
         let (has_enqueued, record) = (false, None);
-        let job = Self { ready, outcome, has_enqueued, keys, record, dispatcher, caller };
+        let job = Self { changes, outcome, has_enqueued, keys, record, dispatcher, caller };
         (Box::new(job), answer)
     }
 }
 
 impl WriteJob for Mutation {
     fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied> {
-        (self.outcome, self.has_enqueued) = apply::apply(db, &self.keys, &self.ready, pending)?;
-        self.record = self.ready.keeps_record().then(|| self.keys.last_added());
+        (self.outcome, self.has_enqueued) =
+            apply::apply(db, &self.keys, &mut self.changes, pending)?;
+        let keeps_record = self.changes.idempotency_record.is_some();
+        self.record = keeps_record.then(|| self.keys.last_added());
         let done = matches!(self.outcome, CommitOutcome::Committed);
         Ok(if done { Applied::Stands } else { Applied::Refuses })
     }
@@ -112,9 +118,10 @@ impl WriteJob for Mutation {
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {
-            JobResult::Settled(_) => self.outcome,
-            JobResult::Busy => CommitOutcome::Busy,
-            JobResult::Broken => CommitOutcome::Broken,
+            JobResult::Settled(Applied::Stands) => Ok(self.changes.into_body()),
+            JobResult::Settled(Applied::Refuses) => Err(self.outcome),
+            JobResult::Busy => Err(CommitOutcome::Busy),
+            JobResult::Broken => Err(CommitOutcome::Broken),
         });
     }
 
@@ -123,7 +130,7 @@ impl WriteJob for Mutation {
     }
 
     fn orders(&self) -> usize {
-        self.ready.orders()
+        self.changes.orders()
     }
 }
 

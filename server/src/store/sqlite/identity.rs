@@ -16,11 +16,8 @@ const APPLICATION_ID: i32 = 0x5043_4C4F;
 /// How long the header of a database is: `SQLite` calls a file of one byte empty, and would write over it.
 const HEADER_BYTES: u64 = 100;
 
-/// The names of the secrets that a database keeps.
+/// The name of the secret that a database keeps.
 pub(super) const SECRET: &str = "secret";
-pub(super) const NUMBER_KEY: &str = "number key";
-/// The first schema with a key of generated numbers.
-const SCHEMA_WITH_NUMBER_KEY: i64 = 15;
 
 /// What becomes of a database without any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,25 +70,22 @@ fn identify(db: &Connection) -> rusqlite::Result<Identity> {
     Ok(match id {
         // A first start that was killed before 0.2 leaves a file with a header and nothing else.
         0 if contents == 0 && version == 0 => Identity::Empty,
-        0 if version > 0 && has_secrets(db, version)? => Identity::Ours,
-        // Without its secret no key and no label link works, and without the other no generated number is found: new
-        // ones would hide that for a while.
-        APPLICATION_ID if has_secrets(db, version)? => Identity::Ours,
+        0 if version > 0 && has_secret(db)? => Identity::Ours,
+        // Without its secret no key and no label link works: a new one would hide that for a while.
+        APPLICATION_ID if has_secret(db)? => Identity::Ours,
         _ => Identity::Foreign,
     })
 }
 
-/// Whether there is our table of settings with the secrets of its schema in it. Another program's table may have
-/// the same name.
-fn has_secrets(db: &Connection, version: i64) -> rusqlite::Result<bool> {
+/// Returns true if there is our table of settings with a secret in it. Another program's table may have the same name.
+fn has_secret(db: &Connection) -> rusqlite::Result<bool> {
     let columns = "SELECT count(*) FROM pragma_table_info('meta') WHERE name IN ('name', 'value')";
     if db.query_row(columns, [], |row| row.get::<_, i64>(0))? != 2 {
         return Ok(false);
     }
     let secret =
         "SELECT 1 FROM meta WHERE name = ?1 AND typeof(value) = 'blob' AND length(value) = 32";
-    let mut has = db.prepare(secret)?;
-    Ok(has.exists([SECRET])? && (version < SCHEMA_WITH_NUMBER_KEY || has.exists([NUMBER_KEY])?))
+    db.prepare(secret)?.exists([SECRET])
 }
 
 /// Says in the file that it is ours.
@@ -126,8 +120,7 @@ mod tests {
         let mut db = ours();
         db.pragma_update(None, "application_id", 0).unwrap();
         assert_eq!(told(&db, IfEmpty::Refuse), Ok(()));
-        let start = prepare(&mut db, Path::new("parcelo.db"), [8; 32]).unwrap();
-        assert_eq!(start.secret, [7; 32]);
+        assert_eq!(prepare(&mut db, Path::new("parcelo.db"), [8; 32]).unwrap(), [7; 32]);
         assert_eq!(application_id(&db).unwrap(), APPLICATION_ID);
         assert_eq!(told(&db, IfEmpty::Refuse), Ok(()));
     }
@@ -139,8 +132,6 @@ mod tests {
             "DELETE FROM meta;",
             "UPDATE meta SET value = x'01';",
             "DELETE FROM meta WHERE name = 'secret';",
-            "DELETE FROM meta WHERE name = 'number key';",
-            "UPDATE meta SET value = x'01' WHERE name = 'number key';",
             "PRAGMA application_id = 0; DELETE FROM meta;",
             "PRAGMA application_id = 0; PRAGMA user_version = 0;",
             "DROP TABLE meta;",

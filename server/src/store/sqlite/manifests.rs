@@ -7,7 +7,7 @@ use ulid::Ulid;
 use super::{
     Store, StoreError,
     error::is_damaged,
-    parcels::{self, NumberLookup, damaged, select_parcels},
+    parcels::{self, damaged, select_parcels},
 };
 use crate::{
     clock::Millis,
@@ -43,7 +43,7 @@ impl Store {
             let known = known.query_row(params![tenant.number(), awb.as_str()], document);
             let found = numbers.iter().map(|number| {
                 let Ok(number) = TrackingNumber::parse(number) else { return Ok(Ok(None)) };
-                match candidate(&moment, tenant, self.lookup(tenant.environment, &number)) {
+                match candidate(&moment, tenant, &number) {
                     Err(error) if is_damaged(&error) => Ok(Err(self.read_error(error))),
                     found => found.map(Ok),
                 }
@@ -131,15 +131,15 @@ pub(super) fn insert(
 fn candidate(
     db: &Connection,
     tenant: Tenant,
-    number: NumberLookup<'_>,
+    number: &TrackingNumber,
 ) -> rusqlite::Result<Option<Candidate>> {
     let sql = select_parcels!(
         ", json_extract(order_json, '$.parcelDetails'), \
          (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
           WHERE p.parcel = parcels.id)",
-        "WHERE id = ?1 AND environment = ?2 AND number = ?3"
+        "WHERE id = ?1"
     );
-    let found = parcels::one(db, sql, number, read)?;
+    let found = parcels::one(db, sql, (tenant.environment, number), read)?;
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 

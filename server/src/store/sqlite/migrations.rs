@@ -1,10 +1,15 @@
 //! The schema, and how a file of an older version gets there.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
 use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 24] = [
+pub(super) const MIGRATIONS: [&str; 25] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -29,18 +34,69 @@ pub(super) const MIGRATIONS: [&str; 24] = [
     include_str!("migrations/0022_audit.sql"),
     include_str!("migrations/0023_search.sql"),
     include_str!("migrations/0024_generations.sql"),
+    include_str!("migrations/0025_numbers.sql"),
 ];
+
+/// The schema before the index of numbers was built, which is the longest step of a large file's upgrade.
+const BEFORE_NUMBERS: usize = 24;
+/// Steps of `SQLite`'s virtual machine for each parcel of that index. A test counts them.
+const STEPS_PER_PARCEL: i64 = 12;
+/// Steps between two looks at how far it is.
+pub(super) const STEPS_PER_LOOK: i32 = 500_000;
 
 /// Brings the schema up to date.
 pub(super) fn migrate(db: &Connection) -> rusqlite::Result<()> {
+    migrate_watched(db, &IndexOfNumbers::default())
+}
+
+/// Brings the schema up to date, and says when the index of numbers is begun.
+pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqlite::Result<()> {
     let done = usize::try_from(schema(db)?).unwrap_or(0);
-    for sql in MIGRATIONS.iter().skip(done) {
+    for (before, sql) in MIGRATIONS.iter().enumerate().skip(done) {
+        if before == BEFORE_NUMBERS {
+            let parcels = "SELECT count(*) FROM parcels";
+            index.parcels.store(db.query_row(parcels, [], |row| row.get(0))?, Ordering::Relaxed);
+        }
         db.execute_batch(sql)?;
+        index.parcels.store(0, Ordering::Relaxed);
     }
     if done < MIGRATIONS.len() {
         db.pragma_update(None, "user_version", known())?;
     }
     Ok(())
+}
+
+/// The parcels of the index of numbers while it is built; 0 otherwise.
+#[derive(Default)]
+pub(super) struct IndexOfNumbers {
+    parcels: Arc<AtomicI64>,
+}
+
+impl IndexOfNumbers {
+    /// Says how far it is, in percent, whenever that is ten percent further.
+    pub(super) fn watch(
+        &self,
+        db: &mut Connection,
+        steps_per_look: i32,
+        mut say: impl FnMut(i64) + Send + 'static,
+    ) -> rusqlite::Result<()> {
+        let parcels = Arc::clone(&self.parcels);
+        let (mut steps, mut said) = (0, 0);
+        let look = move || {
+            let all = STEPS_PER_PARCEL * parcels.load(Ordering::Relaxed);
+            if all > 0 {
+                steps += i64::from(steps_per_look);
+                let percent = (steps * 100 / all).min(99);
+                if percent >= said + 10 {
+                    said = percent;
+                    say(percent);
+                }
+            }
+            // True would end the statement.
+            false
+        };
+        db.progress_handler(steps_per_look, Some(look))
+    }
 }
 
 /// The newest schema this program knows.
@@ -51,4 +107,32 @@ pub(super) fn known() -> i64 {
 /// The schema that a file has.
 pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn the_index_of_numbers_says_how_far_it_is() {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch(&MIGRATIONS[..BEFORE_NUMBERS].concat()).unwrap();
+        db.execute_batch(
+            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000) \
+             INSERT INTO parcels (version, tenant, environment, number, public_id, state, created_at, updated_at, origin, \
+             destination, country, promised_day, label_version, last_sequence, order_json, number_is_indexed) \
+             SELECT 1, 3, 1, 'SBEC' || hex(randomblob(6)) || n, x'00', 2, 0, 0, '', '', 'EC', 0, 1, 2, '{}', 0 FROM n",
+        )
+        .unwrap();
+        db.pragma_update(None, "user_version", 24).unwrap();
+        let (said, index) = (Arc::new(Mutex::new(Vec::new())), IndexOfNumbers::default());
+        let told = Arc::clone(&said);
+        index.watch(&mut db, 100, move |percent| told.lock().unwrap().push(percent)).unwrap();
+        migrate_watched(&db, &index).unwrap();
+        let said = said.lock().unwrap().clone();
+        assert_eq!(said.len(), 9, "{said:?}");
+        assert!(said.is_sorted() && said[0] < 15 && said[8] > 85, "{said:?}");
+    }
 }

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Event, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version, history},
+    domain::{
+        Event, NewParcel, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version,
+        history,
+    },
     store::generations::is_current,
 };
 
@@ -37,15 +40,6 @@ pub(super) use select_parcels;
 /// The first column after those of a [`ParcelRow`].
 pub(super) const MORE: usize = 17;
 const ORDER: usize = MORE;
-
-/// A tracking number that is looked for, in any case.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct NumberLookup<'a> {
-    environment: i64,
-    number: &'a str,
-    /// The row that it carries, if it has the form of a generated number.
-    carried: Option<ParcelRowId>,
-}
 
 /// A parcel, and the idempotency key that its order names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +67,7 @@ impl Store {
         environment: Environment,
         number: &TrackingNumber,
     ) -> Result<Option<ParcelRow>, StoreError> {
-        let number = self.lookup(environment, number);
-        self.read(|db| find(db, number))
+        self.read(|db| one(db, select_parcels!("", "WHERE id = ?1"), (environment, number), read))
     }
 
     /// As [`Store::parcel`], with its order.
@@ -83,8 +76,8 @@ impl Store {
         environment: Environment,
         number: &TrackingNumber,
     ) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError> {
-        let number = self.lookup(environment, number);
-        self.read(|db| find_with_order(db, number))
+        let sql = select_parcels!(", order_json", "WHERE id = ?1");
+        self.read(|db| one(db, sql, (environment, number), read_with_order))
     }
 
     /// The parcel in a row, with its order.
@@ -177,62 +170,15 @@ pub(super) const fn environment(environment: Environment) -> i64 {
     }
 }
 
-impl<'a> NumberLookup<'a> {
-    pub(super) fn new(
-        in_environment: Environment,
-        number: &'a TrackingNumber,
-        carried: Option<ParcelRowId>,
-    ) -> Self {
-        Self { environment: environment(in_environment), number: number.as_str(), carried }
-    }
-
-    /// Whether it is the generated number of this row, and so needs no index.
-    pub(super) fn carries(&self, row: ParcelRowId) -> bool {
-        self.carried == Some(row)
-    }
-
-    /// Returns true if a parcel has this number, another than the one that is about to be inserted. One of a generation
-    /// that has ended leaves it.
-    pub(super) fn is_taken(&self, db: &Connection, new: ParcelRowId) -> rusqlite::Result<bool> {
-        if let Some(row) = self.indexed(db)? {
-            let leave = "UPDATE parcels SET number_is_indexed = 0 \
-                 WHERE id = ?1 AND tenant IN (SELECT number FROM ended_generations)";
-            if db.prepare_cached(leave)?.execute([row])? == 0 {
-                return Ok(true);
-            }
-        }
-        let Some(carried) = self.carried.filter(|row| *row != new) else { return Ok(false) };
-        let mut find = db.prepare_cached(concat!(
-            "SELECT 1 FROM parcels WHERE id = ?1 AND environment = ?2 AND number = ?3 AND ",
-            is_current!("tenant")
-        ))?;
-        find.exists(params![carried.0, self.environment, self.number])
-    }
-
-    /// The row that has this number and does not follow from it.
-    fn indexed(&self, db: &Connection) -> rusqlite::Result<Option<i64>> {
-        let sql = "SELECT id FROM parcels WHERE number_is_indexed = 1 AND environment = ?1 AND number = ?2";
-        let mut find = db.prepare_cached(sql)?;
-        find.query_row(params![self.environment, self.number], |row| row.get(0)).optional()
-    }
-}
-
-/// The parcel with a number, whosever it is.
-pub(super) fn find(
-    db: &Connection,
-    number: NumberLookup<'_>,
-) -> rusqlite::Result<Option<ParcelRow>> {
-    let sql = select_parcels!("", "WHERE id = ?1 AND environment = ?2 AND number = ?3");
-    one(db, sql, number, read)
-}
-
-/// The parcel with a number, whosever it is, and its order.
-fn find_with_order(
-    db: &Connection,
-    number: NumberLookup<'_>,
-) -> rusqlite::Result<Option<(ParcelRow, StoredOrder)>> {
-    let sql = select_parcels!(", order_json", "WHERE id = ?1 AND environment = ?2 AND number = ?3");
-    one(db, sql, number, read_with_order)
+/// Takes a parcel of an ended generation away from the number that a new one is to have. Returns true if there was one.
+pub(super) fn free_number(db: &Connection, new: &NewParcel) -> rusqlite::Result<bool> {
+    let mut free = db.prepare_cached(
+        "UPDATE parcels SET environment = -id WHERE environment = ?1 AND number = ?2 \
+         AND tenant IN (SELECT number FROM ended_generations)",
+    )?;
+    let freed =
+        free.execute(params![environment(new.tenant.environment), new.tracking_number.as_str()])?;
+    Ok(freed > 0)
 }
 
 fn read_with_order(row: &Row<'_>) -> rusqlite::Result<(ParcelRow, StoredOrder)> {
@@ -241,27 +187,20 @@ fn read_with_order(row: &Row<'_>) -> rusqlite::Result<(ParcelRow, StoredOrder)> 
     Ok((read(row)?, order))
 }
 
-/// What `sql` finds in the row (`?1`) that has a number (`?3`) in an environment (`?2`). A row that cannot
-/// be read is named.
+/// Finds the parcel with a number, in any case, and reads it by `sql`, whose parameter is its row. A row that cannot be
+/// read is named.
 pub(super) fn one<T>(
     db: &Connection,
     sql: &str,
-    number: NumberLookup<'_>,
+    (in_environment, number): (Environment, &TrackingNumber),
     read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
-    let in_row = |row: i64| {
-        let bound = params![row, number.environment, number.number];
-        let named =
-            |error| if is_of_row(&error) { unreadable("parcels", row, error) } else { error };
-        db.prepare_cached(sql)?.query_row(bound, &read).optional().map_err(named)
-    };
-    if let Some(ParcelRowId(row)) = number.carried
-        && let Some(found) = in_row(row)?
-    {
-        return Ok(Some(found));
-    }
-    // A given number may have the form of a generated one.
-    number.indexed(db)?.map_or(Ok(None), in_row)
+    let mut find =
+        db.prepare_cached("SELECT id FROM parcels WHERE environment = ?1 AND number = ?2")?;
+    let row =
+        find.query_row(params![environment(in_environment), number.as_str()], |row| row.get(0));
+    let Some(row) = row.optional()? else { return Ok(None) };
+    by_id(db, sql, row, read)?.transpose().map_err(|unread| unread.error)
 }
 
 /// What `sql` finds in the row with an id (`?1`), alone, so that a row that cannot be read is only its own error.

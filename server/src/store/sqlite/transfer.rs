@@ -1,25 +1,18 @@
 //! The files at either end of a copy between engines: one that is read while no server holds it, and one that gets
 //! its name when it is whole.
 
-use std::{
-    cell::OnceCell,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use parcelo::{Environment, TrackingNumber};
 use rusqlite::{Connection, Rows, Statement, params_from_iter};
 use tempfile::NamedTempFile;
 
 use super::{
     StoreError, backup, connection,
     hold::{self, Hold},
-    identity::{self, NUMBER_KEY},
+    identity,
     migrations::{known, migrate, schema},
 };
-use crate::{
-    domain::{NumberKey, ParcelRowId},
-    store::transfer::{Table, Value},
-};
+use crate::store::transfer::{Table, Value};
 
 /// A file that is copied: a server's that is stopped, or a backup.
 pub(in crate::store) struct Source {
@@ -59,7 +52,6 @@ pub(in crate::store) struct Draft {
     file: PathBuf,
     /// What it is called until then.
     temporary: NamedTempFile,
-    number_key: OnceCell<NumberKey>,
 }
 
 impl Draft {
@@ -74,13 +66,13 @@ impl Draft {
             identity::mark(&db)
         };
         begin().map_err(failed)?;
-        Ok(Self { db, file: file.to_owned(), temporary, number_key: OnceCell::new() })
+        Ok(Self { db, file: file.to_owned(), temporary })
     }
 
-    pub(in crate::store) fn writer(&self, table: &'static Table) -> Result<Writer<'_>, StoreError> {
+    pub(in crate::store) fn writer(&self, table: &Table) -> Result<Writer<'_>, StoreError> {
         let insert = self.db.prepare(&table.sqlite_insert());
         let insert = insert.map_err(|error| StoreError::copy(&self.file, error))?;
-        Ok(Writer { draft: self, table, insert })
+        Ok(Writer { draft: self, insert })
     }
 
     pub(in crate::store) fn select(&self, table: &Table) -> Result<Select<'_>, StoreError> {
@@ -99,56 +91,18 @@ impl Draft {
         drop(db);
         backup::publish(temporary, &file).map(drop)
     }
-
-    /// Whether a parcel's number carries its row, and so needs no place in the index of numbers.
-    fn carries_row(&self, table: &Table, parcel: &[Value]) -> rusqlite::Result<bool> {
-        let value = |column| {
-            let place = table.columns.iter().position(|name| *name == column);
-            place.and_then(|place| parcel.get(place))
-        };
-        let environment = match value("environment").and_then(Value::integer) {
-            Some(0) => Environment::Production,
-            _ => Environment::Sandbox,
-        };
-        let number = value("number").and_then(Value::text).map(TrackingNumber::parse);
-        let Some(Ok(number)) = number else { return Ok(false) };
-        let row = value("id").and_then(Value::integer).map(ParcelRowId);
-        let key = self.number_key()?;
-        Ok(row.is_some() && key.row_of(environment, &number) == row)
-    }
-
-    /// The copied key: secrets are copied before parcels.
-    fn number_key(&self) -> rusqlite::Result<&NumberKey> {
-        if let Some(key) = self.number_key.get() {
-            return Ok(key);
-        }
-        let find = "SELECT value FROM meta WHERE name = ?1";
-        let key = self.db.query_row(find, [NUMBER_KEY], |row| row.get(0))?;
-        Ok(self.number_key.get_or_init(|| NumberKey::new(&key)))
-    }
 }
 
 /// Puts rows into a table of a draft.
 pub(in crate::store) struct Writer<'a> {
     draft: &'a Draft,
-    table: &'static Table,
     insert: Statement<'a>,
 }
 
 impl Writer<'_> {
     pub(in crate::store) fn write(&mut self, row: &[Value]) -> Result<(), StoreError> {
-        self.insert(row).map_err(|error| StoreError::copy(&self.draft.file, error))
-    }
-
-    fn insert(&mut self, row: &[Value]) -> rusqlite::Result<()> {
-        let is_indexed = match self.table.name {
-            "parcels" => {
-                let carries_row = self.draft.carries_row(self.table, row)?;
-                Some(Value::Integer((!carries_row).into()))
-            }
-            _ => None,
-        };
-        self.insert.execute(params_from_iter(row.iter().chain(&is_indexed))).map(drop)
+        let written = self.insert.execute(params_from_iter(row)).map(drop);
+        written.map_err(|error| StoreError::copy(&self.draft.file, error))
     }
 }
 

@@ -1,11 +1,7 @@
 //! What every store must do, in a file, in memory and in PostgreSQL: each promise takes an empty store, and is made a
 //! test of each mode.
 
-use std::{
-    collections::HashSet,
-    future::Future,
-    sync::atomic::{AtomicI64, Ordering},
-};
+use std::{collections::HashSet, future::Future};
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
@@ -18,7 +14,7 @@ use crate::{
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
         Layout, NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step,
-        Tenant, Version,
+        StoredOrder, Tenant, Version,
         audit::BY,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME,
@@ -557,8 +553,6 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 const UNKNOWN: ParcelRowId = ParcelRowId(i64::MAX);
-/// The rows of parcels that tests make, in whichever store: none comes twice.
-static LAST_ROW: AtomicI64 = AtomicI64::new(0);
 
 pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
@@ -594,7 +588,6 @@ pub(in crate::store) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord
 /// The creation of an order under the key that `number` stands for.
 pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
-        row: ParcelRowId(LAST_ROW.fetch_add(1, Ordering::Relaxed) + 1),
         id: ulid(tracking_number),
         tenant,
         tracking_number: TrackingNumber::parse(tracking_number).unwrap(),
@@ -604,7 +597,9 @@ pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u3
         country: CountryCode::EC,
         promised_day: 20_473,
         step: None,
-        order: order("key-1"),
+        redraws: None,
+        order: StoredOrder::to_json(&order("key-1")),
+        external_order_id: None,
     };
     let ops = vec![Op::InsertParcel(Box::new(parcel))];
     Changes { idempotency_record: Some(record(tenant, number)), ops, ..nothing() }

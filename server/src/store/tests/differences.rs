@@ -9,7 +9,7 @@ use crate::store::Store;
 
 /// Methods that a history does not call, or whose answers differ for a reason.
 const EXEMPT: &[(&str, &str)] = &[
-    ("next_parcel_row", "PostgreSQL draws rows from blocks"),
+    ("keep", "a commit that returns its body"),
     ("outbox_changed", "it answers nothing, and waits for another call"),
     ("truncate_log", "a file's log is its own"),
     ("release_stranded", "a net, in which nothing is caught while the locks hold"),

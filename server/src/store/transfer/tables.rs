@@ -70,18 +70,13 @@ impl Table {
         format!("{select} ORDER BY {}", self.order)
     }
 
-    /// Returns the statement of `SQLite`; its own column is the next parameter.
     pub(in crate::store) fn sqlite_insert(&self) -> String {
         if let Some(insert) = self.sqlite.insert {
             return insert.to_owned();
         }
-        let columns = (1..).zip(self.columns).map(|(place, name)| (format!("?{place}"), *name));
-        let (mut places, mut names): (Vec<_>, Vec<_>) = columns.unzip();
-        if self.name == "parcels" {
-            names.push("number_is_indexed");
-            places.push(format!("?{}", self.columns.len() + 1));
-        }
-        format!("INSERT INTO {} ({}) VALUES ({})", self.name, names.join(", "), places.join(", "))
+        let places: Vec<_> = (1..=self.columns.len()).map(|place| format!("?{place}")).collect();
+        let (columns, places) = (self.columns.join(", "), places.join(", "));
+        format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name)
     }
 
     /// A statement of its own, where PostgreSQL's rows are not simply copied in.
@@ -110,13 +105,9 @@ macro_rules! of_present_parcels {
 
 /// Endpoints stand before the outbox: `SQLite`'s triggers write its next due time to them.
 pub(in crate::store) const TABLES: &[Table] = &[
-    // The same two secrets, one of them under two names. PostgreSQL's other rows are about servers.
+    // The secret. PostgreSQL's other rows are about servers.
     Table::whole("meta", &["name", "value"])
-        .sqlite("SELECT name, value FROM meta", None)
-        .postgres(
-            "SELECT replace(name, '_', ' '), value FROM meta WHERE name IN ('secret', 'number_key')",
-            Some("INSERT INTO meta (name, value) VALUES (replace($1, ' ', '_'), $2)"),
-        ),
+        .postgres("SELECT name, value FROM meta WHERE name = 'secret'", None),
     Table::whole("accounts", &["id", "public_id", "name", "created_at"]),
     Table::whole("generations", &["home", "current"]),
     Table::whole(
@@ -261,7 +252,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         &["id", "outbox", "number", "at", "millis", "status", "error", "answer"],
         concat!("webhook_attempts WHERE outbox IN (SELECT id FROM ", present!("outbox"), ")"),
     ),
-    // Neither is ever given again. PostgreSQL gives rows in blocks: all of the last block may be a parcel's.
+    // Neither is ever given again.
     Table::whole("last_parcel_row", &["row"])
         .in_order("1")
         .sqlite(
@@ -269,9 +260,9 @@ pub(in crate::store) const TABLES: &[Table] = &[
             Some("UPDATE deleted_parcels SET highest = ?1"),
         )
         .postgres(
-            "SELECT greatest(CASE WHEN is_called THEN last_value + 999 ELSE last_value - 1 END, \
-             (SELECT max(id) FROM parcels)) FROM parcel_ids",
-            Some("SELECT setval('parcel_ids', $1::bigint + 1, false)"),
+            "SELECT greatest(last_value - CASE WHEN is_called THEN 0 ELSE 1 END, (SELECT max(id) FROM parcels)) \
+             FROM parcel_rows",
+            Some("SELECT setval('parcel_rows', $1::bigint + 1, false)"),
         ),
     Table::whole("last_lease", &["number"])
         .in_order("1")

@@ -29,20 +29,6 @@ impl Value {
         })
     }
 
-    pub(in crate::store) fn integer(&self) -> Option<i64> {
-        match self {
-            Self::Integer(number) => Some(*number),
-            Self::Null | Self::Text(_) | Self::Bytes(_) => None,
-        }
-    }
-
-    pub(in crate::store) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Null | Self::Integer(_) | Self::Bytes(_) => None,
-        }
-    }
-
     /// Its bytes in a checksum: what kind it is, how long, and what. So no two rows have the same bytes.
     fn hash_into(&self, hash: &mut Sha256) {
         let number;

@@ -5,7 +5,7 @@ use parcelo::rules::ListQuery;
 
 use super::cluster::{beside, until_blocked};
 use crate::{
-    domain::{IdempotencyRecord, Op, ParcelRowId, idempotency::LIFETIME},
+    domain::{IdempotencyRecord, Op, idempotency::LIFETIME},
     store::{
         CommitOutcome, Engine, Store,
         tests::conformance::{NOW, create, made, on, row, sandbox},
@@ -90,27 +90,6 @@ async fn a_row_that_someone_holds_locked_fails_its_own_write_and_no_order() {
     }
     client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(store.commit(reprint).await, CommitOutcome::Committed);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_row_id_that_another_server_has_used_is_drawn_again() {
-    let Some((store, client, address)) = beside().await else { return };
-    let other = Store::connect(address, [1; 32]).await.unwrap();
-    let place = |changes: &mut crate::domain::Changes, row: ParcelRowId| match &mut changes.ops[..]
-    {
-        [Op::InsertParcel(parcel)] => parcel.row = row,
-        ops => panic!("{ops:?}"),
-    };
-    let mut first = create(sandbox(1), "SB-BLOCK-0001", 1);
-    place(&mut first, store.next_parcel_row().await);
-    assert_eq!(store.commit(first).await, CommitOutcome::Committed);
-    // What a failover to a database without the sequence's last number looks like.
-    client.execute("SELECT setval('parcel_ids', 1, false)", &[]).await.unwrap();
-    let mut second = create(sandbox(1), "SB-BLOCK-0002", 2);
-    place(&mut second, other.next_parcel_row().await);
-    assert_eq!(other.commit(second.clone()).await, CommitOutcome::StaleRow);
-    place(&mut second, other.next_parcel_row().await);
-    assert_eq!(other.commit(second).await, CommitOutcome::Committed);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,16 +33,12 @@ async fn a_database_whose_sequences_were_left_behind_gives_no_id_again() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
-    let parcel = store.next_parcel_row().await;
-    let order = "INSERT INTO parcels (id, version, tenant, created_at, updated_at, promised_day, label_version, \
-         last_sequence, environment, state, country, number, public_id, origin, destination) \
-         VALUES (ID, 1, 3, 0, 0, 20000, 1, 2, 1, 2, 'EC', 'SB-1', '\\x00', '', '')";
-    run_sql(&address, &order.replace("ID", &parcel.0.to_string()));
+    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
     store.close().await;
     // As logical replication copies a database: rows, and no sequences.
-    run_sql(&address, "ALTER SEQUENCE parcel_ids RESTART; ALTER SEQUENCE accounts_id_seq RESTART");
+    run_sql(&address, "ALTER SEQUENCE parcel_rows RESTART; ALTER SEQUENCE accounts_id_seq RESTART");
     let store = Store::connect(address, SECRET).await.unwrap();
-    assert!(store.next_parcel_row().await > parcel);
+    assert!(made(&store, sandbox(1), "SB-NEXT-00001").await.key > parcel.key);
     store.account("other", "acc_2".to_owned(), NOW).await.unwrap();
 }
 

@@ -112,13 +112,10 @@ fn every_read_and_every_deletion_has_its_index() {
     ];
     let points = [
         (
-            "SELECT id FROM parcels WHERE number_is_indexed = 1 AND environment = 1 AND number = 'x'",
+            "SELECT id FROM parcels WHERE environment = 1 AND number = 'x'",
             "COVERING INDEX parcels_number",
         ),
-        (
-            select_parcels!("", "WHERE id = 1 AND environment = 1 AND number = 'x'"),
-            "INTEGER PRIMARY KEY",
-        ),
+        (select_parcels!("", "WHERE id = 1"), "INTEGER PRIMARY KEY"),
         (select_parcels!("", "WHERE step_due <= 1 ORDER BY step_due LIMIT 9"), "parcels_due"),
         (
             "SELECT step_due FROM parcels WHERE step_due > 1 ORDER BY step_due LIMIT 1",

@@ -12,16 +12,15 @@ use super::{
     conformance::{NOW, PANIC, SECRET, create, moved, nothing, on, record, sandbox},
 };
 use crate::{
-    domain::{Changes, NumberKey, State},
+    domain::{Changes, State},
     store::{
         CommitOutcome,
         sqlite::{
-            apply::Ready,
             connection, counts, group,
             health::Health,
             identity::IfEmpty,
             living_keys::LivingKeys,
-            parcels::{self, NumberLookup},
+            parcels::{self, select_parcels},
             resets,
         },
     },
@@ -107,8 +106,9 @@ fn what_is_refused_half_way_is_undone_and_its_group_stands() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
     let first = TrackingNumber::parse(&number(1)).unwrap();
-    let first = NumberLookup::new(Environment::Sandbox, &first, None);
-    let first = parcels::find(&db, first).unwrap().unwrap();
+    let by_row = select_parcels!("", "WHERE id = ?1");
+    let first = (Environment::Sandbox, &first);
+    let first = parcels::one(&db, by_row, first, parcels::read).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
@@ -140,9 +140,8 @@ fn a_commit_writes_each_count_once() {
 fn mutation(
     changes: Changes,
     keys: &Arc<LivingKeys>,
-) -> (Box<group::Mutation>, oneshot::Receiver<CommitOutcome>) {
-    let ready = Ready::new(changes, &NumberKey::new(&SECRET)).unwrap();
-    group::Mutation::new(ready, Arc::clone(keys), Arc::default())
+) -> (Box<group::Mutation>, oneshot::Receiver<group::Kept>) {
+    group::Mutation::new(changes, Arc::clone(keys), Arc::default())
 }
 
 /// A group of an order, a plain call, and another order; answers what the call found.
@@ -209,9 +208,9 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     }
     group::commit(&db, &health, jobs);
     for mut answer in orders {
-        assert_eq!(answer.try_recv(), Ok(CommitOutcome::Broken));
+        assert_eq!(answer.try_recv(), Ok(Err(CommitOutcome::Broken)));
     }
-    assert_eq!(kept.try_recv(), Ok(CommitOutcome::Committed));
+    assert!(kept.try_recv().unwrap().is_ok());
     assert!(matches!(found.try_recv(), Ok(group::PlainWriteOutcome::Done(Ok(1)))));
     assert_eq!(health.lost(), None, "a bad page does not end the process");
 }

@@ -9,12 +9,11 @@ use tempfile::TempDir;
 
 use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandbox};
 use crate::{
-    domain::{Changes, IdempotencyRecord, NumberKey, RecordKey, idempotency::LIFETIME},
+    domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIME},
     store::{
         CommitOutcome, Store, StoreError,
         sqlite::{
-            apply::{self, Ready},
-            connection, hold,
+            apply, connection, hold,
             identity::IfEmpty,
             key_chunks,
             living_keys::LivingKeys,
@@ -94,8 +93,8 @@ fn a_key_is_seen_from_its_commit_on_and_is_free_after_a_rollback() {
     let (reader, keys) = (connection::reader(&file).unwrap(), LivingKeys::new());
     let kept = record(sandbox(1), 1);
     let apply = || {
-        let ready = Ready::new(only(kept.clone()), &NumberKey::new(&SECRET)).unwrap();
-        apply::apply(&db, &keys, &ready, &mut Pending::default()).unwrap().0
+        let mut changes = only(kept.clone());
+        apply::apply(&db, &keys, &mut changes, &mut Pending::default()).unwrap().0
     };
     let seen = || records::find(&reader, &keys, &kept.key).unwrap();
     for end in ["ROLLBACK", "ROLLBACK TO one; COMMIT"] {

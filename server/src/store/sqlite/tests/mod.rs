@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::{StoreError, apply::Ready, group, health::Health, living_keys::LivingKeys};
+use super::{StoreError, group, health::Health, living_keys::LivingKeys};
 use crate::{
-    domain::{Changes, NumberKey, Tenant},
+    domain::{Changes, Tenant},
     store::{CommitOutcome, Store, tests::conformance},
 };
 
@@ -54,15 +54,15 @@ impl Store {
 
 /// What a group of all these comes to.
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
-    let (number_key, keys) = (NumberKey::new(&conformance::SECRET), Arc::new(LivingKeys::new()));
-    let jobs = all.into_iter().map(|changes| {
-        let ready = Ready::new(changes, &number_key).unwrap();
-        group::Mutation::new(ready, Arc::clone(&keys), Arc::default())
-    });
+    let keys = Arc::new(LivingKeys::new());
+    let jobs = all
+        .into_iter()
+        .map(|changes| group::Mutation::new(changes, Arc::clone(&keys), Arc::default()));
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);
-    answers.into_iter().map(|mut answer| answer.try_recv().unwrap()).collect()
+    let outcome = |kept: group::Kept| kept.err().unwrap_or(CommitOutcome::Committed);
+    answers.into_iter().map(|mut answer| outcome(answer.try_recv().unwrap())).collect()
 }
 
 /// Changes a database file as nothing of ours would; answers how many rows.
@@ -81,12 +81,6 @@ pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
 /// Ends a sandbox's generation, as the first commit of a reset does, and erases nothing yet.
 pub(crate) async fn begin_reset(store: &Store, tenant: Tenant) {
     store.call(move |db| super::resets::begin(db, tenant.number())).await.unwrap();
-}
-
-/// Brings the search's index past so many rows that are still to be drawn.
-pub(crate) async fn sweep_ahead(store: &Store, rows: i64) {
-    let next = store.next_parcel_row().await.0 + rows;
-    store.call(move |db| db.execute("UPDATE term_sweep SET next = ?1", [next])).await.unwrap();
 }
 
 /// A row of a tenant's that is to become unreadable.

@@ -1,17 +1,17 @@
-//! What of numbers and rows outlives a process: a restart, a new secret, a copy, files of an older schema.
+//! Numbers and ids outlive a process: a restart, a new secret, a copy, files of an older schema.
 
 use std::path::Path;
 
-use parcelo::{CountryCode, Environment, TrackingNumber, rules::check_list};
+use parcelo::rules::check_list;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::conformance::{NOW, SECRET, create, row, sandbox};
+use super::conformance::{NOW, SECRET, create, made, order, row, sandbox};
 use crate::{
-    domain::{Changes, Op, ParcelRow, ParcelRowId},
+    domain::{Changes, ParcelRowId},
     store::{
         CommitOutcome, Store,
-        sqlite::{migrations::MIGRATIONS, tests::begin_reset},
+        sqlite::{identity, migrations::MIGRATIONS, tests::begin_reset},
     },
     waiting::until,
 };
@@ -20,43 +20,15 @@ fn open(folder: &TempDir) -> Store {
     Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap()
 }
 
-/// An order with the number that its row, drawn now, makes; the number.
-async fn generated(store: &Store, key: u32) -> (Changes, TrackingNumber) {
-    let mut changes = create(sandbox(1), "ANOTHER-0001", key);
-    let Op::InsertParcel(new) = &mut changes.ops[0] else { panic!() };
-    new.row = store.next_parcel_row().await;
-    let place = (Environment::Sandbox, CountryCode::EC);
-    new.tracking_number = store.number_key().generate(place, new.row, new.id);
-    let number = new.tracking_number.clone();
-    (changes, number)
-}
-
-async fn made(store: &Store, key: u32) -> ParcelRow {
-    let (changes, number) = generated(store, key).await;
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
-    row(store, number.as_str()).await.unwrap()
-}
-
 fn count(store: &Store, sql: &str) -> i64 {
     store.read(|db| db.query_row(sql, [], |row| row.get(0))).unwrap()
-}
-
-#[tokio::test]
-async fn a_generated_number_is_in_no_index_and_a_given_one_is() {
-    let store = Store::memory(SECRET).unwrap();
-    let indexed = || count(&store, "SELECT count(*) FROM parcels WHERE number_is_indexed = 1");
-    made(&store, 1).await;
-    assert_eq!(indexed(), 0);
-    let given = create(sandbox(1), "SB-SUCCESS-0001", 2);
-    assert_eq!(store.commit(given).await, CommitOutcome::Committed);
-    assert_eq!(indexed(), 1);
 }
 
 #[tokio::test]
 async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
     let folder = TempDir::new().unwrap();
     let store = open(&folder);
-    let made = made(&store, 1).await;
+    let made = made(&store, sandbox(1), "SB-FIRST-0001").await;
     let number = made.tracking_number.as_str();
     store.close().await;
     let file = folder.path().join("parcelo.db");
@@ -78,43 +50,80 @@ async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
 }
 
 #[tokio::test]
-async fn after_a_restart_no_row_is_drawn_that_a_parcel_ever_had() {
+async fn after_a_restart_no_id_is_given_that_a_parcel_ever_had() {
     let folder = TempDir::new().unwrap();
     let store = open(&folder);
-    made(&store, 1).await;
-    let last = made(&store, 2).await.key;
-    store.close().await;
-    let store = open(&folder);
-    assert_eq!(store.next_parcel_row().await, ParcelRowId(last.0 + 1));
+    let last = made(&store, sandbox(1), "SB-FIRST-0001").await.key;
     store.purge(NOW).await.unwrap();
     assert_eq!(count(&store, "SELECT count(*) FROM parcels"), 0);
     store.close().await;
-    assert_eq!(open(&folder).next_parcel_row().await, ParcelRowId(last.0 + 1));
-}
-
-#[tokio::test]
-async fn what_is_restored_draws_the_rows_that_were_drawn_before() {
-    let store = Store::memory(SECRET).unwrap();
-    // One that comes to nothing counts too.
-    let _unused = store.next_parcel_row().await;
-    let copy = store.copy().unwrap();
-    let next = store.next_parcel_row().await;
-    store.become_copy_of(&copy).unwrap();
-    assert_eq!(store.next_parcel_row().await, next);
-    assert_eq!(copy.next_parcel_row().await, next);
+    assert_eq!(
+        made(&open(&folder), sandbox(1), "SB-FIRST-0001").await.key,
+        ParcelRowId(last.0 + 1)
+    );
 }
 
 #[tokio::test]
 async fn an_order_that_was_decided_before_a_reset_is_one_of_after_it() {
     let store = Store::memory(SECRET).unwrap();
-    let (early, number) = generated(&store, 1).await;
-    made(&store, 2).await;
+    let early = create(sandbox(1), "SB-EARLY-0001", 1);
+    made(&store, sandbox(1), "SB-FIRST-0001").await;
     begin_reset(&store, sandbox(1)).await;
     assert_eq!(store.commit(early).await, CommitOutcome::Committed);
     store.resume_resets().await.unwrap();
     until("the rest is erased", async || count(&store, "SELECT count(*) FROM parcels") == 1).await;
-    assert!(row(&store, number.as_str()).await.is_some());
+    assert!(row(&store, "SB-EARLY-0001").await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
+}
+
+/// A file as schema 24 left it: a generated number that is in no index, a given one, and the same two once more in a
+/// generation that has ended.
+fn file_of_schema_24(file: &Path) {
+    let db = Connection::open(file).unwrap();
+    db.execute_batch(&MIGRATIONS[..24].concat()).unwrap();
+    db.pragma_update(None, "user_version", 24).unwrap();
+    identity::mark(&db).unwrap();
+    db.execute("INSERT INTO meta VALUES ('secret', ?1), ('number key', randomblob(32))", [SECRET])
+        .unwrap();
+    db.execute_batch(
+        "INSERT INTO generations VALUES (3, 4294967299); INSERT INTO ended_generations (number) VALUES (3);",
+    )
+    .unwrap();
+    let order = serde_json::to_string(&order("key-1")).unwrap();
+    let current = 4_294_967_299_i64;
+    let parcels = [
+        (1, 3, "SBEC7K2M9QX4T8WD0", 0),
+        (2, 3, "SB-GIVEN-0001", 0),
+        (3, current, "SBEC7K2M9QX4T8WD0", 0),
+        (4, current, "SB-GIVEN-0001", 1),
+        (5, 5, "SBEC7K2M9QX4T8WD1", 0),
+    ];
+    for (id, tenant, number, is_indexed) in parcels {
+        let insert = "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
+             updated_at, origin, destination, country, promised_day, label_version, last_sequence, order_json, \
+             number_is_indexed) \
+             VALUES (?1, 1, ?2, 1, ?3, zeroblob(16), 2, ?1, ?1, '', '', 'EC', 0, 1, 2, ?4, ?5)";
+        db.execute(insert, (id, tenant, number, &order, is_indexed)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn indexed_generated_and_hidden_numbers_of_a_file_from_before_are_one_set() {
+    let folder = TempDir::new().unwrap();
+    file_of_schema_24(&folder.path().join("parcelo.db"));
+    let store = open(&folder);
+    for (number, key) in [("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 4), ("SBEC7K2M9QX4T8WD1", 5)]
+    {
+        assert_eq!(row(&store, number).await.unwrap().key, ParcelRowId(key), "{number}");
+        let again = Changes { idempotency_record: None, ..create(sandbox(7), number, 9) };
+        assert_eq!(store.commit(again).await, CommitOutcome::DuplicateTracking, "{number}");
+    }
+    assert_eq!(made(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(6));
+    let keys = "SELECT count(*) FROM meta WHERE name = 'number key'";
+    assert_eq!(count(&store, keys), 0, "what it encrypted is in no use any more");
+    // What is left of the generation that has ended is erased as ever.
+    store.resume_resets().await.unwrap();
+    until("it is erased", async || count(&store, "SELECT min(id) FROM parcels") == 3).await;
 }
 
 /// A file as schema 14 left it: a generated number, a given one, orders with an id of the caller's and
@@ -152,7 +161,6 @@ async fn what_a_file_of_schema_14_holds_is_found_and_stays_taken() {
     {
         assert_eq!(row(&store, number).await.unwrap().key, ParcelRowId(key), "{number}");
         let again = Changes { idempotency_record: None, ..create(sandbox(2), number, 9) };
-        let again = with_row(again, store.next_parcel_row().await);
         assert_eq!(store.commit(again).await, CommitOutcome::DuplicateTracking, "{number}");
     }
     let query = check_list([("externalOrderId".into(), "SHOP-1".into())]).unwrap();
@@ -162,14 +170,5 @@ async fn what_a_file_of_schema_14_holds_is_found_and_stays_taken() {
     let ids = "SELECT group_concat(id || ' ' || external_order_id) FROM parcels";
     let ids = store.read(|db| db.query_row(ids, [], |row| row.get::<_, String>(0)));
     assert_eq!(ids.unwrap(), "3 SHOP-1", "one has none, and one is damaged");
-    assert!(made(&store, 1).await.key > ParcelRowId(8));
-}
-
-fn with_row(mut changes: Changes, row: ParcelRowId) -> Changes {
-    for op in &mut changes.ops {
-        if let Op::InsertParcel(new) = op {
-            new.row = row;
-        }
-    }
-    changes
+    assert_eq!(made(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(9));
 }

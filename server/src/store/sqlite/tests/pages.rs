@@ -111,13 +111,14 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
         let tenant = sandbox(1 + i64::from(n % count));
         let mut changes = create(tenant, &scattered(n), n);
         let Some(Op::InsertParcel(parcel)) = changes.ops.first_mut() else { unreachable!() };
-        let mut order = serde_json::to_value(&parcel.order).unwrap();
+        let mut order: serde_json::Value = serde_json::from_str(&parcel.order).unwrap();
         // Some orders are longer than a page of the database.
         let name =
             format!("{owner}-{n} ").repeat(if n % 40 == 0 { 600 } else { 1 + n as usize % 9 });
         order["receiver"]["fullName"] = name.clone().into();
         order["externalOrderId"] = format!("{owner}/{n}").into();
-        parcel.order = serde_json::from_value(order).unwrap();
+        parcel.order = order.to_string();
+        parcel.external_order_id = Some(format!("{owner}/{n}"));
         parcel.origin = format!("{owner}, US");
         changes.idempotency_record.as_mut().unwrap().body = name.into_bytes();
         all.push(changes);

@@ -431,8 +431,8 @@ fn half_reset(file: &Path) {
     db.execute_batch(&MIGRATIONS[..23].concat()).unwrap();
     db.pragma_update(None, "user_version", 23).unwrap();
     identity::mark(&db).unwrap();
-    let secrets = "INSERT INTO meta VALUES ('secret', ?1), (?2, randomblob(32))";
-    db.execute(secrets, (SECRET, identity::NUMBER_KEY)).unwrap();
+    let secrets = "INSERT INTO meta VALUES ('secret', ?1), ('number key', randomblob(32))";
+    db.execute(secrets, [SECRET]).unwrap();
     let order = serde_json::to_string(&order("key-1")).unwrap();
     for row in 1..=2 {
         let parcel = "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \

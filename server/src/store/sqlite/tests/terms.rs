@@ -54,16 +54,6 @@ async fn parcels_from_before_are_added_and_a_damaged_one_hides_no_other() {
 }
 
 #[tokio::test]
-async fn an_order_gets_another_row_when_the_index_has_passed_its_own() {
-    let store = Store::memory(SECRET).unwrap();
-    parcels(&store, 50).await;
-    tend(&store).await;
-    let changes = create(sandbox(1), "SB-LATE-00001", 99);
-    run(&store, "UPDATE term_sweep SET next = 9007199254740992").await;
-    assert_eq!(store.commit(changes).await, CommitOutcome::StaleRow);
-}
-
-#[tokio::test]
 async fn no_term_outlives_its_parcel() {
     let store = Store::memory(SECRET).unwrap();
     for round in 0..2 {

@@ -1,23 +1,25 @@
-//! Tracking numbers: generated ones, which carry their row, and given ones.
+//! Tracking numbers: generated ones, which are drawn again when they are taken, and given ones.
 
-use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
-use futures_util::future::join_all;
-use parcelo::{CountryCode, Environment, TrackingNumber};
+use parcelo::{Environment, TrackingNumber};
 
-use super::{create, find, production, sandbox};
+use super::{NOW, SECRET, create, find, made, production, record, sandbox};
 use crate::{
-    domain::{Changes, NewParcel, Op, ParcelRow, ParcelRowId, Tenant},
+    domain::{
+        Changes, NewParcel, NumberSource, Op, Secrets, Site, Tenant, tracking_numbers::Redraws,
+    },
     store::{CommitOutcome, Store},
 };
 
 promises!(
-    a_generated_number_is_found_in_any_case,
-    no_number_is_generated_that_was_given,
-    no_number_is_given_that_was_generated,
-    a_given_number_may_look_like_a_generated_one,
-    a_number_is_a_parcel_s_only_as_a_whole,
-    no_row_is_drawn_twice,
+    a_number_is_found_in_any_case_and_as_a_whole,
+    a_number_is_one_parcel_s_however_it_came_to_it,
+    a_generated_number_that_is_taken_is_drawn_again_in_the_same_write,
+    orders_of_one_group_that_draw_one_number_get_two,
+    a_source_that_repeats_itself_makes_no_conflict,
+    a_number_that_was_given_is_not_drawn_again,
+    an_id_is_given_once_also_when_its_parcel_is_gone,
 );
 
 fn parcel(changes: &mut Changes) -> &mut NewParcel {
@@ -27,109 +29,122 @@ fn parcel(changes: &mut Changes) -> &mut NewParcel {
     }
 }
 
+fn site() -> Site {
+    let labels_base_url = "https://labels.test/files".to_owned();
+    Site { environment: Environment::Sandbox, base_url: None, labels_base_url }
+}
+
+/// A source of numbers by a script; its last entry comes again and again.
+fn script(ends: &[u8]) -> Arc<NumberSource> {
+    let ends = Mutex::new(ends.to_vec());
+    let random = move || {
+        let mut ends = ends.lock().unwrap();
+        let next = if ends.len() > 1 { ends.remove(0) } else { ends[0] };
+        [0, 0, 0, 0, next]
+    };
+    Arc::new(NumberSource::new(Box::new(random), Secrets::derive(&SECRET)))
+}
+
 /// An order without a number of its own, as the service decides it.
-async fn generated(store: &Store, tenant: Tenant, key: u32) -> Changes {
+fn generated(tenant: Tenant, source: &Arc<NumberSource>, key: u32) -> Changes {
     let mut changes = create(tenant, "ANOTHER-0001", key);
     let new = parcel(&mut changes);
-    new.row = store.next_parcel_row().await;
-    new.tracking_number = number_of(store, new);
+    new.tracking_number = source.draw((tenant.environment, new.country), NOW);
+    new.redraws = Some(Redraws::new(source));
+    let body = answer(new);
+    changes.idempotency_record.as_mut().unwrap().body = body;
     changes
 }
 
-fn number_of(store: &Store, new: &NewParcel) -> TrackingNumber {
-    store.number_key().generate((new.tenant.environment, new.country), new.row, new.id)
+/// The answer to the creation of a parcel, in short.
+fn answer(new: &NewParcel) -> Vec<u8> {
+    let number = &new.tracking_number;
+    let url = site().label_url(&Secrets::derive(&SECRET), number, new.id);
+    format!(r#"{{"trackingNumber":"{number}","labelUrl":"{url}"}}"#).into_bytes()
 }
 
-/// An order with this number.
-async fn given(store: &Store, tenant: Tenant, number: &str, key: u32) -> Changes {
-    let mut changes = create(tenant, number, key);
-    parcel(&mut changes).row = store.next_parcel_row().await;
-    changes
+/// The number that ends with one of the script's entries.
+fn number(end: u8) -> String {
+    script(&[end]).draw((Environment::Sandbox, parcelo::CountryCode::EC), NOW).to_string()
 }
 
-async fn committed(store: &Store, mut changes: Changes) -> ParcelRow {
-    let new = parcel(&mut changes).clone();
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
-    let found = find(store, new.tenant.environment, new.tracking_number.as_str()).await.unwrap();
-    assert_eq!((found.key, found.tenant, found.id), (new.row, new.tenant, new.id));
-    found
+/// Commits an order that is drawn by `script`, and checks that its answer, its record and its parcel have the number that ends
+/// with `end`.
+async fn assert_drawn(store: &Store, key: u32, ends: &[u8], end: u8) {
+    let mut changes = generated(sandbox(1), &script(ends), key);
+    let mut expected = parcel(&mut changes).clone();
+    let body = store.keep(changes).await.unwrap();
+    expected.tracking_number = TrackingNumber::parse(&number(end)).unwrap();
+    assert_eq!(String::from_utf8(body.clone()), String::from_utf8(answer(&expected)));
+    let kept = store.record(&record(sandbox(1), key).key).await.unwrap().unwrap();
+    assert_eq!(kept.body, body, "a repeat is answered as the order was");
+    let found = find(store, Environment::Sandbox, &number(end)).await.unwrap();
+    assert_eq!((found.id, found.tenant), (expected.id, sandbox(1)));
 }
 
-async fn a_generated_number_is_found_in_any_case(store: Store) {
-    for (tenant, key) in [(sandbox(1), 1), (production(1), 2), (sandbox(2), 3)] {
-        let changes = generated(&store, tenant, key).await;
-        let made = committed(&store, changes).await;
-        let number = made.tracking_number.as_str();
-        for text in [number.to_lowercase(), number.to_owned()] {
-            assert_eq!(find(&store, tenant.environment, &text).await.as_ref(), Some(&made));
-        }
-        for other in [Environment::Sandbox, Environment::Production] {
-            let found = find(&store, other, number).await;
-            assert_eq!(found.is_some(), other == tenant.environment);
-        }
+async fn a_number_is_found_in_any_case_and_as_a_whole(store: Store) {
+    let made = made(&store, sandbox(1), "SBEC7K2M9QX4T8WD0").await;
+    for text in ["SBEC7K2M9QX4T8WD0", "sbec7k2m9qx4t8wd0", "SBec7K2m9QX4T8WD0"] {
+        assert_eq!(find(&store, Environment::Sandbox, text).await.as_ref(), Some(&made));
+        assert_eq!(find(&store, Environment::Production, text).await, None);
+    }
+    for text in ["SBEC7K2M9QX4T8WD", "SBEC7K2M9QX4T8WD00", "SBCO7K2M9QX4T8WD0", "EC7K2M9QX4T8WD0"] {
+        assert_eq!(find(&store, Environment::Sandbox, text).await, None, "{text}");
     }
 }
 
-async fn no_number_is_generated_that_was_given(store: Store) {
-    let mut generated = generated(&store, sandbox(1), 1).await;
-    let number = parcel(&mut generated).tracking_number.as_str().to_lowercase();
-    let theirs = committed(&store, given(&store, sandbox(2), &number, 2).await).await;
-    assert_eq!(store.commit(generated).await, CommitOutcome::DuplicateTracking);
-    assert_eq!(find(&store, Environment::Sandbox, &number).await, Some(theirs));
-}
-
-async fn no_number_is_given_that_was_generated(store: Store) {
-    let changes = generated(&store, sandbox(1), 1).await;
-    let ours = committed(&store, changes).await;
-    let number = ours.tracking_number.as_str();
-    for (tenant, text) in [(sandbox(1), number.to_owned()), (sandbox(2), number.to_lowercase())] {
-        let changes = given(&store, tenant, &text, 2).await;
-        assert_eq!(store.commit(changes).await, CommitOutcome::DuplicateTracking);
+async fn a_number_is_one_parcel_s_however_it_came_to_it(store: Store) {
+    assert_drawn(&store, 1, &[7], 7).await;
+    let ours = find(&store, Environment::Sandbox, &number(7)).await;
+    for (tenant, text, key) in
+        [(sandbox(1), number(7), 2), (sandbox(2), number(7).to_lowercase(), 3)]
+    {
+        let given = create(tenant, &text, key);
+        assert_eq!(store.commit(given).await, CommitOutcome::DuplicateTracking);
     }
-    assert_eq!(find(&store, Environment::Sandbox, number).await.as_ref(), Some(&ours));
-    committed(&store, given(&store, production(1), number, 3).await).await;
+    assert_eq!(find(&store, Environment::Sandbox, &number(7)).await, ours);
+    made(&store, production(1), &number(7)).await;
 }
 
-async fn a_given_number_may_look_like_a_generated_one(store: Store) {
-    let far = (Environment::Sandbox, CountryCode::EC);
-    // The numbers of a row that is there, and of rows that are not.
-    let first = committed(&store, given(&store, sandbox(1), "SB-SUCCESS-0001", 1).await).await;
-    for (key, row) in [(2, first.key.0), (3, 1 << 39), (4, 0)] {
-        let number = store.number_key().generate(far, ParcelRowId(row), ulid::Ulid::nil());
-        let made = committed(&store, given(&store, sandbox(1), number.as_str(), key).await).await;
-        let folded = number.as_str().to_lowercase();
-        assert_eq!(find(&store, Environment::Sandbox, &folded).await, Some(made));
-        let again = given(&store, sandbox(2), &folded, key + 10).await;
-        assert_eq!(store.commit(again).await, CommitOutcome::DuplicateTracking);
+async fn a_generated_number_that_is_taken_is_drawn_again_in_the_same_write(store: Store) {
+    made(&store, sandbox(2), &number(1).to_lowercase()).await;
+    assert_drawn(&store, 1, &[1, 1, 2], 2).await;
+    assert_drawn(&store, 2, &[2, 1, 2, 3], 3).await;
+}
+
+async fn orders_of_one_group_that_draw_one_number_get_two(store: Store) {
+    let source = script(&[1, 1, 1, 2, 3]);
+    let orders = (1..=3).map(|key| store.keep(generated(sandbox(1), &source, key)));
+    let mut bodies = Vec::new();
+    for body in futures_util::future::join_all(orders).await {
+        bodies.push(String::from_utf8(body.unwrap()).unwrap());
     }
-}
-
-async fn a_number_is_a_parcel_s_only_as_a_whole(store: Store) {
-    let mut changes = generated(&store, sandbox(1), 1).await;
-    let new = parcel(&mut changes).clone();
-    let made = committed(&store, changes).await;
-    let tail = &made.tracking_number.as_str()[4..];
-    let other_bits = NewParcel { id: ulid::Ulid(new.id.0 ^ 1), ..new.clone() };
-    let other_row = NewParcel { row: ParcelRowId(new.row.0 + 1), ..new };
-    let others = [
-        (Environment::Sandbox, number_of(&store, &other_bits).to_string()),
-        (Environment::Sandbox, number_of(&store, &other_row).to_string()),
-        (Environment::Sandbox, format!("SBCO{tail}")),
-        (Environment::Sandbox, format!("EC{tail}")),
-        (Environment::Production, format!("EC{tail}")),
-        (Environment::Production, made.tracking_number.to_string()),
-    ];
-    for (environment, number) in others {
-        assert_eq!(find(&store, environment, &number).await, None, "{number}");
+    for end in 1..=3 {
+        let found = find(&store, Environment::Sandbox, &number(end)).await.unwrap();
+        let named = bodies.iter().filter(|body| body.contains(found.tracking_number.as_str()));
+        assert_eq!(named.count(), 1, "{end}: {bodies:?}");
     }
 }
 
-async fn no_row_is_drawn_twice(store: Store) {
-    let draws = join_all((0..100).map(|_| store.next_parcel_row())).await;
-    assert_eq!(draws.iter().collect::<HashSet<_>>().len(), 100);
-    let last = draws.iter().max().unwrap();
-    // Not even one whose parcel is gone.
-    committed(&store, given(&store, sandbox(1), "SB-SUCCESS-0001", 1).await).await;
+async fn a_source_that_repeats_itself_makes_no_conflict(store: Store) {
+    made(&store, sandbox(2), &number(1)).await;
+    let stuck = generated(sandbox(1), &script(&[1]), 1);
+    assert_eq!(store.commit(stuck).await, CommitOutcome::Broken);
+    assert_eq!(store.record(&record(sandbox(1), 1).key).await.unwrap(), None);
+    assert_drawn(&store, 1, &[2], 2).await;
+}
+
+async fn a_number_that_was_given_is_not_drawn_again(store: Store) {
+    made(&store, sandbox(2), "SB-GIVEN-0001").await;
+    let given = create(sandbox(1), "sb-given-0001", 1);
+    assert_eq!(store.commit(given).await, CommitOutcome::DuplicateTracking);
+}
+
+async fn an_id_is_given_once_also_when_its_parcel_is_gone(store: Store) {
+    let first = made(&store, sandbox(1), "SB-FIRST-0001").await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
-    assert!(store.next_parcel_row().await > ParcelRowId(last.0 + 1));
+    let second = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    assert!(second.key > first.key);
+    store.purge(NOW).await.unwrap();
+    assert!(made(&store, sandbox(1), "SB-FIRST-0001").await.key > second.key);
 }

@@ -6,10 +6,12 @@ use fastrand::Rng;
 use parcelo::{Awb, rules::check_list};
 use ulid::Ulid;
 
-use super::{super::first_seed, NOW, create, made, moved, nothing, on, production, row, sandbox};
+use super::{
+    super::first_seed, NOW, create, made, moved, nothing, on, order, production, row, sandbox,
+};
 use crate::{
     clock::Millis,
-    domain::{Changes, NewManifest, Op, ParcelRowId, State, Tenant, search::Search},
+    domain::{Changes, NewManifest, Op, ParcelRowId, State, StoredOrder, Tenant, search::Search},
     store::{CommitOutcome, SearchPage, Store},
 };
 
@@ -55,9 +57,12 @@ fn named(tenant: Tenant, number: &str, texts: [&str; 3]) -> Changes {
     changes.idempotency_record = None;
     if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
         let [reference, order_id, receiver] = texts.map(str::to_owned);
-        parcel.order.customer_reference = Some(reference).filter(|text| !text.is_empty());
-        parcel.order.external_order_id = Some(order_id).filter(|text| !text.is_empty());
-        parcel.order.receiver.full_name = receiver;
+        let mut order = order("key-1");
+        order.customer_reference = Some(reference).filter(|text| !text.is_empty());
+        order.external_order_id = Some(order_id).filter(|text| !text.is_empty());
+        order.receiver.full_name = receiver;
+        parcel.order = StoredOrder::to_json(&order);
+        parcel.external_order_id = order.external_order_id;
     }
     changes
 }
