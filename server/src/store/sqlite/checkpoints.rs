@@ -12,8 +12,9 @@
 //! `SQLite` syncs the file only when all of the log is moved, so the thread's sync is by our own descriptor.
 //!
 //! A read holds the log from the page on which it began. A log that cannot be moved for that grows, up to the
-//! ceiling; from there on the writer waits a moment for reads to end, once for each further threshold of pages. It does
-//! not wait for good: one stuck reader, of another process perhaps, must not stop all orders.
+//! ceiling; there the writer waits a moment for reads to end, and again whenever the log is half as long again. So reads that
+//! overlap one another let the log begin again, and a stuck one, of another process perhaps, costs orders a few short waits and
+//! the disk a longer log.
 
 use std::{
     io,
@@ -45,13 +46,13 @@ pub(super) struct Limits {
     rest: usize,
     /// From here on the writer waits for readers.
     ceiling: usize,
-    /// For so long. An order waits for 5 s.
+    /// For so long: longer than nearly all reads take, and short beside what an order waits.
     wait: Duration,
 }
 
 /// 40 MB, 1 MB and 160 MB.
 pub(super) const LIMITS: Limits =
-    Limits { threshold: 10_000, rest: 250, ceiling: 40_000, wait: Duration::from_secs(1) };
+    Limits { threshold: 10_000, rest: 250, ceiling: 40_000, wait: Duration::from_millis(50) };
 
 /// The thread moves the log so often in a row. A writer that is still ahead of it then waits for the disk: it moves the
 /// rest itself, however long that is.
@@ -144,7 +145,7 @@ impl Checkpoints {
         } else if answer == Some(Moved::All) {
             checkpoint(db, "PASSIVE")?;
         } else if pages >= self.ceiling {
-            self.ceiling = pages + self.limits.threshold;
+            self.ceiling = pages + pages / 2;
             self.wait_for_readers(db, pages)?;
         } else if pages >= self.due && !self.is_asked {
             // Should a reader be in the way, not at every commit again.
@@ -169,8 +170,9 @@ impl Checkpoints {
         db.busy_timeout(connection::BUSY_TIMEOUT)?;
         if moved?.0 == Moved::Part {
             tracing::warn!(
-                pages,
-                "a reader keeps the write-ahead log from beginning again: it grows"
+                megabytes = pages / 256,
+                "a reader keeps the write-ahead log from beginning again: it grows until that ends, which may be a backup or an \
+                 open transaction of another program"
             );
         }
         Ok(())
@@ -342,6 +344,8 @@ mod tests {
         let mut place = Place::new(Limits { wait: Duration::ZERO, ..SMALL });
         let stuck = place.reader();
         place.commit_until(|pages| pages > 300);
+        // It has waited at 80, 120, 180 and 270 pages, and not at each 20 more.
+        assert!(place.checkpoints.ceiling > 400, "{}", place.checkpoints.ceiling);
         drop(stuck);
         place.commit_until(|pages| pages < 20);
     }
