@@ -466,8 +466,8 @@ async fn a_request_that_waited_for_its_key_takes_no_count_away() {
 
     let mut looks = 0;
     delay_by(move |method| {
-        looks += i32::from(method == "credentials_since");
-        Duration::from_secs(if method == "credentials_since" && looks == 1 { 3 } else { 0 })
+        looks += i32::from(method == "query");
+        Duration::from_secs(if method == "query" && looks == 1 { 3 } else { 0 })
     });
     let mut waiting = pin!(house.ask(Asked::post(push, &by_carrier, &nothing)));
     assert!(poll!(&mut waiting).is_pending(), "its key is being looked for");

@@ -1,10 +1,22 @@
-//! Lists as they stand in a column of text, in both engines.
+//! Columns of both engines: how lists and environments stand in one, and what a value of one is read as.
 
 use std::str::FromStr;
 
-use parcelo::CountryCode;
+use parcelo::{CountryCode, Environment};
 
-use crate::domain::Countries;
+use super::values::Value;
+use crate::{
+    clock::Millis,
+    domain::{AccountRowId, Countries, ParcelRowId},
+};
+
+/// Returns the number under which an environment is stored.
+pub(super) const fn environment(environment: Environment) -> i64 {
+    match environment {
+        Environment::Production => 0,
+        Environment::Sandbox => 1,
+    }
+}
 
 /// How all countries are stored.
 const ALL_COUNTRIES: &str = "*";
@@ -29,4 +41,83 @@ pub(super) fn joined(list: &[impl ToString]) -> String {
 
 pub(super) fn read_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
     text.split(',').filter(|item| !item.is_empty()).map(str::parse).collect()
+}
+
+/// A type that columns are read as.
+pub(super) trait Column: Sized {
+    /// Returns nothing if the value does not fit.
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+/// Reads whole numbers of a type.
+macro_rules! integers {
+    ($($number:ty),*) => {$(
+        impl Column for $number {
+            fn from_value(value: Value) -> Option<Self> {
+                i64::from_value(value)?.try_into().ok()
+            }
+        }
+    )*};
+}
+integers!(i16, i32, u8, u16, u32);
+
+impl Column for i64 {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Integer(number) = value { Some(number) } else { None }
+    }
+}
+
+impl Column for bool {
+    fn from_value(value: Value) -> Option<Self> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+}
+
+impl Column for String {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Text(text) = value { Some(text) } else { None }
+    }
+}
+
+impl Column for Vec<u8> {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Bytes(bytes) = value { Some(bytes) } else { None }
+    }
+}
+
+impl<const N: usize> Column for [u8; N] {
+    fn from_value(value: Value) -> Option<Self> {
+        Vec::from_value(value)?.try_into().ok()
+    }
+}
+
+impl Column for Millis {
+    fn from_value(value: Value) -> Option<Self> {
+        i64::from_value(value).map(Self)
+    }
+}
+
+impl Column for Environment {
+    fn from_value(value: Value) -> Option<Self> {
+        let number = i64::from_value(value)?;
+        Self::ALL.into_iter().find(|known| environment(*known) == number)
+    }
+}
+
+impl Column for ParcelRowId {
+    fn from_value(value: Value) -> Option<Self> {
+        i64::from_value(value).map(Self)
+    }
+}
+
+impl Column for AccountRowId {
+    fn from_value(value: Value) -> Option<Self> {
+        i64::from_value(value).map(Self)
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn from_value(value: Value) -> Option<Self> {
+        if matches!(value, Value::Null) { Some(None) } else { T::from_value(value).map(Some) }
+    }
 }

@@ -3,36 +3,26 @@
 //! The promises are kept by the conformance suite, which runs on every engine. A forgotten one is a
 //! compile error here.
 
-use std::collections::HashMap;
-
 use parcelo::{
-    Awb, Environment, TrackingNumber,
-    model::{Deleted, Manifest},
-    rules::ListQuery,
-    webhook::Secret,
+    Awb, Environment, TrackingNumber, model::Deleted, rules::ListQuery, webhook::Secret,
 };
 use ulid::Ulid;
 
 use super::{
-    Backlog, CommitOutcome, CreationRecord, CredentialChanges, Engine, EventsToReplay, LeasedBatch,
-    ManifestInputs, SearchPage, Settled, Store, StoreError, StoredScope,
+    Backlog, CommitOutcome, CreationRecord, Engine, EventsToReplay, LeasedBatch, ManifestInputs,
+    SearchPage, Settled, Store, StoreError,
 };
 #[cfg(feature = "server")]
 use crate::domain::login_throttle::{BegunLogin, LoginAttempt};
 use crate::{
     clock::Millis,
     domain::{
-        AccountRecord, AccountRowId, ApiKeyRecord, CarrierRowId, Changes, Event, IdempotencyRecord,
-        NewCredential, ParcelListRow, ParcelRow, ParcelRowId, RecordKey, Shop, StoredOrder, Tenant,
+        Changes, Event, IdempotencyRecord, ParcelListRow, ParcelRow, ParcelRowId, RecordKey,
+        StoredOrder, Tenant,
         activity::ParcelCount,
-        audit::{AuditEntry, Author},
-        carrier::LoggedException,
-        credentials::{Credential, NewSecret},
-        key_uses::LastUses,
-        legacy::Uses,
-        mail::{LoggedMail, MailDecision, MailLease, MailsOff, OptOut},
+        audit::Author,
+        mail::MailLease,
         search::Search,
-        session::{Login, SealedFlash, Session},
         shared_limit::{Claim, Grant, Meeting},
         webhooks::{
             AttemptResult, DisabledBy, Endpoint, EventPayload, Lease, LoggedDelivery, OutboxEvent,
@@ -65,68 +55,6 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Whether the database has no account yet.
-    pub async fn is_new(&self) -> Result<bool, StoreError>;
-
-    /// True for the one caller that is to furnish a new database, however many servers start on it at once.
-    pub async fn claim_new(&self) -> Result<bool, StoreError>;
-
-    /// The account with a name; it is made, as `public_id`, if it does not exist.
-    pub async fn account(&self, name: &str, public_id: String, now: Millis) -> Result<AccountRowId, StoreError>;
-
-    /// The account with a name.
-    pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError>;
-
-    /// An account that is known to exist.
-    pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError>;
-
-    /// Every account, oldest first.
-    pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError>;
-
-    /// What receivers see of an account; nothing until it is set.
-    pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError>;
-
-    /// Sets what receivers see of an account.
-    pub async fn set_shop(&self, account: AccountRowId, shop: &Shop, by: &Author) -> Result<(), StoreError>;
-
-    /// The latest entries of the audit log since a moment, newest first: one account's, or all.
-    pub async fn audit_log(&self, account: Option<AccountRowId>, since: Millis, most: u32) -> Result<Vec<AuditEntry>, StoreError>;
-
-    /// Deletes the entries of `before` and earlier, page by page, and answers how many.
-    pub async fn purge_audit_log(&self, before: Millis) -> Result<u64, StoreError>;
-
-    /// Whether an event of a carrier was taken before.
-    pub async fn has_seen(&self, carrier: CarrierRowId, event_id: &str) -> Result<bool, StoreError>;
-
-    /// The latest refused carrier events on a tenant's parcels, newest first.
-    pub async fn carrier_exceptions(&self, tenant: Tenant, most: u32) -> Result<Vec<LoggedException>, StoreError>;
-
-    /// Keeps a new credential.
-    pub async fn insert_credential<S: StoredScope>(&self, new: NewCredential<S::New>, by: &Author) -> Result<Credential<S>, StoreError>;
-
-    /// The credential with an id, revoked or not.
-    pub async fn credential<S: StoredScope>(&self, id: &str) -> Result<Option<Credential<S>>, StoreError>;
-
-    /// The credential whose present secret has this hash, revoked or not.
-    pub async fn credential_by_hash<S: StoredScope>(&self, hash: &[u8; 32]) -> Result<Option<Credential<S>>, StoreError>;
-
-    /// Every credential of a kind, oldest first, revoked or not.
-    pub async fn credentials<S: StoredScope>(&self) -> Result<Vec<Credential<S>>, StoreError>;
-
-    /// The API or carrier keys that were made, given a new secret, or revoked after `version`. When there
-    /// are none it costs one look into an index.
-    pub async fn credentials_since<S: StoredScope>(&self, version: i64) -> Result<CredentialChanges<Credential<S>>, StoreError>;
-
-    /// Revokes a credential with all its secrets; a second time changes nothing. None if it is unknown.
-    pub async fn revoke_credential<S: StoredScope>(&self, id: &str, now: Millis, by: &Author) -> Result<Option<Credential<S>>, StoreError>;
-
-    /// An account's API keys, newest first, revoked or not.
-    pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError>;
-
-    /// Gives an API key a new secret; old ones keep working as long as it says. One that is
-    /// revoked stays as it is. None if no key has the id.
-    pub async fn rotate_key(&self, id: &str, secret: NewSecret, by: &Author) -> Result<Option<ApiKeyRecord>, StoreError>;
-
     /// The events that have not reached their endpoints yet, tenant by tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError>;
 
@@ -163,12 +91,6 @@ methods! {
     /// The sign-in succeeded: further attempts from there are counted apart.
     #[cfg(feature = "server")]
     pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
-
-    /// Keeps a sealed flash for a session's page.
-    pub async fn leave_flash(&self, session: [u8; 32], page: &'static str, flash: SealedFlash) -> Result<(), StoreError>;
-
-    /// Takes the flashes of a session's page, oldest first: no one else gets them.
-    pub async fn take_flashes(&self, session: [u8; 32], page: &'static str) -> Result<Vec<SealedFlash>, StoreError>;
 
     /// The tenant's latest events and their attempts, newest first.
     pub async fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<LoggedDelivery>, StoreError>;
@@ -240,22 +162,6 @@ methods! {
     /// Ends every lease: for a server that starts, since no other can hold one.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError>;
 
-    /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
-    /// were added: after an error they were not, and can be added again.
-    pub async fn add_legacy_uses(&self, counted: HashMap<(i64, i64), u64>) -> Result<(), StoreError>;
-
-    /// All that was counted, the latest day first.
-    pub async fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError>;
-
-    /// The same of one account's keys.
-    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, StoreError>;
-
-    /// Notes the last days on which keys were used; an earlier day than is known changes nothing.
-    pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError>;
-
-    /// The last day of each of an account's keys that was ever used.
-    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, StoreError>;
-
     /// A page of a tenant's parcels, newest first, and how many the whole list has. What cannot be read is
     /// left out, logged and counted.
     pub async fn list(&self, tenant: Tenant, query: ListQuery) -> Result<(Vec<ParcelListRow>, u64), StoreError>;
@@ -274,12 +180,6 @@ methods! {
 
     /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
     pub async fn for_manifest(&self, tenant: Tenant, awb: &Awb, numbers: &[String]) -> Result<ManifestInputs, StoreError>;
-
-    /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
-    pub async fn awb_on(&self, parcel: ParcelRowId, version: u32) -> Result<Option<String>, StoreError>;
-
-    /// One of the tenant's manifests.
-    pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError>;
 
     /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
     pub async fn parcel(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError>;
@@ -321,28 +221,6 @@ methods! {
     /// Goes on with the resets that a server before this one began.
     pub async fn resume_resets(&self) -> Result<(), StoreError>;
 
-    /// The account with a name and its password's hash; none when it has no password.
-    pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError>;
-
-    /// Gives an account a password; its sessions end.
-    pub async fn set_password(&self, account: AccountRowId, hash: String, now: Millis, by: &Author) -> Result<(), StoreError>;
-
-    /// Begins a session in the place of the one before, unless the password has changed since it
-    /// was checked; answers whether it has begun.
-    pub async fn begin_session(&self, login: Login, session: ([u8; 32], Millis), before: Option<[u8; 32]>) -> Result<bool, StoreError>;
-
-    /// The session with a hash, over or not.
-    pub async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError>;
-
-    /// Ends a session, with its flashes.
-    pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError>;
-
-    /// Forgets the flashes that were not looked at.
-    pub async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError>;
-
-    /// Forgets the sessions that are over, and failures to sign in that are long ago.
-    pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError>;
-
     /// Makes deliveries whose last attempt lies in the future due after their own pause from `now`, and
     /// answers how many.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError>;
@@ -355,45 +233,9 @@ methods! {
     /// given in when a generated tracking number was taken.
     pub async fn keep(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
 
-    /// Since when e-mails are sent: since now, if they were not.
-    pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError>;
-
-    /// E-mails are not sent: parcels of before will send none when they are again.
-    pub async fn forget_mail_since(&self) -> Result<(), StoreError>;
-
     /// Leases up to so many e-mails that are due, in one commit: no other sender gets them until the lease ends. Of
     /// those that wait for one recipient of a parcel it is the last; the others are superseded.
     pub async fn lease_mails(&self, now: Millis, most: usize) -> Result<Vec<MailLease>, StoreError>;
-
-    /// When the next e-mail is due.
-    pub async fn next_mail(&self) -> Result<Option<Millis>, StoreError>;
-
-    /// Writes down what an attempt under a lease means; false when the e-mail is another sender's by now, or gone.
-    pub async fn settle_mail(&self, id: i64, lease: i64, decision: MailDecision) -> Result<bool, StoreError>;
-
-    /// A parcel's e-mails, oldest first.
-    pub async fn mails_of_parcel(&self, parcel: ParcelRowId) -> Result<Vec<LoggedMail>, StoreError>;
-
-    /// How many e-mails of a tenant's that came about at `since` or later failed for good, and the latest parcel that has one.
-    pub async fn failed_mails(&self, tenant: Tenant, since: Millis) -> Result<(u64, Option<ParcelRowId>), StoreError>;
-
-    /// Adds one to each of two numbers of e-mails, of someone since a moment; answers them.
-    pub async fn count_mail(&self, whose: [([u8; 32], Millis); 2]) -> Result<[u32; 2], StoreError>;
-
-    /// Keeps that an address gets no e-mails of an account, by the keyed hash of both; the first reason stays.
-    pub async fn opt_out(&self, address: [u8; 32], why: OptOut, now: Millis) -> Result<(), StoreError>;
-
-    /// Whether an address gets no e-mails of an account.
-    pub async fn has_opted_out(&self, address: [u8; 32]) -> Result<bool, StoreError>;
-
-    /// The kinds of e-mails that an account has switched off.
-    pub async fn mails_off(&self, account: AccountRowId) -> Result<MailsOff, StoreError>;
-
-    /// Switches kinds of e-mails off, and all others on.
-    pub async fn set_mails_off(&self, account: AccountRowId, off: MailsOff, by: &Author) -> Result<(), StoreError>;
-
-    /// Forgets e-mails of `before` and earlier, and numbers of then; answers how many e-mails.
-    pub async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError>;
 
     /// Truncates the log if it may hold what was erased, nothing is being erased, and no one reads from it.
     pub async fn truncate_log(&self);

@@ -8,14 +8,26 @@
 //! where an order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite`
 //! answers at once, on the caller's thread; PostgreSQL is waited for.
 
+mod accounts;
+mod audit;
+mod audit_entry;
+mod calls;
+mod carriers;
 mod columns;
+mod credentials;
 #[cfg(test)]
 pub(crate) mod delays;
 mod generations;
+mod key_uses;
+mod legacy;
+mod mails;
+mod manifests;
 mod methods;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod search;
+mod sessions;
+mod sql;
 mod sqlite;
 mod term_runs;
 #[cfg(test)]
@@ -23,11 +35,11 @@ mod tests;
 #[cfg(feature = "postgres")]
 pub(crate) mod transfer;
 mod turns;
+mod values;
 
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
-#[cfg(feature = "postgres")]
-pub(crate) use self::postgres::StoredScope;
+pub(crate) use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
 #[cfg(test)]
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::tests::{
@@ -38,13 +50,10 @@ pub(crate) use self::postgres::tests::{
 pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub(crate) use self::search::SearchPage;
 pub use self::sqlite::Pause;
-#[cfg(not(feature = "postgres"))]
-pub(crate) use self::sqlite::StoredScope;
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::backup;
 pub(crate) use self::sqlite::{
-    ALL_CREDENTIALS, Backlog, CreationRecord, CredentialChanges, EventsToReplay, Lost, Settled,
-    StoreError, Vacuumed,
+    Backlog, CreationRecord, EventsToReplay, Lost, Settled, StoreError, Vacuumed,
 };
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held};
@@ -185,6 +194,10 @@ impl Store {
     /// [`Store::credentials_since`] may have something new. What other processes write does not count.
     pub fn credential_writes(&self) -> u64 {
         engine!(self, engine => engine.credential_writes())
+    }
+
+    fn count_credential_write(&self) {
+        engine!(self, engine => engine.count_credential_write());
     }
 
     /// Returns how often the database was connected to again. It may have been replaced by a copy that lacks its last

@@ -7,10 +7,8 @@
 
 #![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
-mod accounts;
 mod alone;
 mod apply;
-mod audit;
 #[cfg(feature = "server")]
 mod backup;
 mod carriers;
@@ -18,7 +16,6 @@ mod checkpoints;
 mod connection;
 mod copy;
 mod counts;
-mod credentials;
 mod deliveries;
 mod endpoints;
 mod erase;
@@ -30,9 +27,7 @@ mod identity;
 mod key_chunks;
 mod key_map;
 mod key_runs;
-mod key_uses;
 mod leases;
-mod legacy;
 pub(super) mod lists;
 mod living_keys;
 mod mails;
@@ -48,7 +43,6 @@ mod records;
 mod resets;
 mod scans;
 mod search;
-mod sessions;
 mod set_back;
 mod term_runs;
 #[cfg(feature = "postgres")]
@@ -80,8 +74,6 @@ use tokio::sync::{Notify, oneshot};
 
 #[cfg(feature = "server")]
 pub(crate) use self::backup::backup;
-#[cfg(feature = "postgres")]
-pub(super) use self::credentials::change;
 pub use self::pause::Pause;
 use self::{
     checkpoints::Checkpoints,
@@ -95,7 +87,6 @@ use self::{
     writer::{NotDone, Writer},
 };
 pub(crate) use self::{
-    credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope},
     deliveries::{Backlog, Settled},
     endpoints::EventsToReplay,
     error::{EngineError, StoreError},
@@ -237,6 +228,15 @@ impl Store {
         self.0.secret
     }
 
+    /// Returns how often credentials were written through this store.
+    pub(super) fn credential_writes(&self) -> u64 {
+        self.0.credential_writes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn count_credential_write(&self) {
+        self.0.credential_writes.fetch_add(1, Ordering::Release);
+    }
+
     /// Changes write the e-mails down that they bring, from here on.
     pub fn send_mails(&self) {
         self.0.sends_mails.store(true, Ordering::Relaxed);
@@ -274,7 +274,7 @@ impl Store {
         let _panicked = tokio::task::spawn_blocking(stop).await;
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
@@ -299,7 +299,7 @@ impl Store {
         StoreError::from_sqlite(&self.0.file, error)
     }
 
-    async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -308,7 +308,11 @@ impl Store {
     }
 
     /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
-    async fn call_within<T, F>(&self, timeout: Option<Duration>, run: F) -> Result<T, StoreError>
+    pub(super) async fn call_within<T, F>(
+        &self,
+        timeout: Option<Duration>,
+        run: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,

@@ -6,17 +6,14 @@
 //! in `transfer.rs` of its folder. One row is in memory at a time.
 
 mod tables;
-mod values;
 
 use std::path::Path;
 
 use tokio::task::LocalSet;
 
-pub(crate) use self::values::Sum;
-pub(super) use self::{
-    tables::{TABLES, Table},
-    values::{Field, Value},
-};
+pub(super) use self::tables::{TABLES, Table};
+pub(crate) use super::values::Sum;
+pub(super) use super::values::{Field, Value};
 use super::{
     StoreError,
     postgres::{Address, transfer::Database},

@@ -18,7 +18,7 @@ use super::{
 use crate::{domain::Tenant, store::StoreError};
 
 impl Store {
-    pub(super) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
@@ -45,7 +45,11 @@ impl Store {
     }
 
     /// Reads what may take long, for a tenant or for the operators (none): each has one at a time.
-    pub(super) async fn scan<T, F>(&self, tenant: Option<Tenant>, run: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn scan<T, F>(
+        &self,
+        tenant: Option<Tenant>,
+        run: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + Sync + 'static,
@@ -78,7 +82,7 @@ impl Store {
         self.answered(answer, timeout).await
     }
 
-    pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
@@ -87,7 +91,7 @@ impl Store {
     }
 
     /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
-    pub(super) async fn call_within<T, F>(
+    pub(in crate::store) async fn call_within<T, F>(
         &self,
         timeout: Option<Duration>,
         run: F,

@@ -1,59 +1,9 @@
 //! What carriers reported, in the database: the events they sent, and those that were refused.
 
-use parcelo::TrackingNumber;
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::types::ToSql;
 
-use super::{
-    Store,
-    connection::{Connection, get},
-    error::{DbResult, Failure},
-    generations::{CURRENT, IS_CURRENT},
-    parcels::read_state,
-};
-use crate::{
-    clock::Millis,
-    domain::{
-        AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, ParcelRowId, Scan,
-        Tenant, carrier::LoggedException,
-    },
-    store::StoreError,
-};
-
-impl Store {
-    pub(crate) async fn has_seen(
-        &self,
-        carrier: CarrierRowId,
-        event_id: &str,
-    ) -> Result<bool, StoreError> {
-        let event_id = event_id.to_owned();
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM carrier_events JOIN parcels ON id = parcel \
-                 WHERE carrier = $1 AND event_id = $2 AND {IS_CURRENT})"
-            );
-            db.value(&sql, &[&carrier.0, &event_id]).await
-        })
-        .await
-    }
-
-    pub(crate) async fn carrier_exceptions(
-        &self,
-        tenant: Tenant,
-        most: u32,
-    ) -> Result<Vec<LoggedException>, StoreError> {
-        self.scan(Some(tenant), async move |db| {
-            let sql = format!(
-                "SELECT c.name, p.number, e.tenant, e.carrier, e.event_id, e.parcel, \
-                 e.from_state, e.state, e.at, e.location, e.description, e.code, e.refused_at \
-                 FROM carrier_exceptions AS e JOIN carriers AS c ON c.id = e.carrier \
-                 JOIN parcels AS p ON p.id = e.parcel \
-                 WHERE e.tenant = {CURRENT} ORDER BY e.id DESC LIMIT $2"
-            );
-            db.each(&sql, &[&tenant.number(), &i64::from(most)], read_exception).await
-        })
-        .await
-    }
-}
+use super::{connection::Connection, error::DbResult, generations::IS_CURRENT};
+use crate::domain::{AcceptedCarrierEvent, CarrierException};
 
 /// Marks an event as taken; false when it was taken before, and its parcel is still there.
 pub(super) async fn see(db: &Connection, event: &AcceptedCarrierEvent) -> DbResult<bool> {
@@ -101,31 +51,4 @@ pub(super) async fn log(
         &exception.refused_at.0,
     ];
     db.execute(sql, &given).await.map(drop)
-}
-
-fn read_exception(row: &Row) -> DbResult<LoggedException> {
-    let scan = Scan {
-        state: read_state(row, 7)?,
-        at: Millis(get(row, 8)?),
-        location: get(row, 9)?,
-        description: get(row, 10)?,
-    };
-    let report = CarrierReport {
-        carrier: CarrierRowId(get(row, 3)?),
-        event_id: get(row, 4)?,
-        code: get(row, 11)?,
-        scan,
-    };
-    let exception = CarrierException {
-        tenant: Tenant::from_number(get(row, 2)?),
-        parcel: ParcelRowId(get(row, 5)?),
-        from: read_state(row, 6)?,
-        report,
-        refused_at: Millis(get(row, 12)?),
-    };
-    Ok(LoggedException {
-        carrier_name: get(row, 0)?,
-        tracking_number: TrackingNumber::parse(get(row, 1)?).map_err(Failure::row)?,
-        exception,
-    })
 }

@@ -48,7 +48,7 @@ pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
 /// What a statement is given.
-pub(super) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(in crate::store) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// Opens connections to one database.
 #[derive(Clone)]
@@ -239,7 +239,7 @@ pub(super) struct Backend {
 }
 
 /// A connection. Several calls of it may be under way at once: they are answered in their order.
-pub struct Connection {
+pub(in crate::store) struct Connection {
     client: Client,
     backend: Backend,
     answer_timeout: Duration,
@@ -274,12 +274,12 @@ impl Connection {
         self.answered(self.client.batch_execute(sql)).await
     }
 
-    pub(super) async fn execute(&self, sql: &str, given: Given<'_>) -> DbResult<u64> {
+    pub(in crate::store) async fn execute(&self, sql: &str, given: Given<'_>) -> DbResult<u64> {
         let statement = self.prepared(sql).await?;
         self.answered(self.client.execute(&statement, given)).await
     }
 
-    pub(super) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
+    pub(in crate::store) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
         let statement = self.prepared(sql).await?;
         self.answered(self.client.query(&statement, given)).await
     }
@@ -350,12 +350,6 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("backend", &self.backend).finish_non_exhaustive()
     }
-}
-
-/// Whether no row can have this text: PostgreSQL stores no NUL, and refuses a statement that is given one. Names
-/// and ids that strangers give are asked with this before they are looked for.
-pub(super) fn never_stored(text: &str) -> bool {
-    text.contains('\0')
 }
 
 /// A column of a row. One that does not hold what it should is an error of the row alone.

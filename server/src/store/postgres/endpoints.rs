@@ -7,7 +7,7 @@ use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
-    Store, audit,
+    Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
     generations::{CURRENT, Generations},
@@ -20,7 +20,7 @@ use crate::{
         audit::{Actor, AuditAction, AuditedChange, Author},
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
-    store::StoreError,
+    store::{StoreError, audit_entry},
 };
 
 /// Maximum number of events that one commit holds, with those that wait behind them: others wait for it.
@@ -43,7 +43,7 @@ impl Store {
         self.call(async move |db| {
             let set = set(db, &endpoint).await?;
             let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
-            audit::record(db, &by, &change).await?;
+            record(db, &by, &change).await?;
             Ok(set)
         })
         .await
@@ -62,7 +62,7 @@ impl Store {
                 return Ok(());
             }
             let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
-            audit::record(db, &by, &change).await
+            record(db, &by, &change).await
         })
         .await
     }
@@ -80,7 +80,7 @@ impl Store {
                 return Ok(());
             }
             let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
-            audit::record(db, &by, &change).await
+            record(db, &by, &change).await
         })
         .await
     }
@@ -97,7 +97,7 @@ impl Store {
                 return Ok(());
             }
             let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-            audit::record(db, &by, &change).await
+            record(db, &by, &change).await
         })
         .await?;
         self.hold(tenant).await
@@ -164,7 +164,7 @@ impl Store {
             let remove = "DELETE FROM webhook_endpoints WHERE tenant = $1";
             match db.execute(remove, &[&tenant]).await? {
                 0 => Ok(()),
-                _ => audit::record(db, &by, &change).await,
+                _ => record(db, &by, &change).await,
             }
         })
         .await?;
@@ -336,7 +336,7 @@ pub(super) async fn give_up(
     let was_on = switch_off(db, tenant.number(), why).await?;
     if was_on {
         let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-        audit::record(db, &Actor::Server.at(now), &change).await?;
+        record(db, &Actor::Server.at(now), &change).await?;
     }
     Ok(was_on)
 }
@@ -362,6 +362,13 @@ pub(super) async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
          AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)"
     );
     db.execute(&sql, &[&tenant, &HELD]).await
+}
+
+/// Writes a change into the audit log, in the transaction that makes it.
+async fn record(db: &Connection, by: &Author, change: &AuditedChange) -> DbResult<()> {
+    let values = audit_entry::values(by, change);
+    let given: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+    db.execute(audit_entry::INSERT, &given).await.map(drop)
 }
 
 fn disabled_by(code: &str) -> DisabledBy {

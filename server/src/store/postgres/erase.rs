@@ -12,7 +12,7 @@ use super::{
     generations::is_held,
     locks,
     outbox::delete_events,
-    pages::{delete_old, in_page},
+    pages::delete_old,
     parcels, term_runs,
 };
 use crate::{clock::Millis, store::StoreError};

@@ -7,7 +7,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use crate::store::{StoreError, sqlite::EngineError};
 
 /// What a call of the database answers.
-pub(super) type DbResult<T> = Result<T, Failure>;
+pub(in crate::store) type DbResult<T> = Result<T, Failure>;
 
 /// Why a call of the database failed.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ const OF_SESSION: [SqlState; 3] = [
 
 impl Failure {
     /// A value that does not mean anything.
-    pub(super) fn row(source: impl Into<EngineError>) -> Self {
+    pub(in crate::store) fn row(source: impl Into<EngineError>) -> Self {
         Self::Row { parcel: None, source: source.into() }
     }
 

@@ -4,40 +4,22 @@
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    Store, audit,
+    Store,
     connection::{Connection, get, number, small},
     error::{DbResult, Failure},
-    generations::{CURRENT, IS_CURRENT},
+    generations::IS_CURRENT,
     outbox,
-    pages::{delete_old, in_page},
 };
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, ParcelRowId, Tenant,
-        audit::{AuditAction, AuditedChange, Author},
-        mail::{
-            BURST, Dropped, LEASE, LoggedMail, MailDecision, MailKind, MailLease, MailRecipient,
-            MailStatus, MailsOff, NewMail, OptOut,
-        },
+        ParcelRowId,
+        mail::{BURST, Dropped, LEASE, MailKind, MailLease, MailRecipient, MailStatus, NewMail},
     },
     store::StoreError,
 };
 
 impl Store {
-    pub(crate) async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError> {
-        self.call(async move |db| {
-            let sql = "INSERT INTO mail_since (one, at) VALUES (1, $1) \
-                 ON CONFLICT (one) DO UPDATE SET at = mail_since.at RETURNING at";
-            db.value(sql, &[&now.0]).await.map(Millis)
-        })
-        .await
-    }
-
-    pub(crate) async fn forget_mail_since(&self) -> Result<(), StoreError> {
-        self.call(async |db| db.run("DELETE FROM mail_since").await).await
-    }
-
     pub(crate) async fn lease_mails(
         &self,
         now: Millis,
@@ -55,149 +37,6 @@ impl Store {
         }
         let clock = self.lease_clock(now);
         self.call(async move |db| lease(db, now, (clock, most)).await).await
-    }
-
-    pub(crate) async fn next_mail(&self) -> Result<Option<Millis>, StoreError> {
-        self.read(async |db| {
-            let sql = format!(
-                "SELECT due FROM mails WHERE due IS NOT NULL AND EXISTS \
-                 (SELECT 1 FROM parcels WHERE id = parcel AND {IS_CURRENT}) ORDER BY due LIMIT 1"
-            );
-            let first = db.first(&sql, &[]).await?;
-            first.map(|row| get(&row, 0).map(Millis)).transpose()
-        })
-        .await
-    }
-
-    pub(crate) async fn settle_mail(
-        &self,
-        id: i64,
-        lease: i64,
-        decision: MailDecision,
-    ) -> Result<bool, StoreError> {
-        let (status, due) = match decision {
-            MailDecision::Again(due) => (MailStatus::Waiting, Some(due.0)),
-            MailDecision::Done(status) => (status, None),
-        };
-        let status = i16::from(status.number());
-        self.call(async move |db| {
-            let sql =
-                "UPDATE mails SET status = $3, due = $4, lease = 0 WHERE id = $1 AND lease = $2";
-            Ok(db.execute(sql, &[&id, &lease, &status, &due]).await? > 0)
-        })
-        .await
-    }
-
-    pub(crate) async fn mails_of_parcel(
-        &self,
-        parcel: ParcelRowId,
-    ) -> Result<Vec<LoggedMail>, StoreError> {
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT recipient, kind, created_at, attempts, status FROM mails WHERE parcel = \
-                 (SELECT id FROM parcels WHERE id = $1 AND {IS_CURRENT}) ORDER BY sequence, recipient"
-            );
-            db.each(&sql, &[&parcel.0], logged).await
-        })
-        .await
-    }
-
-    pub(crate) async fn failed_mails(
-        &self,
-        tenant: Tenant,
-        since: Millis,
-    ) -> Result<(u64, Option<ParcelRowId>), StoreError> {
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT count(*), max(m.parcel) FROM mails AS m JOIN parcels AS p ON p.id = m.parcel \
-                 WHERE m.status IN (2, 3) AND m.created_at >= $2 AND p.tenant = {CURRENT}"
-            );
-            let read = |row: &Row| {
-                let mails: i64 = get(row, 0)?;
-                Ok((mails.unsigned_abs(), get::<Option<i64>>(row, 1)?.map(ParcelRowId)))
-            };
-            db.only(&sql, &[&tenant.number(), &since.0], read).await
-        })
-        .await
-    }
-
-    pub(crate) async fn count_mail(
-        &self,
-        whose: [([u8; 32], Millis); 2],
-    ) -> Result<[u32; 2], StoreError> {
-        self.call(async move |db| {
-            let mut numbers = [0; 2];
-            for (count, (whose, since)) in numbers.iter_mut().zip(&whose) {
-                let sql = "INSERT INTO mail_counts (whose, since, mails) VALUES ($1, $2, 1) \
-                     ON CONFLICT (whose, since) DO UPDATE SET mails = mail_counts.mails + 1 \
-                     RETURNING mails";
-                let mails: i64 = db.value(sql, &[&whose.as_slice(), &since.0]).await?;
-                *count = u32::try_from(mails).unwrap_or(u32::MAX);
-            }
-            Ok(numbers)
-        })
-        .await
-    }
-
-    pub(crate) async fn opt_out(
-        &self,
-        address: [u8; 32],
-        why: OptOut,
-        now: Millis,
-    ) -> Result<(), StoreError> {
-        self.call(async move |db| {
-            let sql = "INSERT INTO mail_optouts (address, why, at) VALUES ($1, $2, $3) \
-                 ON CONFLICT (address) DO NOTHING";
-            let why = i16::from(why.number());
-            db.execute(sql, &[&address.as_slice(), &why, &now.0]).await.map(drop)
-        })
-        .await
-    }
-
-    pub(crate) async fn has_opted_out(&self, address: [u8; 32]) -> Result<bool, StoreError> {
-        self.read(async move |db| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM mail_optouts WHERE address = $1)";
-            db.value(sql, &[&address.as_slice()]).await
-        })
-        .await
-    }
-
-    pub(crate) async fn mails_off(&self, account: AccountRowId) -> Result<MailsOff, StoreError> {
-        self.read(async move |db| {
-            let sql = "SELECT kinds FROM mails_off WHERE account = $1";
-            let Some(row) = db.first(sql, &[&account.0]).await? else {
-                return Ok(MailsOff::default());
-            };
-            Ok(MailsOff::from_number(small(&row, 0)?))
-        })
-        .await
-    }
-
-    pub(crate) async fn set_mails_off(
-        &self,
-        account: AccountRowId,
-        off: MailsOff,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(async move |db| {
-            let sql = "INSERT INTO mails_off (account, kinds) VALUES ($1, $2) \
-                 ON CONFLICT (account) DO UPDATE SET kinds = excluded.kinds";
-            db.execute(sql, &[&account.0, &i16::from(off.number())]).await?;
-            let change = AuditedChange::of_account(account, AuditAction::MailsSet);
-            audit::record(db, &by, &change).await
-        })
-        .await
-    }
-
-    pub(crate) async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError> {
-        let sql = delete_old!("mails", "id", "mails WHERE ", "created_at");
-        let purged = self.delete_old(sql, before.0).await?;
-        self.call(async move |db| {
-            db.execute("DELETE FROM mail_counts WHERE since <= $1", &[&before.0]).await.map(drop)
-        })
-        .await?;
-        Ok(purged)
     }
 }
 
@@ -287,16 +126,4 @@ fn kinds(row: &Row, (recipient, kind): (usize, usize)) -> DbResult<(MailRecipien
         MailRecipient::from_number(small(row, recipient)?).ok_or_else(|| unknown("recipient"))?,
         MailKind::from_number(small(row, kind)?).ok_or_else(|| unknown("kind"))?,
     ))
-}
-
-fn logged(row: &Row) -> DbResult<LoggedMail> {
-    let (recipient, kind) = kinds(row, (0, 1))?;
-    Ok(LoggedMail {
-        recipient,
-        kind,
-        at: Millis(get(row, 2)?),
-        attempts: number(row, 3)?,
-        status: MailStatus::from_number(small(row, 4)?)
-            .ok_or_else(|| Failure::row("no status has this number"))?,
-    })
 }

@@ -9,12 +9,12 @@ use super::{
     Store,
     connection::{Connection, bytes, get, optional_bytes},
     error::{DbResult, Failure},
-    generations::{CURRENT, IS_CURRENT},
+    generations::CURRENT,
     parcels::{self, select_parcels},
 };
 use crate::{
     clock::Millis,
-    domain::{NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest},
+    domain::{NewManifest, Tenant, manifest::Candidate, webhooks::is_of_manifest},
     store::{ManifestInputs, StoreError},
 };
 
@@ -47,37 +47,6 @@ impl Store {
             .await?;
         let found = found.into_iter().map(|one| one.map_err(|failure| self.error(failure)));
         Ok(ManifestInputs { known, found: found.collect() })
-    }
-
-    pub(crate) async fn awb_on(
-        &self,
-        parcel: ParcelRowId,
-        version: u32,
-    ) -> Result<Option<String>, StoreError> {
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT awb FROM manifest_parcels JOIN manifests ON id = manifest \
-                 WHERE parcel = $1 AND label_version < $2 AND {IS_CURRENT}"
-            );
-            let found = db.first(&sql, &[&parcel.0, &i64::from(version)]).await?;
-            found.map(|row| get(&row, 0)).transpose()
-        })
-        .await
-    }
-
-    pub(crate) async fn manifest(
-        &self,
-        tenant: Tenant,
-        id: Ulid,
-    ) -> Result<Option<Manifest>, StoreError> {
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT document FROM manifests WHERE tenant = {CURRENT} AND public_id = $2"
-            );
-            let found = db.first(&sql, &[&tenant.number(), &id.to_bytes().as_slice()]).await?;
-            found.map(|row| document(&row)).transpose()
-        })
-        .await
     }
 }
 

@@ -6,11 +6,9 @@
 //! connection that is in doubt is thrown away. Nothing is kept in the process that another server
 //! would have to know.
 
-mod accounts;
 mod address;
 mod answers;
 mod apply;
-mod audit;
 mod call;
 mod carriers;
 mod clock;
@@ -18,7 +16,6 @@ mod connect_error;
 mod connection;
 mod counts;
 mod creates;
-mod credentials;
 mod deliveries;
 mod due;
 mod endpoints;
@@ -27,9 +24,7 @@ mod error;
 mod generations;
 mod group;
 mod hosts;
-mod key_uses;
 mod leases;
-mod legacy;
 mod limits;
 mod lists;
 mod lock_wait;
@@ -46,7 +41,6 @@ mod records;
 mod replays;
 mod resets;
 mod search;
-mod sessions;
 mod set_back;
 mod settles;
 mod sign_in;
@@ -74,10 +68,13 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 pub use self::address::Address;
-pub(crate) use self::credentials::StoredScope;
-use self::{
-    connection::{Connection, Connector},
+pub(super) use self::{
+    connection::Connection,
     error::Failure,
+    pages::{delete_old, in_page},
+};
+use self::{
+    connection::Connector,
     readers::{Connections, Readers},
     silence::{Silence, TOO_LONG},
     writer::{NotTaken, Writer},
@@ -244,6 +241,14 @@ impl Store {
     /// What errors call the database.
     pub(super) fn name(&self) -> String {
         self.0.name.clone()
+    }
+
+    pub(super) fn credential_writes(&self) -> u64 {
+        self.0.credential_writes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn count_credential_write(&self) {
+        self.0.credential_writes.fetch_add(1, Ordering::Release);
     }
 
     pub(super) fn send_mails(&self) {

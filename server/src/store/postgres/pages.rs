@@ -36,7 +36,7 @@ macro_rules! in_page {
         )
     };
 }
-pub(super) use in_page;
+pub(in crate::store) use in_page;
 
 /// Deletes a page of the rows whose time is from `$2` to `$1`, and says how many there were and the last one's time.
 macro_rules! delete_old {
@@ -45,7 +45,7 @@ macro_rules! delete_old {
             "WITH old AS (DELETE FROM ",
             $table,
             " WHERE ",
-            in_page!(
+            $crate::store::postgres::in_page!(
                 $key,
                 $chosen,
                 $time,
@@ -61,13 +61,13 @@ macro_rules! delete_old {
         )
     };
 }
-pub(super) use delete_old;
+pub(in crate::store) use delete_old;
 
 impl Store {
     /// Deletes what is as old as `before`, page by page, by a statement like that of [`delete_old!`]; answers how many rows. A
     /// page begins where the one before it has ended: beside a long transaction elsewhere, all that were deleted are
     /// still in the index.
-    pub(super) async fn delete_old(
+    pub(in crate::store) async fn delete_old(
         &self,
         sql: &'static str,
         before: i64,

@@ -15,7 +15,7 @@ use super::{
     connection::{Connection, bytes, get},
     error::{DbResult, Failure},
     generations::{Generations, IS_CURRENT, is_held},
-    pages::{delete_old, in_page},
+    pages::delete_old,
 };
 use crate::{
     clock::Millis,

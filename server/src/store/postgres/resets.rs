@@ -26,7 +26,10 @@ use super::{
     outbox::delete_events,
     pages::ROWS_PER_PAGE,
 };
-use crate::{domain::Tenant, store::StoreError};
+use crate::{
+    domain::{AccountRowId, Tenant},
+    store::StoreError,
+};
 
 /// Pause before a page is tried again that the database had no time for.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -46,8 +49,12 @@ impl Store {
 
     pub(crate) async fn reset_all(&self) -> Result<Deleted, StoreError> {
         let mut all = Deleted::default();
-        for account in self.accounts().await? {
-            let tenant = Tenant { account: account.key, environment: Environment::Sandbox };
+        let accounts = self.read(async |db| {
+            db.each("SELECT id FROM accounts ORDER BY id", &[], |row| get(row, 0)).await
+        });
+        for account in accounts.await? {
+            let account = AccountRowId(account);
+            let tenant = Tenant { account, environment: Environment::Sandbox };
             all = sum(all, self.reset(tenant).await?);
         }
         Ok(all)

@@ -9,7 +9,7 @@ use super::{
     Store,
     connection::{Connection, bytes, get, number},
     error::DbResult,
-    pages::{delete_old, in_page},
+    pages::delete_old,
 };
 use crate::{
     clock::Millis,
@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// Forgets what no attempt is judged by any more.
-    pub(super) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
+    pub(in crate::store) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
         let sql = delete_old!("login_failures", "counted_by", "login_failures WHERE ", "last");
         self.delete_old(sql, now.0 - FAILURE_LIFETIME).await?;
         let sql = delete_old!("login_networks", "known", "login_networks WHERE ", "last");

@@ -1,11 +1,11 @@
 //! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
 
 use parcelo::webhook::Secret;
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, types::Type};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter, types::Type};
 use ulid::Ulid;
 
 use super::{
-    Store, StoreError, audit,
+    Store, StoreError,
     error::is_damaged,
     outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
@@ -16,7 +16,7 @@ use crate::{
         audit::{Actor, AuditAction, AuditedChange, Author},
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
     },
-    store::generations::current,
+    store::{audit_entry, generations::current},
 };
 
 /// How many events one commit holds or replays: others wait for it.
@@ -48,7 +48,7 @@ impl Store {
         self.call(move |db| {
             let set = set(db, &endpoint)?;
             let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
-            audit::record(db, &by, &change)?;
+            record(db, &by, &change)?;
             Ok(set)
         })
         .await
@@ -68,7 +68,7 @@ impl Store {
                 return Ok(());
             }
             let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
-            audit::record(db, &by, &change)
+            record(db, &by, &change)
         })
         .await
     }
@@ -83,7 +83,7 @@ impl Store {
                 return Ok(());
             }
             let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
-            audit::record(db, &by, &change)
+            record(db, &by, &change)
         })
         .await
     }
@@ -101,7 +101,7 @@ impl Store {
                 return Ok(());
             }
             let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-            audit::record(db, &by, &change)
+            record(db, &by, &change)
         })
         .await?;
         self.hold(tenant).await
@@ -157,7 +157,7 @@ impl Store {
             db.execute("DELETE FROM webhook_old_secrets WHERE tenant = ?1", tenant)?;
             match db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant)? {
                 0 => Ok(()),
-                _ => audit::record(db, &by, &change),
+                _ => record(db, &by, &change),
             }
         })
         .await?;
@@ -299,7 +299,7 @@ pub(super) fn give_up(
     let was_on = switch_off(db, tenant.number(), why)?;
     if was_on {
         let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-        audit::record(db, &Actor::Server.at(now), &change)?;
+        record(db, &Actor::Server.at(now), &change)?;
     }
     Ok(was_on)
 }
@@ -381,6 +381,12 @@ fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endp
         disabled: why.map(disabled_by),
         created_at: Millis(row.get(4)?),
     })
+}
+
+/// Writes a change into the audit log, in the transaction that makes it.
+fn record(db: &Connection, by: &Author, change: &AuditedChange) -> rusqlite::Result<()> {
+    let given = params_from_iter(audit_entry::values(by, change));
+    db.prepare_cached(audit_entry::INSERT)?.execute(given).map(drop)
 }
 
 fn disabled_by(code: &str) -> DisabledBy {

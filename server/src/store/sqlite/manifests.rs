@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest},
+    domain::{NewManifest, Tenant, manifest::Candidate, webhooks::is_of_manifest},
     store::generations::current,
 };
 
@@ -49,32 +49,6 @@ impl Store {
                 }
             });
             Ok(ManifestInputs { known: known.optional()?, found: found.collect::<Result<_, _>>()? })
-        })
-    }
-
-    /// The air waybill that a version of a parcel's label names: the parcel was put under it before.
-    pub async fn awb_on(
-        &self,
-        parcel: ParcelRowId,
-        version: u32,
-    ) -> Result<Option<String>, StoreError> {
-        self.read(|db| {
-            let sql = "SELECT m.awb FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
-                       WHERE p.parcel = ?1 AND p.label_version < ?2";
-            let find = params![parcel.0, version];
-            db.prepare_cached(sql)?.query_row(find, |row| row.get(0)).optional()
-        })
-    }
-
-    /// One of the tenant's manifests.
-    pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
-        self.read(|db| {
-            let sql = concat!(
-                "SELECT document FROM manifests WHERE public_id = ?1 AND tenant = ",
-                current!("?2")
-            );
-            let mut find = db.prepare_cached(sql)?;
-            find.query_row(params![id.to_bytes(), tenant.number()], document).optional()
         })
     }
 }

@@ -89,7 +89,7 @@ impl Store {
 
     /// Repeats a statement that writes at most so many rows, page by page, until it finds no more;
     /// answers how many it wrote.
-    pub(super) async fn in_pages<F>(&self, statement: F) -> Result<u64, StoreError>
+    pub(in crate::store) async fn in_pages<F>(&self, statement: F) -> Result<u64, StoreError>
     where
         F: Fn(&Connection, i64) -> rusqlite::Result<usize> + Clone + Send + 'static,
     {

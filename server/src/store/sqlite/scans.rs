@@ -23,7 +23,11 @@ pub(super) fn turns() -> Turns {
 impl Store {
     /// Reads what may take long, for a tenant or for the operators (none). Memory is read at once, as a
     /// file beside its server is.
-    pub(super) async fn scan<T, F>(&self, tenant: Option<Tenant>, read: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn scan<T, F>(
+        &self,
+        tenant: Option<Tenant>,
+        read: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,

@@ -115,6 +115,9 @@ async fn a_key_was_used_last_on_the_latest_day_that_is_known(store: Store) {
     store.keep_key_uses(BTreeMap::from([(one, 20_001)])).await.unwrap();
     // Another server saw an earlier use, and is late in saying so.
     store.keep_key_uses(BTreeMap::from([(one, 19_999)])).await.unwrap();
+    // More than one statement takes.
+    let many = (1_000..1_150).map(|key| (key, 20_000)).chain([(two, 20_003)]);
+    store.keep_key_uses(many.collect()).await.unwrap();
     let own = store.key_uses(account).await.unwrap();
     assert_eq!(own, BTreeMap::from([(one, 20_001)]));
     assert!(!own.contains_key(&unused));

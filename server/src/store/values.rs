@@ -1,14 +1,24 @@
 //! A value as both engines have it, and the checksum of rows of them.
 
+#[cfg(feature = "postgres")]
 use std::error::Error;
 
+#[cfg(feature = "postgres")]
 use bytes::BytesMut;
 use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+#[cfg(feature = "postgres")]
 use sha2::{Digest, Sha256};
+#[cfg(feature = "postgres")]
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-/// What a column of a row holds. It has no `Debug`: it may be a person's address.
-pub(in crate::store) enum Value {
+use crate::{
+    clock::Millis,
+    domain::{AccountRowId, ParcelRowId},
+};
+
+/// A value of a column. It has no text in `Debug`: it may be a person's address.
+#[derive(Clone)]
+pub enum Value {
     Null,
     /// Also a boolean, which is 0 or 1 in `SQLite`.
     Integer(i64),
@@ -29,6 +39,7 @@ impl Value {
         })
     }
 
+    #[cfg(feature = "postgres")]
     /// Its bytes in a checksum: what kind it is, how long, and what. So no two rows have the same bytes.
     fn hash_into(&self, hash: &mut Sha256) {
         let number;
@@ -47,6 +58,51 @@ impl Value {
     }
 }
 
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Value(***)")
+    }
+}
+
+/// Makes values of a type, by an expression.
+macro_rules! values {
+    ($($value:ident: $from:ty => $made:expr),* $(,)?) => {$(
+        impl From<$from> for Value {
+            fn from($value: $from) -> Self {
+                $made
+            }
+        }
+    )*};
+}
+
+values! {
+    number: i64 => Self::Integer(number),
+    number: i32 => Self::Integer(number.into()),
+    number: u32 => Self::Integer(number.into()),
+    number: u16 => Self::Integer(number.into()),
+    number: u8 => Self::Integer(number.into()),
+    yes: bool => Self::Integer(yes.into()),
+    text: &str => Self::Text(text.to_owned()),
+    text: &String => Self::Text(text.clone()),
+    bytes: &[u8] => Self::Bytes(bytes.to_vec()),
+    bytes: &Vec<u8> => Self::Bytes(bytes.clone()),
+    moment: Millis => Self::Integer(moment.0),
+    account: AccountRowId => Self::Integer(account.0),
+    parcel: ParcelRowId => Self::Integer(parcel.0),
+}
+
+impl<const N: usize> From<[u8; N]> for Value {
+    fn from(bytes: [u8; N]) -> Self {
+        Self::Bytes(bytes.to_vec())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, T::into)
+    }
+}
+
 impl rusqlite::ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
@@ -59,11 +115,13 @@ impl rusqlite::ToSql for Value {
 }
 
 /// A value on its way into a column of PostgreSQL; errors name the column, and never the value.
+#[cfg(feature = "postgres")]
 pub(in crate::store) struct Field<'a> {
     pub(in crate::store) column: &'a str,
     pub(in crate::store) value: &'a Value,
 }
 
+#[cfg(feature = "postgres")]
 impl Field<'_> {
     fn refused(&self, why: &str) -> Box<dyn Error + Sync + Send> {
         format!("the column {} of a row {why}", self.column).into()
@@ -75,12 +133,14 @@ impl Field<'_> {
     }
 }
 
+#[cfg(feature = "postgres")]
 impl std::fmt::Debug for Field<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Field").field("column", &self.column).finish_non_exhaustive()
     }
 }
 
+#[cfg(feature = "postgres")]
 impl ToSql for Field<'_> {
     fn to_sql(
         &self,
@@ -112,12 +172,30 @@ impl ToSql for Field<'_> {
     }
 
     fn accepts(ty: &Type) -> bool {
-        Value::accepts(ty)
+        <Value as FromSql<'_>>::accepts(ty)
     }
 
     to_sql_checked!();
 }
 
+#[cfg(feature = "postgres")]
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        Field { column: "of a parameter", value: self }.to_sql(ty, out)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        Field::accepts(ty)
+    }
+
+    to_sql_checked!();
+}
+
+#[cfg(feature = "postgres")]
 impl<'a> FromSql<'a> for Value {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(match *ty {
@@ -139,6 +217,7 @@ impl<'a> FromSql<'a> for Value {
     }
 }
 
+#[cfg(feature = "postgres")]
 /// How many rows there were, and the sum of their hashes: the same for the same rows in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
@@ -146,6 +225,7 @@ pub(crate) struct Sum {
     pub(crate) checksum: u64,
 }
 
+#[cfg(feature = "postgres")]
 impl Sum {
     pub(in crate::store) fn add(&mut self, row: &[Value]) {
         let mut hash = Sha256::new();

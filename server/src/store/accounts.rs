@@ -1,0 +1,111 @@
+//! Accounts in the database; none is ever deleted.
+
+use super::{
+    Engine, Store, StoreError, audit,
+    sql::{Row, SqlResult, given},
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRecord, AccountRowId, Shop,
+        audit::{AuditAction, AuditedChange, Author},
+    },
+};
+
+impl Store {
+    /// Returns true if the database has no account yet.
+    pub async fn is_new(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM accounts)";
+        self.query(async move |db| db.value(sql, &[]).await).await
+    }
+
+    /// Returns true to the one caller that is to furnish a new database, however many servers start on it at once.
+    pub async fn claim_new(&self) -> Result<bool, StoreError> {
+        if matches!(self.0, Engine::Sqlite(_)) {
+            // This server is the file's only one.
+            return self.is_new().await;
+        }
+        // A server that ended before it had made the first account is made up for by a start a minute later.
+        self.write(async |db| {
+            let sql = "INSERT INTO meta AS m (name, value) \
+                 SELECT 'claimed', convert_to(now()::text, 'UTF8') \
+                 WHERE NOT EXISTS (SELECT 1 FROM accounts) \
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value \
+                 WHERE m.value = ''::bytea \
+                 OR convert_from(m.value, 'UTF8')::timestamptz < now() - interval '1 minute'";
+            Ok(db.execute(sql, &[]).await? == 1)
+        })
+        .await
+    }
+
+    /// Returns the account with a name; it is made, as `public_id`, if it does not exist.
+    pub async fn account(
+        &self,
+        name: &str,
+        public_id: String,
+        now: Millis,
+    ) -> Result<AccountRowId, StoreError> {
+        let name = name.to_owned();
+        self.write(async move |db| {
+            let insert = "INSERT INTO accounts (public_id, name, created_at) VALUES ($1, $2, $3) \
+                 ON CONFLICT (name) DO NOTHING";
+            db.execute(insert, given![&public_id, &name, now]).await?;
+            db.value("SELECT id FROM accounts WHERE name = $1", given![&name]).await
+        })
+        .await
+    }
+
+    /// Returns the account with a name.
+    pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError> {
+        let name = name.to_owned();
+        let sql = "SELECT id FROM accounts WHERE name = $1";
+        self.query(async move |db| db.first(sql, given![&name], |row| row.get(0)).await).await
+    }
+
+    /// Returns an account that is known to exist.
+    pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError> {
+        let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = $1";
+        self.query(async move |db| db.only(sql, given![account], read).await).await
+    }
+
+    /// Returns every account, oldest first.
+    pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
+        let sql = "SELECT id, public_id, name, created_at FROM accounts ORDER BY id";
+        self.query(async move |db| db.each(sql, &[], read).await).await
+    }
+
+    /// Returns what receivers see of an account: nothing until it is set, or if another version wrote a row that this one refuses.
+    pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError> {
+        let sql = "SELECT name, contact FROM shops WHERE account = $1";
+        let texts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let found = self.query(async move |db| db.first(sql, given![account], texts).await).await?;
+        Ok(Shop::from_stored(found))
+    }
+
+    /// Sets what receivers see of an account.
+    pub async fn set_shop(
+        &self,
+        account: AccountRowId,
+        shop: &Shop,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let ((name, contact), by) = (shop.to_stored(), by.clone());
+        self.write(async move |db| {
+            let sql = "INSERT INTO shops (account, name, contact) VALUES ($1, $2, $3) \
+                 ON CONFLICT (account) DO UPDATE SET name = excluded.name, contact = excluded.contact";
+            db.execute(sql, given![account, &name, &contact]).await?;
+            let change = AuditedChange::of_account(account, AuditAction::ShopSet);
+            audit::record(db, &by, &change).await
+        })
+        .await
+    }
+}
+
+fn read(row: &Row<'_>) -> SqlResult<AccountRecord> {
+    Ok(AccountRecord {
+        key: row.get(0)?,
+        id: row.get(1)?,
+        name: row.get(2)?,
+        created_at: row.get(3)?,
+    })
+}

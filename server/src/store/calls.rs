@@ -1,0 +1,140 @@
+//! Calls of either engine's database by statements that both understand.
+
+use super::{
+    Engine, Store, StoreError,
+    sql::{Sql, SqlResult, at_once},
+    sqlite,
+};
+#[cfg(feature = "postgres")]
+use super::{postgres::Connection, sql::waited_for};
+use crate::domain::Tenant;
+
+impl Store {
+    /// Reads a few rows.
+    pub(super) async fn query<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
+    {
+        let call = async {
+            match &self.0 {
+                Engine::Sqlite(engine) => engine.read(|db| at_once(run(Sql::Sqlite(db)))),
+                #[cfg(feature = "postgres")]
+                Engine::Postgres(engine) => {
+                    engine.read(async move |db| waited_for(run(Sql::Postgres(db))).await).await
+                }
+            }
+        };
+        #[cfg(test)]
+        let call = super::delays::around("query", call);
+        call.await
+    }
+
+    /// Writes, whole or not at all. Once polled it completes, whatever becomes of this future.
+    pub(super) async fn write<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
+    {
+        match &self.0 {
+            Engine::Sqlite(engine) => engine.call(move |db| at_once(run(Sql::Sqlite(db)))).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => {
+                engine.call(async move |db| waited_for(run(Sql::Postgres(db))).await).await
+            }
+        }
+    }
+
+    /// Reads what may take long, for a tenant or for the operators (none): each has one at a time.
+    pub(super) async fn long_query<T, F>(
+        &self,
+        tenant: Option<Tenant>,
+        run: F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + Sync + 'static,
+    {
+        match &self.0 {
+            Engine::Sqlite(engine) => {
+                let read =
+                    move |store: &sqlite::Store| store.read(|db| at_once(run(Sql::Sqlite(db))));
+                engine.scan(tenant, read).await
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => {
+                let run = async move |db: &Connection| waited_for(run(Sql::Postgres(db))).await;
+                engine.scan(tenant, run).await
+            }
+        }
+    }
+
+    /// Writes as [`Store::write`], and waits for the outcome, however long.
+    pub(super) async fn write_in_any_case<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
+    {
+        match &self.0 {
+            Engine::Sqlite(engine) => {
+                engine.call_within(None, move |db| at_once(run(Sql::Sqlite(db)))).await
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => {
+                let run = async move |db: &Connection| waited_for(run(Sql::Postgres(db))).await;
+                engine.call_within(None, run).await
+            }
+        }
+    }
+
+    /// Deletes the rows of a table that are as old as `before`, page by page, and returns how many there were.
+    pub(super) async fn delete_old(&self, old: OldRows, before: i64) -> Result<u64, StoreError> {
+        match &self.0 {
+            Engine::Sqlite(engine) => {
+                let page = move |db: &rusqlite::Connection, most: i64| {
+                    db.prepare_cached(old.sqlite)?.execute([before, most])
+                };
+                engine.in_pages(page).await
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.delete_old(old.postgres, before).await,
+        }
+    }
+}
+
+/// The statements that delete a page of a table's old rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OldRows {
+    pub(super) sqlite: &'static str,
+    #[cfg(feature = "postgres")]
+    pub(super) postgres: &'static str,
+}
+
+/// Names the old rows of a table by its key and the column with their time.
+macro_rules! old_rows {
+    ($table:literal, $key:literal, $time:literal) => {
+        $crate::store::calls::OldRows {
+            sqlite: concat!(
+                "DELETE FROM ",
+                $table,
+                " WHERE (",
+                $key,
+                ") IN (SELECT ",
+                $key,
+                " FROM ",
+                $table,
+                " WHERE ",
+                $time,
+                " <= ?1 LIMIT ?2)"
+            ),
+            #[cfg(feature = "postgres")]
+            postgres: $crate::store::postgres::delete_old!(
+                $table,
+                "ctid",
+                concat!($table, " WHERE "),
+                $time
+            ),
+        }
+    };
+}
+pub(super) use old_rows;

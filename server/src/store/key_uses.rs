@@ -1,0 +1,34 @@
+//! The day on which each key was used last.
+
+use parcelo::Environment;
+
+use super::{Store, StoreError, sql::given};
+use crate::domain::{AccountRowId, Tenant, key_uses::LastUses};
+
+impl Store {
+    /// Keeps on which days keys were used, by their rows. Of several servers the one that saw the latest use is right. It waits
+    /// until it is known whether they are kept.
+    pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError> {
+        // In the order of their keys, so that two servers never deadlock.
+        let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
+        self.write_in_any_case(async move |db| {
+            let insert = "INSERT INTO key_uses AS u (api_key, day)";
+            let latest =
+                "ON CONFLICT (api_key) DO UPDATE SET day = excluded.day WHERE u.day < excluded.day";
+            db.insert_rows(insert, &rows, latest).await
+        })
+        .await
+    }
+
+    /// Returns the days on which an account's keys were used last.
+    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, StoreError> {
+        let tenant = Tenant { account, environment: Environment::Production };
+        let found = self.long_query(Some(tenant), async move |db| {
+            // `Tenant::number` packs account * 2 + environment.
+            let sql = "SELECT u.api_key, u.day FROM api_keys AS k JOIN key_uses AS u \
+                 ON u.api_key = k.id WHERE k.tenant / 2 = $1";
+            db.each(sql, given![account], |row| Ok((row.get(0)?, row.get(1)?))).await
+        });
+        Ok(found.await?.into_iter().collect())
+    }
+}

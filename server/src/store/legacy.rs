@@ -1,0 +1,64 @@
+//! Requests to the legacy API, by key and day.
+
+use std::collections::HashMap;
+
+use chrono::NaiveDate;
+use parcelo::Environment;
+
+use super::{
+    Store, StoreError,
+    sql::{Row, Sql, SqlResult, given},
+};
+use crate::domain::{AccountRowId, Tenant, legacy::Uses};
+
+impl Store {
+    /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
+    /// were added: after an error they were not, and can be added again.
+    pub async fn add_legacy_uses(
+        &self,
+        counted: HashMap<(i64, i64), u64>,
+    ) -> Result<(), StoreError> {
+        let mut sorted: Vec<_> = counted.into_iter().collect();
+        // In the order of their keys, so that two servers never deadlock.
+        sorted.sort_unstable();
+        let row = |((key, day), requests)| {
+            given![key, day, i64::try_from(requests).unwrap_or(i64::MAX)].to_vec()
+        };
+        let rows: Vec<_> = sorted.into_iter().map(row).collect();
+        self.write_in_any_case(async move |db| {
+            let insert = "INSERT INTO legacy_uses AS u (api_key, day, requests)";
+            let add =
+                "ON CONFLICT (api_key, day) DO UPDATE SET requests = u.requests + excluded.requests";
+            db.insert_rows(insert, &rows, add).await
+        })
+        .await
+    }
+
+    /// Returns all that was counted, the latest day first.
+    pub async fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError> {
+        self.query(async |db| all(db, None).await).await
+    }
+
+    /// Returns the same of one account's keys.
+    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, StoreError> {
+        let tenant = Tenant { account, environment: Environment::Production };
+        self.long_query(Some(tenant), async move |db| all(db, Some(account)).await).await
+    }
+}
+
+async fn all(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<Uses>> {
+    // `Tenant::number` packs account * 2 + environment.
+    let sql = "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses AS u \
+         JOIN api_keys AS k ON k.id = u.api_key WHERE CAST($1 AS bigint) IS NULL OR k.tenant / 2 = $1 \
+         ORDER BY u.day DESC, u.requests DESC, k.id";
+    db.each(sql, given![account], read).await
+}
+
+fn read(row: &Row<'_>) -> SqlResult<Uses> {
+    Ok(Uses {
+        key_id: row.get(0)?,
+        name: row.get(1)?,
+        day: NaiveDate::from_epoch_days(row.get(2)?).unwrap_or_default(),
+        requests: row.get::<i64>(3)?.unsigned_abs(),
+    })
+}

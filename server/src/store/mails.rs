@@ -1,0 +1,173 @@
+//! E-mails: the log of those that were sent, who gets none, and how many there were. Whether one is worth sending is not
+//! asked here; each engine writes them with their change and leases them in its own way.
+
+use super::{
+    Store, StoreError, audit,
+    calls::old_rows,
+    generations::{current, is_current},
+    sql::{Row, SqlResult, given},
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRowId, ParcelRowId, Tenant,
+        audit::{AuditAction, AuditedChange, Author},
+        mail::{LoggedMail, MailDecision, MailKind, MailRecipient, MailStatus, MailsOff, OptOut},
+    },
+};
+
+impl Store {
+    /// Returns since when e-mails are sent: since now, if they were not.
+    pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError> {
+        let sql = "INSERT INTO mail_since (one, at) VALUES (1, $1) \
+             ON CONFLICT (one) DO UPDATE SET at = mail_since.at RETURNING at";
+        self.write(async move |db| db.value(sql, given![now]).await).await
+    }
+
+    /// Sends no e-mails from here on. What waits is not sent later either.
+    pub async fn forget_mail_since(&self) -> Result<(), StoreError> {
+        let is_there = "SELECT EXISTS (SELECT 1 FROM mail_since)";
+        if !self.query(async move |db| db.value(is_there, &[]).await).await? {
+            return Ok(());
+        }
+        self.write(async |db| db.execute("DELETE FROM mail_since", &[]).await.map(drop)).await
+    }
+
+    /// Returns when the next e-mail is due.
+    pub async fn next_mail(&self) -> Result<Option<Millis>, StoreError> {
+        let sql = concat!(
+            "SELECT due FROM mails WHERE due IS NOT NULL AND EXISTS \
+             (SELECT 1 FROM parcels WHERE id = parcel AND ",
+            is_current!("tenant"),
+            ") ORDER BY due LIMIT 1"
+        );
+        self.query(async move |db| db.first(sql, &[], |row| row.get(0)).await).await
+    }
+
+    /// Writes down what an attempt means; false when the e-mail is another sender's by now, or gone.
+    pub async fn settle_mail(
+        &self,
+        id: i64,
+        lease: i64,
+        decision: MailDecision,
+    ) -> Result<bool, StoreError> {
+        let (status, due) = match decision {
+            MailDecision::Again(due) => (MailStatus::Waiting, Some(due)),
+            MailDecision::Done(status) => (status, None),
+        };
+        self.write(async move |db| {
+            let sql =
+                "UPDATE mails SET status = $3, due = $4, lease = 0 WHERE id = $1 AND lease = $2";
+            Ok(db.execute(sql, given![id, lease, status.number(), due]).await? > 0)
+        })
+        .await
+    }
+
+    /// Returns a parcel's e-mails, oldest first.
+    pub async fn mails_of_parcel(
+        &self,
+        parcel: ParcelRowId,
+    ) -> Result<Vec<LoggedMail>, StoreError> {
+        let sql = concat!(
+            "SELECT recipient, kind, created_at, attempts, status FROM mails \
+             WHERE parcel = (SELECT id FROM parcels WHERE id = $1 AND ",
+            is_current!("tenant"),
+            ") ORDER BY sequence, recipient"
+        );
+        self.query(async move |db| db.each(sql, given![parcel], logged).await).await
+    }
+
+    /// Returns how many e-mails of a tenant's failed for good, and the latest parcel that has one.
+    pub async fn failed_mails(
+        &self,
+        tenant: Tenant,
+        since: Millis,
+    ) -> Result<(u64, Option<ParcelRowId>), StoreError> {
+        // CROSS JOIN: SQLite begins with the few that failed, not with all parcels of the tenant.
+        let sql = concat!(
+            "SELECT count(*), max(m.parcel) FROM mails AS m CROSS JOIN parcels AS p \
+             WHERE p.id = m.parcel AND m.status IN (2, 3) AND m.created_at >= $2 AND p.tenant = ",
+            current!("$1")
+        );
+        let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?.unsigned_abs(), row.get(1)?));
+        let given = given![tenant.number(), since].to_vec();
+        self.query(async move |db| db.only(sql, &given, read).await).await
+    }
+
+    /// Adds one to the numbers of e-mails since these moments; answers them.
+    pub async fn count_mail(&self, whose: [([u8; 32], Millis); 2]) -> Result<[u32; 2], StoreError> {
+        self.write(async move |db| {
+            let mut numbers = [0; 2];
+            for (number, (whose, since)) in numbers.iter_mut().zip(whose) {
+                let sql = "INSERT INTO mail_counts (whose, since, mails) VALUES ($1, $2, 1) \
+                     ON CONFLICT (whose, since) DO UPDATE SET mails = mail_counts.mails + 1 \
+                     RETURNING mails";
+                *number = db.value(sql, given![whose, since]).await?;
+            }
+            Ok(numbers)
+        })
+        .await
+    }
+
+    /// Keeps that an address gets no e-mails of an account; the first reason stays.
+    pub async fn opt_out(
+        &self,
+        address: [u8; 32],
+        why: OptOut,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let sql = "INSERT INTO mail_optouts (address, why, at) VALUES ($1, $2, $3) \
+             ON CONFLICT (address) DO NOTHING";
+        let given = given![address, why.number(), now].to_vec();
+        self.write(async move |db| db.execute(sql, &given).await.map(drop)).await
+    }
+
+    /// Returns true if an address gets no e-mails of an account.
+    pub async fn has_opted_out(&self, address: [u8; 32]) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM mail_optouts WHERE address = $1)";
+        self.query(async move |db| db.value(sql, given![address]).await).await
+    }
+
+    /// Returns the kinds of e-mails that an account has switched off.
+    pub async fn mails_off(&self, account: AccountRowId) -> Result<MailsOff, StoreError> {
+        let sql = "SELECT kinds FROM mails_off WHERE account = $1";
+        let found =
+            self.query(async move |db| db.first(sql, given![account], |row| row.get(0)).await);
+        Ok(found.await?.map(MailsOff::from_number).unwrap_or_default())
+    }
+
+    /// Switches kinds of e-mails off, and the others on.
+    pub async fn set_mails_off(
+        &self,
+        account: AccountRowId,
+        off: MailsOff,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.write(async move |db| {
+            let sql = "INSERT INTO mails_off (account, kinds) VALUES ($1, $2) \
+                 ON CONFLICT (account) DO UPDATE SET kinds = excluded.kinds";
+            db.execute(sql, given![account, off.number()]).await?;
+            let change = AuditedChange::of_account(account, AuditAction::MailsSet);
+            audit::record(db, &by, &change).await
+        })
+        .await
+    }
+
+    /// Forgets e-mails of `before` and earlier, and numbers of then.
+    pub async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError> {
+        let purged = self.delete_old(old_rows!("mails", "id", "created_at"), before.0).await?;
+        self.delete_old(old_rows!("mail_counts", "whose, since", "since"), before.0).await?;
+        Ok(purged)
+    }
+}
+
+fn logged(row: &Row<'_>) -> SqlResult<LoggedMail> {
+    Ok(LoggedMail {
+        recipient: row.numbered(0, MailRecipient::from_number)?,
+        kind: row.numbered(1, MailKind::from_number)?,
+        at: row.get(2)?,
+        attempts: row.get(3)?,
+        status: row.numbered(4, MailStatus::from_number)?,
+    })
+}

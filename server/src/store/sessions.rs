@@ -1,0 +1,156 @@
+//! Passwords and sessions of the dashboard.
+
+use super::{Engine, Store, StoreError, audit, calls::old_rows, sql::given};
+use crate::{
+    clock::Millis,
+    domain::{
+        AccountRowId,
+        audit::{AuditAction, AuditedChange, Author},
+        session::{FLASH_LIFETIME, Login, SealedFlash, Session},
+    },
+};
+
+impl Store {
+    /// Returns the account with a name and its password's hash; none when it has no password.
+    pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
+        let account = account.to_owned();
+        self.query(async move |db| {
+            let sql = "SELECT a.id, p.hash FROM accounts AS a \
+                 JOIN dashboard_passwords AS p ON p.account = a.id WHERE a.name = $1";
+            db.first(sql, given![&account], |row| {
+                Ok(Login { account: row.get(0)?, password: row.get(1)? })
+            })
+            .await
+        })
+        .await
+    }
+
+    /// Gives an account a password; its sessions end.
+    pub async fn set_password(
+        &self,
+        account: AccountRowId,
+        hash: String,
+        now: Millis,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.write(async move |db| {
+            let change = AuditedChange::of_account(account, AuditAction::PasswordSet);
+            audit::record(db, &by, &change).await?;
+            let set = "INSERT INTO dashboard_passwords (account, hash, changed_at) \
+                 VALUES ($1, $2, $3) ON CONFLICT (account) DO UPDATE \
+                 SET hash = excluded.hash, changed_at = excluded.changed_at";
+            db.execute(set, given![account, &hash, now]).await?;
+            let end = "DELETE FROM dashboard_sessions WHERE account = $1";
+            db.execute(end, given![account]).await.map(drop)
+        })
+        .await
+    }
+
+    /// Begins a session in the place of the one before, unless the password has changed since it was checked. Returns true if
+    /// it has begun.
+    pub async fn begin_session(
+        &self,
+        login: Login,
+        session: ([u8; 32], Millis),
+        before: Option<[u8; 32]>,
+    ) -> Result<bool, StoreError> {
+        let (hash, ends_at) = session;
+        self.write(async move |db| {
+            if let Some(before) = before {
+                let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
+                db.execute(end, given![before]).await?;
+            }
+            // The password's row is locked: a new password on another server ends this session too, or this one does not begin.
+            let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \
+                 SELECT $1, account, $2 FROM dashboard_passwords WHERE account = $3 AND hash = $4 \
+                 FOR SHARE";
+            let given = given![hash, ends_at, login.account, &login.password];
+            Ok(db.execute(sql, given).await? == 1)
+        })
+        .await
+    }
+
+    /// Returns the session with a hash, over or not.
+    pub async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
+        let hash = *hash;
+        self.query(async move |db| {
+            let sql = "SELECT s.account, a.name, s.ends_at FROM dashboard_sessions AS s \
+                 JOIN accounts AS a ON a.id = s.account WHERE s.hash = $1";
+            db.first(sql, given![hash], |row| {
+                Ok(Session { account: row.get(0)?, name: row.get(1)?, ends_at: row.get(2)? })
+            })
+            .await
+        })
+        .await
+    }
+
+    /// Ends a session, with its flashes.
+    pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
+        self.write(async move |db| {
+            let forget = "DELETE FROM dashboard_flashes WHERE session = $1";
+            db.execute(forget, given![hash]).await?;
+            let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
+            db.execute(end, given![hash]).await.map(drop)
+        })
+        .await
+    }
+
+    /// Keeps a sealed flash for a session's page.
+    pub async fn leave_flash(
+        &self,
+        session: [u8; 32],
+        page: &'static str,
+        flash: SealedFlash,
+    ) -> Result<(), StoreError> {
+        self.write(async move |db| {
+            let sql = "INSERT INTO dashboard_flashes (session, page, left_at, sealed) \
+                 VALUES ($1, $2, $3, $4)";
+            let given = given![session, page, flash.left_at, flash.sealed.as_slice()];
+            db.execute(sql, given).await.map(drop)
+        })
+        .await
+    }
+
+    /// Takes the flashes of a session's page, oldest first: each is given to one caller.
+    pub async fn take_flashes(
+        &self,
+        session: [u8; 32],
+        page: &'static str,
+    ) -> Result<Vec<SealedFlash>, StoreError> {
+        // Most pages have none, and a look costs no write.
+        let look =
+            "SELECT EXISTS (SELECT 1 FROM dashboard_flashes WHERE session = $1 AND page = $2)";
+        if !self.query(async move |db| db.value(look, given![session, page]).await).await? {
+            return Ok(Vec::new());
+        }
+        let taken = self.write(async move |db| {
+            let sql = "DELETE FROM dashboard_flashes WHERE session = $1 AND page = $2 \
+                 RETURNING id, left_at, sealed";
+            db.each(sql, given![session, page], |row| {
+                let flash = SealedFlash { left_at: row.get(1)?, sealed: row.get(2)? };
+                Ok((row.get::<i64>(0)?, flash))
+            })
+            .await
+        });
+        let mut taken = taken.await?;
+        taken.sort_unstable_by_key(|(id, _)| *id);
+        Ok(taken.into_iter().map(|(_, flash)| flash).collect())
+    }
+
+    /// Forgets the sessions that are over, and failures to sign in that are long ago.
+    pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
+        self.delete_old(old_rows!("dashboard_sessions", "hash", "ends_at"), now.0).await?;
+        match &self.0 {
+            Engine::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.purge_logins(now).await,
+        }
+    }
+
+    /// Forgets the flashes that were not looked at.
+    pub async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError> {
+        let old = old_rows!("dashboard_flashes", "id", "left_at");
+        self.delete_old(old, now.0 - FLASH_LIFETIME).await.map(drop)
+    }
+}

@@ -1,0 +1,304 @@
+//! Statements that stand once, for both engines: those that orders do not wait for.
+//!
+//! They are in PostgreSQL's spelling, and `SQLite` reads it: `$1` names a parameter there too. Locks of rows are left out for
+//! `SQLite`, whose one writer needs none. What a call does may be done twice, on either engine; its last answer counts.
+//!
+//! On `SQLite` a call never waits: it is polled once, on the thread that reads or writes.
+
+#![cfg_attr(
+    not(feature = "postgres"),
+    expect(clippy::unused_async, reason = "the other engine is waited for")
+)]
+
+use futures_util::FutureExt as _;
+use rusqlite::types::{Type, ValueRef};
+
+#[cfg(feature = "postgres")]
+use super::postgres::{Connection, Failure};
+use super::{columns::Column, values::Value};
+
+/// The answer to a statement.
+pub(super) type SqlResult<T> = Result<T, SqlError>;
+
+/// A connection of either engine.
+#[derive(Clone, Copy)]
+pub(super) enum Sql<'a> {
+    Sqlite(&'a rusqlite::Connection),
+    #[cfg(feature = "postgres")]
+    Postgres(&'a Connection),
+}
+
+/// An engine's error.
+#[derive(Debug)]
+pub enum SqlError {
+    Sqlite(rusqlite::Error),
+    #[cfg(feature = "postgres")]
+    Postgres(Failure),
+}
+
+/// A row of either engine.
+#[expect(missing_debug_implementations, reason = "it holds what a person has written")]
+pub enum Row<'a> {
+    Sqlite(&'a rusqlite::Row<'a>),
+    #[cfg(feature = "postgres")]
+    Postgres(&'a tokio_postgres::Row),
+}
+
+/// Locks of rows, as they stand in statements.
+const ROW_LOCKS: [&str; 2] = [" FOR SHARE", " FOR UPDATE"];
+
+/// Maximum number of rows that one statement inserts.
+const MAX_ROWS_PER_STATEMENT: usize = 64;
+
+/// The values of a statement's parameters, in their order.
+macro_rules! given {
+    ($($value:expr),* $(,)?) => {
+        &[$($crate::store::values::Value::from($value)),*]
+    };
+}
+pub(super) use given;
+
+impl Sql<'_> {
+    /// Runs a statement and returns how many rows it has written.
+    pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
+        match self {
+            Self::Sqlite(db) => Ok(bound(db, sql, given)?.raw_execute()? as u64),
+            // No row has such a text. One that is to have it is an error of PostgreSQL's.
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) if is_nowhere(given) && !sql.starts_with("INSERT") => Ok(0),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => Ok(db.execute(sql, &parameters(given)).await?),
+        }
+    }
+
+    /// Waits until no other server's transaction has a lock of this class and name, and keeps it until the commit. A file has one writer.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(unused_variables, reason = "the other engine has locks")
+    )]
+    pub(super) async fn lock(self, class: i32, name: &str) -> SqlResult<()> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                let lock = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
+                Ok(db.execute(lock, &[&class as _, &name as _]).await.map(drop)?)
+            }
+        }
+    }
+
+    /// Inserts rows by statements of many each: `insert` is what stands before their values, and `conflict` behind them.
+    pub(super) async fn insert_rows(
+        self,
+        insert: &str,
+        rows: &[Vec<Value>],
+        conflict: &str,
+    ) -> SqlResult<()> {
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            // Few lengths, since each is a statement to be prepared.
+            let most = if left.len() < MAX_ROWS_PER_STATEMENT { 1 } else { MAX_ROWS_PER_STATEMENT };
+            let (these, rest) = left.split_at(most);
+            left = rest;
+            let row = |number: usize| {
+                let from = number * first.len();
+                let places: Vec<_> =
+                    (1..=first.len()).map(|place| format!("${}", from + place)).collect();
+                format!("({})", places.join(", "))
+            };
+            let values: Vec<_> = (0..these.len()).map(row).collect();
+            let sql = format!("{insert} VALUES {} {conflict}", values.join(", "));
+            self.execute(&sql, &these.concat()).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the rows of a statement, each read by `read`.
+    pub(super) async fn each<T>(
+        self,
+        sql: &str,
+        given: &[Value],
+        mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+    ) -> SqlResult<Vec<T>> {
+        match self {
+            Self::Sqlite(db) => {
+                let mut statement = bound(db, sql, given)?;
+                let (mut rows, mut all) = (statement.raw_query(), Vec::new());
+                while let Some(row) = rows.next()? {
+                    all.push(read(&Row::Sqlite(row))?);
+                }
+                Ok(all)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                if is_nowhere(given) {
+                    return Ok(Vec::new());
+                }
+                let rows = db.all(sql, &parameters(given)).await?;
+                rows.iter().map(|row| read(&Row::Postgres(row))).collect()
+            }
+        }
+    }
+
+    /// Returns the first row of a statement, if there is one.
+    pub(super) async fn first<T>(
+        self,
+        sql: &str,
+        given: &[Value],
+        read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+    ) -> SqlResult<Option<T>> {
+        Ok(self.each(sql, given, read).await?.into_iter().next())
+    }
+
+    /// Returns the one row of a statement that always has one.
+    pub(super) async fn only<T>(
+        self,
+        sql: &str,
+        given: &[Value],
+        read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        self.expect(self.first(sql, given, read).await?)
+    }
+
+    /// Returns what must have been found.
+    pub(super) fn expect<T>(self, found: Option<T>) -> SqlResult<T> {
+        found.ok_or_else(|| match self {
+            Self::Sqlite(_) => rusqlite::Error::QueryReturnedNoRows.into(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Failure::row("a row that must be there is not").into(),
+        })
+    }
+
+    /// Returns the one value of a statement that always has a row.
+    pub(super) async fn value<T: Column>(self, sql: &str, given: &[Value]) -> SqlResult<T> {
+        self.only(sql, given, |row| row.get(0)).await
+    }
+}
+
+/// Prepares a statement of `SQLite` and binds its parameters.
+fn bound<'a>(
+    db: &'a rusqlite::Connection,
+    sql: &str,
+    given: &[Value],
+) -> rusqlite::Result<rusqlite::CachedStatement<'a>> {
+    let sql = ROW_LOCKS.iter().fold(sql.to_owned(), |sql, lock| sql.replace(lock, ""));
+    let mut statement = db.prepare_cached(&sql)?;
+    for (number, value) in (1..).zip(given) {
+        if let Some(index) = statement.parameter_index(&format!("${number}"))? {
+            statement.raw_bind_parameter(index, value)?;
+        }
+    }
+    Ok(statement)
+}
+
+/// Returns true if a text among the values stands in no row: PostgreSQL stores no U+0000, and refuses a statement that is given one.
+#[cfg(feature = "postgres")]
+fn is_nowhere(given: &[Value]) -> bool {
+    given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
+}
+
+#[cfg(feature = "postgres")]
+fn parameters(given: &[Value]) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
+    given.iter().map(|value| value as _).collect()
+}
+
+impl Row<'_> {
+    /// Reads a column. One that does not hold what it should is an error of the row alone.
+    pub(super) fn get<T: Column>(&self, column: usize) -> SqlResult<T> {
+        match self {
+            Self::Sqlite(row) => {
+                let value: ValueRef<'_> = row.get_ref(column)?;
+                let read = Value::from_sqlite(value).ok().and_then(T::from_value);
+                let wrong =
+                    || rusqlite::Error::InvalidColumnType(column, String::new(), value.data_type());
+                Ok(read.ok_or_else(wrong)?)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(row) => {
+                let value: Value = row.try_get(column).map_err(Failure::row)?;
+                let wrong = || Failure::row("a column holds another value than it should");
+                Ok(T::from_value(value).ok_or_else(wrong)?)
+            }
+        }
+    }
+}
+
+impl Row<'_> {
+    /// Reads a column of text as what it stands for.
+    pub(super) fn parse<T, E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        column: usize,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> SqlResult<T> {
+        parse(&self.get::<String>(column)?).map_err(|error| self.damaged(column, error))
+    }
+
+    /// Reads a column of JSON.
+    pub(super) fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> SqlResult<T> {
+        let json: Vec<u8> = self.get(column)?;
+        serde_json::from_slice(&json).map_err(|error| self.damaged(column, error))
+    }
+
+    /// Reads a column with a number as what it stands for.
+    pub(super) fn numbered<T, N: Column>(
+        &self,
+        column: usize,
+        from: impl FnOnce(N) -> Option<T>,
+    ) -> SqlResult<T> {
+        from(self.get(column)?).ok_or_else(|| self.damaged(column, UnknownNumber))
+    }
+
+    /// Returns the error of a column that does not hold what was once written to it.
+    fn damaged(
+        &self,
+        column: usize,
+        error: impl std::error::Error + Send + Sync + 'static,
+    ) -> SqlError {
+        match self {
+            Self::Sqlite(_) => {
+                rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+                    .into()
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Failure::row(error).into(),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("nothing has this number")]
+struct UnknownNumber;
+
+impl From<rusqlite::Error> for SqlError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<Failure> for SqlError {
+    fn from(failure: Failure) -> Self {
+        Self::Postgres(failure)
+    }
+}
+
+/// Makes a call of `SQLite`'s.
+pub(super) fn at_once<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
+    match call.now_or_never() {
+        Some(Ok(answer)) => Ok(answer),
+        Some(Err(SqlError::Sqlite(error))) => Err(error),
+        #[cfg(feature = "postgres")]
+        Some(Err(SqlError::Postgres(_))) => Err(rusqlite::Error::InvalidQuery),
+        // It has waited for something else than SQLite.
+        None => Err(rusqlite::Error::InvalidQuery),
+    }
+}
+
+/// Makes a call of PostgreSQL's.
+#[cfg(feature = "postgres")]
+pub(super) async fn waited_for<T>(call: impl Future<Output = SqlResult<T>>) -> Result<T, Failure> {
+    call.await.map_err(|error| match error {
+        SqlError::Postgres(failure) => failure,
+        SqlError::Sqlite(error) => Failure::row(error),
+    })
+}
