@@ -3,9 +3,7 @@
 //! The promises are kept by the conformance suite, which runs on every engine. A forgotten one is a
 //! compile error here.
 
-use parcelo::{
-    Awb, Environment, TrackingNumber, model::Deleted, rules::ListQuery, webhook::Secret,
-};
+use parcelo::{Awb, Environment, TrackingNumber, model::Deleted, rules::ListQuery};
 use ulid::Ulid;
 
 use super::{
@@ -20,14 +18,10 @@ use crate::{
         Changes, Event, IdempotencyRecord, ParcelListRow, ParcelRow, ParcelRowId, RecordKey,
         StoredOrder, Tenant,
         activity::ParcelCount,
-        audit::Author,
         mail::MailLease,
         search::Search,
         shared_limit::{Claim, Grant, Meeting},
-        webhooks::{
-            AttemptResult, DisabledBy, Endpoint, EventPayload, Lease, LoggedDelivery, OutboxEvent,
-            RetryDecision,
-        },
+        webhooks::{AttemptResult, DisabledBy, EventPayload, Lease, OutboxEvent, RetryDecision},
     },
 };
 
@@ -92,45 +86,11 @@ methods! {
     #[cfg(feature = "server")]
     pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
 
-    /// The tenant's latest events and their attempts, newest first.
-    pub async fn deliveries(&self, tenant: Tenant, most: usize) -> Result<Vec<LoggedDelivery>, StoreError>;
-
-    /// The same after the `skipped` latest.
-    pub async fn older_deliveries(&self, tenant: Tenant, skipped: usize, most: usize) -> Result<Vec<LoggedDelivery>, StoreError>;
-
-    /// True when an event of the tenant's failed or is held.
-    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError>;
-
-    /// The tenant's endpoint.
-    pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError>;
-
-    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
-    /// caller can tell. It is on from here on.
-    pub async fn set_endpoint(&self, endpoint: Endpoint, by: &Author) -> Result<Endpoint, StoreError>;
-
-    /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
-    pub async fn rotate_secret(&self, tenant: Tenant, secret: Secret, now: Millis, by: &Author) -> Result<(), StoreError>;
-
-    /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
-    pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError>;
-
-    /// Sends nothing to the tenant's endpoint from here on: its events are held.
-    pub async fn disable_endpoint(&self, tenant: Tenant, why: DisabledBy, by: &Author) -> Result<(), StoreError>;
-
-    /// The same for every endpoint that is off: a server before this one may have ended between two pages.
-    pub async fn hold_all(&self) -> Result<(), StoreError>;
-
     /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
     pub async fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError>;
 
-    /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
-    pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError>;
-
     /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError>;
-
-    /// Whether an event is, or was, for the tenant's endpoint.
-    pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError>;
 
     /// Sends events again, at most 250 a commit and first the first, and answers how many. It stops when
     /// the endpoint is turned off.

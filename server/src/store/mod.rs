@@ -17,12 +17,15 @@ mod columns;
 mod credentials;
 #[cfg(test)]
 pub(crate) mod delays;
+mod deliveries;
+mod endpoints;
 mod generations;
 mod key_uses;
 mod legacy;
 mod mails;
 mod manifests;
 mod methods;
+mod outbox_outcomes;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod search;
@@ -40,6 +43,7 @@ mod values;
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 pub(crate) use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
+pub(crate) use self::outbox_outcomes::{Backlog, EventsToReplay, Settled};
 #[cfg(test)]
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::tests::{
@@ -52,9 +56,7 @@ pub(crate) use self::search::SearchPage;
 pub use self::sqlite::Pause;
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::backup;
-pub(crate) use self::sqlite::{
-    Backlog, CreationRecord, EventsToReplay, Lost, Settled, StoreError, Vacuumed,
-};
+pub(crate) use self::sqlite::{CreationRecord, Lost, StoreError, Vacuumed};
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held};
 use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};

@@ -59,6 +59,15 @@ macro_rules! given {
 pub(super) use given;
 
 impl Sql<'_> {
+    /// Returns true where a statement must differ.
+    pub(super) const fn is_postgres(self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => true,
+        }
+    }
+
     /// Runs a statement and returns how many rows it has written.
     pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
         match self {
@@ -233,10 +242,18 @@ impl Row<'_> {
         parse(&self.get::<String>(column)?).map_err(|error| self.damaged(column, error))
     }
 
+    /// Reads a column of bytes as what they stand for.
+    pub(super) fn bytes<T, E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        column: usize,
+        parse: impl FnOnce(&[u8]) -> Result<T, E>,
+    ) -> SqlResult<T> {
+        parse(&self.get::<Vec<u8>>(column)?).map_err(|error| self.damaged(column, error))
+    }
+
     /// Reads a column of JSON.
     pub(super) fn json<T: serde::de::DeserializeOwned>(&self, column: usize) -> SqlResult<T> {
-        let json: Vec<u8> = self.get(column)?;
-        serde_json::from_slice(&json).map_err(|error| self.damaged(column, error))
+        self.bytes(column, |json| serde_json::from_slice(json))
     }
 
     /// Reads a column with a number as what it stands for.
@@ -268,6 +285,21 @@ impl Row<'_> {
 #[derive(Debug, thiserror::Error)]
 #[error("nothing has this number")]
 struct UnknownNumber;
+
+impl SqlError {
+    /// Returns true if a row does not hold what was once written to it; the next one may.
+    pub(super) fn is_of_row(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => matches!(
+                error,
+                rusqlite::Error::FromSqlConversionFailure(..)
+                    | rusqlite::Error::InvalidColumnType(..)
+            ),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(failure) => failure.is_row(),
+        }
+    }
+}
 
 impl From<rusqlite::Error> for SqlError {
     fn from(error: rusqlite::Error) -> Self {

@@ -87,8 +87,6 @@ use self::{
     writer::{NotDone, Writer},
 };
 pub(crate) use self::{
-    deliveries::{Backlog, Settled},
-    endpoints::EventsToReplay,
     error::{EngineError, StoreError},
     health::{Lost, Stats},
     leases::LeasedBatch,

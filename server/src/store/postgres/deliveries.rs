@@ -1,20 +1,13 @@
 //! The log of deliveries: shown, counted, and deleted when it is old.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
-
-use tokio_postgres::{Row, types::ToSql};
-use ulid::Ulid;
+use std::time::{Duration, Instant};
 
 use super::{
     Store,
-    connection::{Connection, bytes, get, number},
-    error::{DbResult, Failure},
-    generations::{CURRENT, IS_CURRENT, is_held},
-    leases::read_kind,
-    outbox::{MISSED, delete_events},
+    connection::{Connection, get},
+    error::DbResult,
+    generations::{IS_CURRENT, is_held},
+    outbox::delete_events,
     pages::in_page,
     settles::Settlement,
     writes::Write,
@@ -23,9 +16,7 @@ use crate::{
     clock::{Millis, is_older, stopwatch},
     domain::{
         Tenant,
-        webhooks::{
-            AttemptResult, DeliveryStatus, Lease, LoggedAttempt, LoggedDelivery, RetryDecision,
-        },
+        webhooks::{AttemptResult, Lease, RetryDecision},
     },
     store::{Backlog, Settled, StoreError},
 };
@@ -85,48 +76,6 @@ impl Store {
         let purged = self.delete_old(sql, before.0);
         Ok(usize::try_from(purged.await?).unwrap_or(usize::MAX))
     }
-
-    pub(crate) async fn deliveries(
-        &self,
-        tenant: Tenant,
-        most: usize,
-    ) -> Result<Vec<LoggedDelivery>, StoreError> {
-        self.older_deliveries(tenant, 0, most).await
-    }
-
-    pub(crate) async fn older_deliveries(
-        &self,
-        tenant: Tenant,
-        skipped: usize,
-        most: usize,
-    ) -> Result<Vec<LoggedDelivery>, StoreError> {
-        let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-        let found = self
-            .scan(Some(tenant), async move |db| {
-                let sql = format!(
-                    "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, \
-                     CASE WHEN o.lease_until > o.due THEN o.lease_until ELSE o.due END \
-                     FROM (SELECT * FROM outbox WHERE tenant = {CURRENT} \
-                     ORDER BY id DESC LIMIT $2 OFFSET $3) AS o \
-                     LEFT JOIN parcels AS p ON p.id = o.parcel ORDER BY o.id DESC"
-                );
-                let rows = db.all(&sql, &[&tenant.number(), &most, &skipped]).await?;
-                let mut attempts = attempts(db, &rows).await?;
-                Ok(rows.iter().map(|row| logged(row, &mut attempts)).collect::<Vec<_>>())
-            })
-            .await?;
-        Ok(self.readable(found, "an event of a webhook's log is left out"))
-    }
-
-    pub(crate) async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
-        self.scan(Some(tenant), async move |db| {
-            let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = {CURRENT} AND {MISSED})"
-            );
-            db.value(&sql, &[&tenant.number()]).await
-        })
-        .await
-    }
 }
 
 /// The undelivered events of each tenant. Delivered and failed events are in neither partition nor index that this reads.
@@ -146,38 +95,4 @@ async fn backlogs(db: &Connection) -> DbResult<Vec<Backlog>> {
         })
     })
     .await
-}
-
-/// The attempts at these events, by the row of each.
-async fn attempts(db: &Connection, events: &[Row]) -> DbResult<HashMap<i64, Vec<LoggedAttempt>>> {
-    let rows: Vec<i64> = events.iter().map(|row| get(row, 0)).collect::<DbResult<_>>()?;
-    let sql = "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
-         WHERE outbox = ANY($1) ORDER BY id";
-    let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
-    let given: [&(dyn ToSql + Sync); 1] = [&rows];
-    for row in &db.all(sql, &given).await? {
-        let status: Option<i32> = get(row, 4)?;
-        attempts.entry(get(row, 0)?).or_default().push(LoggedAttempt {
-            number: number(row, 1)?,
-            at: Millis(get(row, 2)?),
-            millis: get(row, 3)?,
-            status: status.map(u16::try_from).transpose().map_err(Failure::row)?,
-            error: get(row, 5)?,
-            answer: get::<Option<_>>(row, 6)?.unwrap_or_default(),
-        });
-    }
-    Ok(attempts)
-}
-
-fn logged(row: &Row, attempts: &mut HashMap<i64, Vec<LoggedAttempt>>) -> DbResult<LoggedDelivery> {
-    let status = usize::try_from(get::<i16>(row, 4)?).map_err(Failure::row)?;
-    Ok(LoggedDelivery {
-        event: Ulid::from_bytes(bytes(row, 1)?),
-        kind: read_kind(row, 2)?,
-        tracking_number: get(row, 3)?,
-        delivery_status: DeliveryStatus::ALL.get(status).copied().unwrap_or(DeliveryStatus::Failed),
-        created_at: Millis(get(row, 5)?),
-        due: get::<Option<_>>(row, 6)?.map(Millis),
-        attempts: attempts.remove(&get(row, 0)?).unwrap_or_default(),
-    })
 }

@@ -4,21 +4,20 @@ use std::collections::HashMap;
 
 use parcelo::webhook::Secret;
 use tokio_postgres::{Row, types::ToSql};
-use ulid::Ulid;
 
 use super::{
     Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
     generations::{CURRENT, Generations},
-    outbox::{self, HELD, NewEvents, Subject, Subscriptions},
+    outbox::{HELD, NewEvents, Subject, Subscriptions},
 };
 use crate::{
     clock::Millis,
     domain::{
         Tenant,
         audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
+        webhooks::{DisabledBy, Endpoint, Kinds, OutboxEvent},
     },
     store::{StoreError, audit_entry},
 };
@@ -30,99 +29,13 @@ const MAX_EVENTS_PER_COMMIT: usize = 250;
 const MAX_HELD_COUNTED: i64 = 100_000;
 
 impl Store {
-    pub(crate) async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
-        self.read(async move |db| find(db, tenant).await).await
-    }
-
-    pub(crate) async fn set_endpoint(
-        &self,
-        endpoint: Endpoint,
-        by: &Author,
-    ) -> Result<Endpoint, StoreError> {
-        let by = by.clone();
-        self.call(async move |db| {
-            let set = set(db, &endpoint).await?;
-            let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
-            record(db, &by, &change).await?;
-            Ok(set)
-        })
-        .await
-    }
-
-    pub(crate) async fn rotate_secret(
-        &self,
-        tenant: Tenant,
-        secret: Secret,
-        now: Millis,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(async move |db| {
-            if rotate(db, tenant.number(), &secret, now).await? == 0 {
-                return Ok(());
-            }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
-            record(db, &by, &change).await
-        })
-        .await
-    }
-
-    pub(crate) async fn enable_endpoint(
-        &self,
-        tenant: Tenant,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(async move |db| {
-            let sql = "UPDATE webhook_endpoints SET enabled = true, disabled_why = NULL \
-                 WHERE tenant = $1 AND NOT enabled";
-            if db.execute(sql, &[&tenant.number()]).await? == 0 {
-                return Ok(());
-            }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
-            record(db, &by, &change).await
-        })
-        .await
-    }
-
-    pub(crate) async fn disable_endpoint(
-        &self,
-        tenant: Tenant,
-        why: DisabledBy,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(async move |db| {
-            if !switch_off(db, tenant.number(), why).await? {
-                return Ok(());
-            }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-            record(db, &by, &change).await
-        })
-        .await?;
-        self.hold(tenant).await
-    }
-
     /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
     /// is sent to it meanwhile. It stops when the endpoint is turned on again.
-    pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
+    pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         let tenant = tenant.number();
         while self.call(async move |db| hold(db, tenant).await).await?
             >= MAX_EVENTS_PER_COMMIT as u64
         {}
-        Ok(())
-    }
-
-    pub(crate) async fn hold_all(&self) -> Result<(), StoreError> {
-        let off = self
-            .read(async |db| {
-                let sql = "SELECT tenant FROM webhook_endpoints WHERE NOT enabled";
-                db.each(sql, &[], |row| get(row, 0).map(Tenant::from_number)).await
-            })
-            .await?;
-        for tenant in off {
-            self.hold(tenant).await?;
-        }
         Ok(())
     }
 
@@ -144,34 +57,6 @@ impl Store {
         .await
     }
 
-    pub(crate) async fn remove_endpoint(
-        &self,
-        tenant: Tenant,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        // One entry says it all: it was not turned off apart from being removed.
-        let off = DisabledBy::Operator;
-        self.call(async move |db| switch_off(db, tenant.number(), off).await).await?;
-        self.hold(tenant).await?;
-        let by = by.clone();
-        self.call(async move |db| {
-            take_back(db, tenant, None).await?;
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookRemoved);
-            let tenant = tenant.number();
-            let secrets = "DELETE FROM webhook_old_secrets WHERE tenant = $1";
-            db.execute(secrets, &[&tenant]).await?;
-            db.execute("DELETE FROM webhook_successes WHERE tenant = $1", &[&tenant]).await?;
-            let remove = "DELETE FROM webhook_endpoints WHERE tenant = $1";
-            match db.execute(remove, &[&tenant]).await? {
-                0 => Ok(()),
-                _ => record(db, &by, &change).await,
-            }
-        })
-        .await?;
-        // It may have been turned on between the two.
-        self.hold(tenant).await
-    }
-
     pub(crate) async fn enqueue(
         &self,
         tenant: Tenant,
@@ -191,22 +76,6 @@ impl Store {
         self.notify_outbox();
         Ok(())
     }
-
-    pub(crate) async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = {CURRENT} AND event_id = $2)"
-            );
-            db.value(&sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await
-        })
-        .await
-    }
-}
-
-/// The tenant's endpoint.
-pub(super) async fn find(db: &Connection, tenant: Tenant) -> DbResult<Option<Endpoint>> {
-    let found = find_all(db, &[tenant.number()]).await?.pop();
-    found.map(|(_, endpoint)| endpoint).transpose()
 }
 
 /// The endpoints of these tenants, those that cannot be read as failures.
@@ -264,69 +133,7 @@ async fn old_secrets(
     Ok(old)
 }
 
-/// Keeps the secrets that still sign, as many as may.
-async fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> DbResult<u64> {
-    db.execute(
-        "INSERT INTO webhook_old_secrets (tenant, secret, until) \
-         SELECT tenant, secret, $2 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE",
-        &[&tenant, &now.plus(OLD_SECRET).0],
-    )
-    .await?;
-    db.execute(
-        "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
-         (SELECT id FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC LIMIT $3))",
-        &[&tenant, &now.0, &i64::from(OLD_SECRETS)],
-    )
-    .await?;
-    let sql = "UPDATE webhook_endpoints SET secret = $2 WHERE tenant = $1";
-    db.execute(sql, &[&tenant, &secret.as_bytes()]).await
-}
-
-async fn set(db: &Connection, endpoint: &Endpoint) -> DbResult<Endpoint> {
-    let Endpoint { tenant, created_at: now, .. } = *endpoint;
-    // Two servers that change it at once do so one after the other.
-    let lock = "SELECT 1 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
-    db.execute(lock, &[&tenant.number()]).await?;
-    match find(db, tenant).await {
-        Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
-            take_back(db, tenant, Some(now)).await?;
-        }
-        Ok(_) => {}
-        // One that cannot be read has no secret to keep: a new one takes its place.
-        Err(failure) if failure.is_row() => {
-            take_back(db, tenant, Some(now)).await?;
-            let sql = "DELETE FROM webhook_endpoints WHERE tenant = $1";
-            db.execute(sql, &[&tenant.number()]).await?;
-        }
-        Err(failure) => return Err(failure),
-    }
-    let sql = "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
-         VALUES ($1, $2, $3, $4, true, $5) ON CONFLICT (tenant) DO UPDATE \
-         SET url = excluded.url, kinds = excluded.kinds, enabled = true, disabled_why = NULL";
-    let given: [&(dyn ToSql + Sync); 5] = [
-        &tenant.number(),
-        &endpoint.url,
-        &i16::from(endpoint.kinds.number()),
-        &endpoint.secret.as_bytes(),
-        &now.0,
-    ];
-    db.execute(sql, &given).await?;
-    let set = find(db, tenant).await?;
-    set.ok_or_else(|| Failure::row("the endpoint that was written is not there"))
-}
-
-/// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
-/// one is sent what is still to be sent when `due` says so.
-async fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> DbResult<()> {
-    let lease = outbox::next_lease(db).await?;
-    let sql = format!(
-        "UPDATE outbox SET leased = false, lease_until = NULL, lease = $3, \
-         due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = {CURRENT} AND leased"
-    );
-    db.execute(&sql, &[&tenant.number(), &due.map(|due| due.0), &lease]).await.map(drop)
-}
-
-/// The same by the server itself, which the audit log says.
+/// Turns an endpoint off by the server itself, which the audit log says.
 pub(super) async fn give_up(
     db: &Connection,
     tenant: Tenant,

@@ -66,7 +66,7 @@ impl Failure {
     }
 
     /// Whether one row cannot be read, and the next one may.
-    pub(super) const fn is_row(&self) -> bool {
+    pub(in crate::store) const fn is_row(&self) -> bool {
         matches!(self, Self::Row { .. })
     }
 

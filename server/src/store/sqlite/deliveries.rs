@@ -1,49 +1,23 @@
 //! What came of deliveries: settled, logged, shown, counted, and deleted when they are old.
 
 use rusqlite::{Connection, Row, params};
-use ulid::Ulid;
 
 use super::{
     Store, StoreError, endpoints,
-    error::is_damaged,
-    leases::{self, Found, read_kind},
-    outbox::{self, DELIVERED, FAILED, MISSED},
+    leases::{self, Found},
+    outbox::{self, DELIVERED, FAILED},
 };
 use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{
-            AttemptResult, DeliveryStatus, DisabledBy, Lease, LoggedAttempt, LoggedDelivery,
-            RetryDecision,
-        },
+        webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
     },
-    store::generations::{current, home, is_current},
+    store::{
+        Backlog, Settled,
+        generations::{home, is_current},
+    },
 };
-
-/// A tenant's events that have not arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backlog {
-    /// Whose.
-    pub tenant: Tenant,
-    /// Whether its endpoint is off and they are held for it; otherwise they are still to be sent.
-    pub held: bool,
-    /// How many.
-    pub events: i64,
-    /// When the oldest was written.
-    pub since: Millis,
-}
-
-/// What became of an attempt that was settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
-    /// It counts.
-    Counted,
-    /// It counts, and the endpoint is off now.
-    SwitchedOff(DisabledBy),
-    /// Its event was replayed meanwhile, its endpoint replaced, or all of it deleted.
-    Late,
-}
 
 impl Store {
     /// The events that have not reached their endpoints yet, tenant by tenant.
@@ -101,54 +75,6 @@ impl Store {
         let purged = self.in_pages(move |db, most| purge(db, before, most)).await?;
         self.erased(purged > 0);
         Ok(usize::try_from(purged).unwrap_or(usize::MAX))
-    }
-
-    /// The tenant's latest events and their attempts, newest first.
-    pub async fn deliveries(
-        &self,
-        tenant: Tenant,
-        most: usize,
-    ) -> Result<Vec<LoggedDelivery>, StoreError> {
-        self.older_deliveries(tenant, 0, most).await
-    }
-
-    /// The same after the `skipped` latest.
-    pub async fn older_deliveries(
-        &self,
-        tenant: Tenant,
-        skipped: usize,
-        most: usize,
-    ) -> Result<Vec<LoggedDelivery>, StoreError> {
-        let read = move |db: &Connection| {
-            let mut find = db.prepare(concat!(
-                "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, o.due \
-                 FROM outbox o LEFT JOIN parcels p ON p.id = o.parcel \
-                 WHERE o.id IN (SELECT id FROM outbox WHERE tenant = ",
-                current!("?1"),
-                " ORDER BY id DESC LIMIT ?2 OFFSET ?3) ORDER BY o.id DESC"
-            ))?;
-            let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-            let all =
-                find.query_map([tenant.number(), most, skipped], |row| Ok(logged(db, row)))?;
-            all.filter_map(|one| readable(one.and_then(|read| read))).collect()
-        };
-        self.scan(Some(tenant), move |store| store.read(read)).await
-    }
-
-    /// True when an event of the tenant's failed or is held.
-    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
-        let read = move |db: &Connection| {
-            let sql = format!(
-                concat!(
-                    "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
-                    current!("?1"),
-                    " AND {})"
-                ),
-                MISSED
-            );
-            db.query_row(&sql, [tenant.number()], |row| row.get(0))
-        };
-        self.scan(Some(tenant), move |store| store.read(read)).await
     }
 }
 
@@ -245,46 +171,4 @@ fn purge(db: &Connection, before: Millis, most: i64) -> rusqlite::Result<usize> 
     db.prepare_cached(&attempts)?.execute([before.0, most])?;
     let events = format!("DELETE FROM outbox WHERE id IN ({old})");
     db.prepare_cached(&events)?.execute([before.0, most])
-}
-
-/// A row of the log, unless it cannot be read: it hides no others.
-fn readable(read: rusqlite::Result<LoggedDelivery>) -> Option<rusqlite::Result<LoggedDelivery>> {
-    match read {
-        Err(error) if is_damaged(&error) => {
-            tracing::error!("an event of a webhook's log cannot be read, and is left out");
-            None
-        }
-        read => Some(read),
-    }
-}
-
-fn logged(db: &Connection, row: &Row<'_>) -> rusqlite::Result<LoggedDelivery> {
-    let delivery_status = usize::from(row.get::<_, u8>(4)?);
-    let mut find = db.prepare_cached(
-        "SELECT number, at, millis, status, error, answer FROM webhook_attempts \
-         WHERE outbox = ?1 ORDER BY id",
-    )?;
-    let attempt = |row: &Row<'_>| {
-        Ok(LoggedAttempt {
-            number: row.get(0)?,
-            at: Millis(row.get(1)?),
-            millis: row.get(2)?,
-            status: row.get(3)?,
-            error: row.get(4)?,
-            answer: row.get::<_, Option<_>>(5)?.unwrap_or_default(),
-        })
-    };
-    let attempts = find.query_map([row.get::<_, i64>(0)?], attempt)?;
-    Ok(LoggedDelivery {
-        event: Ulid::from_bytes(row.get(1)?),
-        kind: read_kind(row, 2)?,
-        tracking_number: row.get(3)?,
-        delivery_status: DeliveryStatus::ALL
-            .get(delivery_status)
-            .copied()
-            .unwrap_or(DeliveryStatus::Failed),
-        created_at: Millis(row.get(5)?),
-        due: row.get::<_, Option<_>>(6)?.map(Millis),
-        attempts: attempts.collect::<Result<_, _>>()?,
-    })
 }

@@ -2,7 +2,6 @@
 
 use parcelo::webhook::Secret;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter, types::Type};
-use ulid::Ulid;
 
 use super::{
     Store, StoreError,
@@ -14,116 +13,19 @@ use crate::{
     domain::{
         Tenant,
         audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS, OutboxEvent},
+        webhooks::{DisabledBy, Endpoint, Kinds, OutboxEvent},
     },
-    store::{audit_entry, generations::current},
+    store::{EventsToReplay, audit_entry, generations::current},
 };
 
 /// How many events one commit holds or replays: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
-/// Which events are sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventsToReplay {
-    /// This one, delivered or not.
-    One(Ulid),
-    /// All that failed or were held, and came about then or later.
-    MissedSince(Millis),
-}
-
 impl Store {
-    /// The tenant's endpoint.
-    pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
-        self.read(|db| find(db, tenant))
-    }
-
-    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
-    /// caller can tell. It is on from here on.
-    pub async fn set_endpoint(
-        &self,
-        endpoint: Endpoint,
-        by: &Author,
-    ) -> Result<Endpoint, StoreError> {
-        let by = by.clone();
-        self.call(move |db| {
-            let set = set(db, &endpoint)?;
-            let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
-            record(db, &by, &change)?;
-            Ok(set)
-        })
-        .await
-    }
-
-    /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
-    pub async fn rotate_secret(
-        &self,
-        tenant: Tenant,
-        secret: Secret,
-        now: Millis,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(move |db| {
-            if rotate(db, tenant.number(), &secret, now)? == 0 {
-                return Ok(());
-            }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
-            record(db, &by, &change)
-        })
-        .await
-    }
-
-    /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
-    pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(move |db| {
-            let sql = "UPDATE webhook_endpoints SET enabled = 1, disabled_why = NULL \
-                 WHERE tenant = ?1 AND enabled = 0";
-            if db.execute(sql, [tenant.number()])? == 0 {
-                return Ok(());
-            }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
-            record(db, &by, &change)
-        })
-        .await
-    }
-
-    /// Sends nothing to the tenant's endpoint from here on: its events are held.
-    pub async fn disable_endpoint(
-        &self,
-        tenant: Tenant,
-        why: DisabledBy,
-        by: &Author,
-    ) -> Result<(), StoreError> {
-        let by = by.clone();
-        self.call(move |db| {
-            if !switch_off(db, tenant.number(), why)? {
-                return Ok(());
-            }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-            record(db, &by, &change)
-        })
-        .await?;
-        self.hold(tenant).await
-    }
-
     /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
     /// is sent to it meanwhile. It stops when the endpoint is turned on again.
-    pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
+    pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         while self.call(move |db| hold(db, tenant.number())).await? == MAX_EVENTS_PER_COMMIT {}
-        Ok(())
-    }
-
-    /// The same for every endpoint that is off, for a server that starts: the one before it may have
-    /// ended between two pages.
-    pub async fn hold_all(&self) -> Result<(), StoreError> {
-        let off: Vec<_> = self.read(|db| {
-            let mut find = db.prepare("SELECT tenant FROM webhook_endpoints WHERE enabled = 0")?;
-            find.query_map([], |row| row.get(0).map(Tenant::from_number))?.collect()
-        })?;
-        for tenant in off {
-            self.hold(tenant).await?;
-        }
         Ok(())
     }
 
@@ -144,27 +46,6 @@ impl Store {
         })
     }
 
-    /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
-    pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
-        // One entry says it all: it was not turned off apart from being removed.
-        self.call(move |db| switch_off(db, tenant.number(), DisabledBy::Operator)).await?;
-        self.hold(tenant).await?;
-        let by = by.clone();
-        self.call(move |db| {
-            take_back(db, tenant, None)?;
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookRemoved);
-            let tenant = [tenant.number()];
-            db.execute("DELETE FROM webhook_old_secrets WHERE tenant = ?1", tenant)?;
-            match db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", tenant)? {
-                0 => Ok(()),
-                _ => record(db, &by, &change),
-            }
-        })
-        .await?;
-        // It may have been turned on between the two.
-        self.hold(tenant).await
-    }
-
     /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError> {
         let made = self.call(move |db| {
@@ -174,18 +55,6 @@ impl Store {
         made.await?;
         self.notify_outbox();
         Ok(())
-    }
-
-    /// Whether an event is, or was, for the tenant's endpoint.
-    pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
-        self.read(|db| {
-            let sql = concat!(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
-                current!("?1"),
-                " AND event_id = ?2)"
-            );
-            db.query_row(sql, params![tenant.number(), event.to_bytes()], |row| row.get(0))
-        })
     }
 
     /// Sends events again, at most 250 a commit and first the first, and answers how many. It stops when
@@ -228,68 +97,7 @@ fn old_secrets(db: &Connection, tenant: Tenant) -> rusqlite::Result<Vec<(Secret,
     all.filter(|read| !read.as_ref().is_err_and(is_damaged)).collect()
 }
 
-/// Keeps the secrets that still sign, as many as may.
-fn rotate(db: &Connection, tenant: i64, secret: &Secret, now: Millis) -> rusqlite::Result<usize> {
-    db.execute(
-        "INSERT INTO webhook_old_secrets (tenant, secret, until) \
-         SELECT tenant, secret, ?2 FROM webhook_endpoints WHERE tenant = ?1",
-        [tenant, now.plus(OLD_SECRET).0],
-    )?;
-    db.execute(
-        "DELETE FROM webhook_old_secrets WHERE tenant = ?1 AND (until <= ?2 OR id NOT IN \
-         (SELECT id FROM webhook_old_secrets WHERE tenant = ?1 ORDER BY id DESC LIMIT ?3))",
-        params![tenant, now.0, OLD_SECRETS],
-    )?;
-    let sql = "UPDATE webhook_endpoints SET secret = ?2 WHERE tenant = ?1";
-    db.execute(sql, params![tenant, secret.as_bytes()])
-}
-
-fn set(db: &Connection, endpoint: &Endpoint) -> rusqlite::Result<Endpoint> {
-    let Endpoint { tenant, created_at: now, .. } = *endpoint;
-    match find(db, tenant) {
-        Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
-            take_back(db, tenant, Some(now))?;
-        }
-        Ok(_) => {}
-        // One that cannot be read has no secret to keep: a new one takes its place.
-        Err(error) if is_damaged(&error) => {
-            take_back(db, tenant, Some(now))?;
-            db.execute("DELETE FROM webhook_endpoints WHERE tenant = ?1", [tenant.number()])?;
-        }
-        Err(error) => return Err(error),
-    }
-    db.execute(
-        concat!(
-            "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at, next_due) \
-             VALUES (?1, ?2, ?3, ?4, 1, ?5, (SELECT min(due) FROM outbox WHERE tenant = ",
-            current!("?1"),
-            " AND due IS NOT NULL)) ON CONFLICT (tenant) DO UPDATE \
-             SET url = excluded.url, kinds = excluded.kinds, enabled = 1, disabled_why = NULL"
-        ),
-        params![
-            tenant.number(),
-            endpoint.url,
-            endpoint.kinds.number(),
-            endpoint.secret.as_bytes(),
-            now.0
-        ],
-    )?;
-    find(db, tenant)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
-}
-
-/// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
-/// one is sent what is still to be sent when `due` says so.
-fn take_back(db: &Connection, tenant: Tenant, due: Option<Millis>) -> rusqlite::Result<()> {
-    let sql = concat!(
-        "UPDATE outbox SET leased = 0, lease = ?3, due = iif(state = 1, ?2, due) WHERE tenant = ",
-        current!("?1"),
-        " AND leased = 1"
-    );
-    let lease = outbox::next_lease(db)?;
-    db.execute(sql, params![tenant.number(), due.map(|due| due.0), lease]).map(drop)
-}
-
-/// The same by the server itself, which the audit log says.
+/// Turns an endpoint off by the server itself, which the audit log says.
 pub(super) fn give_up(
     db: &Connection,
     tenant: Tenant,

@@ -1,0 +1,135 @@
+//! The log of deliveries, as it is shown.
+
+use std::collections::HashMap;
+
+use ulid::Ulid;
+
+use super::{
+    Store, StoreError,
+    generations::current,
+    sql::{Row, SqlResult, given},
+};
+use crate::domain::{
+    Tenant,
+    webhooks::{DeliveryStatus, Kind, LoggedAttempt, LoggedDelivery},
+};
+
+impl Store {
+    /// Returns the tenant's latest events and their attempts, newest first.
+    pub async fn deliveries(
+        &self,
+        tenant: Tenant,
+        most: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        self.older_deliveries(tenant, 0, most).await
+    }
+
+    /// Returns the same after the `skipped` latest.
+    pub async fn older_deliveries(
+        &self,
+        tenant: Tenant,
+        skipped: usize,
+        most: usize,
+    ) -> Result<Vec<LoggedDelivery>, StoreError> {
+        let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        self.long_query(Some(tenant), async move |db| {
+            let due = if db.is_postgres() {
+                "CASE WHEN o.lease_until > o.due THEN o.lease_until ELSE o.due END"
+            } else {
+                "o.due"
+            };
+            /// The rows of the page.
+            macro_rules! page {
+                () => {
+                    concat!(
+                        "(SELECT id FROM outbox WHERE tenant = ",
+                        current!("$1"),
+                        " ORDER BY id DESC LIMIT $2 OFFSET $3)"
+                    )
+                };
+            }
+            let sql = format!(
+                concat!(
+                    "SELECT o.id, o.event_id, o.kind, p.number, o.state, o.created_at, {} \
+                     FROM outbox AS o LEFT JOIN parcels AS p ON p.id = o.parcel WHERE o.id IN ",
+                    page!(),
+                    " ORDER BY o.id DESC"
+                ),
+                due
+            );
+            let given = given![tenant.number(), most, skipped];
+            let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, logged(row)));
+            let found = db.each(&sql, given, read).await?;
+            let sql = concat!(
+                "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
+                 WHERE outbox IN ",
+                page!(),
+                " ORDER BY id"
+            );
+            let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
+            for (event, attempt) in db.each(sql, given, attempt).await? {
+                attempts.entry(event).or_default().push(attempt);
+            }
+            let mut deliveries = Vec::new();
+            for (event, delivery) in found {
+                match delivery {
+                    Ok(delivery) => deliveries.push(LoggedDelivery {
+                        attempts: attempts.remove(&event).unwrap_or_default(),
+                        ..delivery
+                    }),
+                    Err(error) if error.is_of_row() => {
+                        tracing::error!(
+                            "an event of a webhook's log cannot be read, and is left out"
+                        );
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(deliveries)
+        })
+        .await
+    }
+
+    /// Returns true if an event of the tenant's failed or is held.
+    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
+        self.long_query(Some(tenant), async move |db| {
+            let sql = concat!(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
+                current!("$1"),
+                " AND state > 2)"
+            );
+            db.value(sql, given![tenant.number()]).await
+        })
+        .await
+    }
+}
+
+/// Reads an event without its attempts.
+fn logged(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
+    let status: u8 = row.get(4)?;
+    Ok(LoggedDelivery {
+        event: Ulid::from_bytes(row.get(1)?),
+        kind: row.numbered(2, Kind::from_number)?,
+        tracking_number: row.get(3)?,
+        delivery_status: DeliveryStatus::ALL
+            .get(usize::from(status))
+            .copied()
+            .unwrap_or(DeliveryStatus::Failed),
+        created_at: row.get(5)?,
+        due: row.get(6)?,
+        attempts: Vec::new(),
+    })
+}
+
+/// Reads an attempt, and the row of its event.
+fn attempt(row: &Row<'_>) -> SqlResult<(i64, LoggedAttempt)> {
+    let attempt = LoggedAttempt {
+        number: row.get(1)?,
+        at: row.get(2)?,
+        millis: row.get(3)?,
+        status: row.get(4)?,
+        error: row.get(5)?,
+        answer: row.get::<Option<_>>(6)?.unwrap_or_default(),
+    };
+    Ok((row.get(0)?, attempt))
+}

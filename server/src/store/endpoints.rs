@@ -1,0 +1,268 @@
+//! Endpoints of webhooks: setting them up, turning them on and off. Each engine finds them for its deliveries and holds their
+//! events in its own way.
+
+use parcelo::webhook::Secret;
+use ulid::Ulid;
+
+use super::{
+    Engine, Store, StoreError, audit,
+    generations::current,
+    sql::{Row, Sql, SqlResult, given},
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        Tenant,
+        audit::{AuditAction, AuditedChange, Author},
+        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS},
+    },
+};
+
+impl Store {
+    /// Returns the tenant's endpoint.
+    pub async fn endpoint(&self, tenant: Tenant) -> Result<Option<Endpoint>, StoreError> {
+        self.query(async move |db| find(db, tenant).await).await
+    }
+
+    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
+    /// caller can tell. It is on from here on.
+    pub async fn set_endpoint(
+        &self,
+        endpoint: Endpoint,
+        by: &Author,
+    ) -> Result<Endpoint, StoreError> {
+        let by = by.clone();
+        self.write(async move |db| {
+            let set = set(db, &endpoint).await?;
+            let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
+            audit::record(db, &by, &change).await?;
+            Ok(set)
+        })
+        .await
+    }
+
+    /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
+    pub async fn rotate_secret(
+        &self,
+        tenant: Tenant,
+        secret: Secret,
+        now: Millis,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.write(async move |db| {
+            if rotate(db, tenant.number(), &secret, now).await? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
+            audit::record(db, &by, &change).await
+        })
+        .await
+    }
+
+    /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
+    pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.write(async move |db| {
+            let sql = "UPDATE webhook_endpoints SET enabled = TRUE, disabled_why = NULL \
+                 WHERE tenant = $1 AND enabled = FALSE";
+            if db.execute(sql, given![tenant.number()]).await? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
+            audit::record(db, &by, &change).await
+        })
+        .await
+    }
+
+    /// Sends nothing to the tenant's endpoint from here on: its events are held.
+    pub async fn disable_endpoint(
+        &self,
+        tenant: Tenant,
+        why: DisabledBy,
+        by: &Author,
+    ) -> Result<(), StoreError> {
+        let by = by.clone();
+        self.write(async move |db| {
+            if !switch_off(db, tenant.number(), why).await? {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+            audit::record(db, &by, &change).await
+        })
+        .await?;
+        self.hold(tenant).await
+    }
+
+    /// Holds what would have been sent to endpoints that are off, for a server that starts: the one before it may have
+    /// ended between two pages.
+    pub async fn hold_all(&self) -> Result<(), StoreError> {
+        let off = self.query(async |db| {
+            let sql = "SELECT tenant FROM webhook_endpoints WHERE enabled = FALSE";
+            db.each(sql, &[], |row| row.get(0).map(Tenant::from_number)).await
+        });
+        for tenant in off.await? {
+            self.hold(tenant).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
+    pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
+        // One entry says it all: it was not turned off apart from being removed.
+        let off = DisabledBy::Operator;
+        self.write(async move |db| switch_off(db, tenant.number(), off).await).await?;
+        self.hold(tenant).await?;
+        let by = by.clone();
+        self.write(async move |db| {
+            take_back(db, tenant, None).await?;
+            let given = given![tenant.number()];
+            db.execute("DELETE FROM webhook_old_secrets WHERE tenant = $1", given).await?;
+            if db.is_postgres() {
+                db.execute("DELETE FROM webhook_successes WHERE tenant = $1", given).await?;
+            }
+            let remove = "DELETE FROM webhook_endpoints WHERE tenant = $1";
+            if db.execute(remove, given).await? == 0 {
+                return Ok(());
+            }
+            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookRemoved);
+            audit::record(db, &by, &change).await
+        })
+        .await?;
+        // It may have been turned on between the two.
+        self.hold(tenant).await
+    }
+
+    /// Returns true if an event is, or was, for the tenant's endpoint.
+    pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
+        self.query(async move |db| {
+            let sql = concat!(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
+                current!("$1"),
+                " AND event_id = $2)"
+            );
+            db.value(sql, given![tenant.number(), event.to_bytes()]).await
+        })
+        .await
+    }
+
+    async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
+        match &self.0 {
+            Engine::Sqlite(engine) => engine.hold(tenant).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.hold(tenant).await,
+        }
+    }
+}
+
+async fn find(db: Sql<'_>, tenant: Tenant) -> SqlResult<Option<Endpoint>> {
+    let given = given![tenant.number()];
+    let sql = "SELECT url, kinds, secret, disabled_why, created_at FROM webhook_endpoints \
+         WHERE tenant = $1";
+    let found = db.first(sql, given, |row| {
+        let why: Option<String> = row.get(3)?;
+        Ok(Endpoint {
+            tenant,
+            url: row.get(0)?,
+            kinds: Kinds::from_number(row.get(1)?),
+            secret: secret(row, 2)?,
+            old: Vec::new(),
+            disabled: why.map(|why| DisabledBy::from_code(&why).unwrap_or(DisabledBy::Operator)),
+            created_at: row.get(4)?,
+        })
+    });
+    let Some(mut endpoint) = found.await? else { return Ok(None) };
+    let sql = "SELECT secret, until FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC";
+    // One that cannot be read signs nothing; the others go on.
+    let old = db.each(sql, given, |row| Ok(secret(row, 0).ok().zip(row.get(1)?)));
+    endpoint.old = old.await?.into_iter().flatten().collect();
+    Ok(Some(endpoint))
+}
+
+fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
+    row.bytes(column, Secret::from_bytes)
+}
+
+/// Keeps the secrets that still sign, as many as may.
+async fn rotate(db: Sql<'_>, tenant: i64, secret: &Secret, now: Millis) -> SqlResult<u64> {
+    let keep = "INSERT INTO webhook_old_secrets (tenant, secret, until) \
+         SELECT tenant, secret, $2 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    db.execute(keep, given![tenant, now.plus(OLD_SECRET)]).await?;
+    let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
+         (SELECT id FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC LIMIT $3))";
+    db.execute(forget, given![tenant, now, OLD_SECRETS]).await?;
+    let sql = "UPDATE webhook_endpoints SET secret = $2 WHERE tenant = $1";
+    db.execute(sql, given![tenant, secret.as_bytes()]).await
+}
+
+async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
+    let Endpoint { tenant, created_at: now, .. } = *endpoint;
+    // Two servers that change it at once do so one after the other.
+    let lock = "SELECT tenant FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    db.first(lock, given![tenant.number()], |_row| Ok(())).await?;
+    match find(db, tenant).await {
+        Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
+            take_back(db, tenant, Some(now)).await?;
+        }
+        Ok(_) => {}
+        // One that cannot be read has no secret to keep: a new one takes its place.
+        Err(error) if error.is_of_row() => {
+            take_back(db, tenant, Some(now)).await?;
+            let sql = "DELETE FROM webhook_endpoints WHERE tenant = $1";
+            db.execute(sql, given![tenant.number()]).await?;
+        }
+        Err(error) => return Err(error),
+    }
+    let given = given![
+        tenant.number(),
+        &endpoint.url,
+        endpoint.kinds.number(),
+        endpoint.secret.as_bytes(),
+        now
+    ];
+    let sql = "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
+         VALUES ($1, $2, $3, $4, TRUE, $5) ON CONFLICT (tenant) DO UPDATE \
+         SET url = excluded.url, kinds = excluded.kinds, enabled = TRUE, disabled_why = NULL";
+    db.execute(sql, given).await?;
+    if !db.is_postgres() {
+        // Triggers keep it from here on.
+        let due = concat!(
+            "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox WHERE tenant = ",
+            current!("$1"),
+            " AND due IS NOT NULL) WHERE tenant = $1"
+        );
+        db.execute(due, given![tenant.number()]).await?;
+    }
+    let set = find(db, tenant).await?;
+    db.expect(set)
+}
+
+/// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
+/// one is sent what is still to be sent when `due` says so.
+async fn take_back(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
+    let (next, lease_until) = if db.is_postgres() {
+        ("SELECT nextval('lease_numbers')", "lease_until = NULL, ")
+    } else {
+        ("UPDATE leases SET last = last + 1 RETURNING last", "")
+    };
+    let lease: i64 = db.value(next, &[]).await?;
+    let sql = format!(
+        concat!(
+            "UPDATE outbox SET {}leased = FALSE, lease = $3, \
+             due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = ",
+            current!("$1"),
+            " AND leased = TRUE"
+        ),
+        lease_until
+    );
+    db.execute(&sql, given![tenant.number(), due, lease]).await.map(drop)
+}
+
+/// Turns an endpoint off and returns true if it was on. What is on its way stays leased: it may arrive yet.
+async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool> {
+    let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    let was_on = db.first(was_on, given![tenant], |row| row.get(0)).await?;
+    let sql = "UPDATE webhook_endpoints SET enabled = FALSE, disabled_why = $2 WHERE tenant = $1";
+    db.execute(sql, given![tenant, by.code()]).await?;
+    Ok(was_on.unwrap_or(false))
+}
