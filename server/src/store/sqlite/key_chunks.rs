@@ -4,10 +4,12 @@
 //! 256th order, and the few records behind the last of them are read themselves.
 //!
 //! A chunk may name rows that are gone. Of a key there are 40 bits, which tell nothing of what was erased.
-
-use std::cell::Cell;
+//!
+//! A key that is missing here would be free for a second order. So each chunk has a checksum and begins where the one before it
+//! ends; behind the first that does not, the records are read.
 
 use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
 
 use super::{error::is_corrupt, key_map::KeyPart};
 
@@ -16,28 +18,32 @@ pub(super) const ROWS: i64 = 256;
 /// The bytes of a row: what is known of its key, and its id.
 const ROW_BYTES: usize = 5 + 8;
 
-/// All rows after `after`, in the order of their ids, and perhaps some before it.
+/// The end of a list of chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    /// The last row of the last chunk that is sound.
+    pub(super) up_to: i64,
+    /// False if another chunk follows that is damaged, or not the next one.
+    pub(super) is_sound: bool,
+}
+
+/// Reads all rows after `after`, in the order of their ids, and perhaps some before it. Returns where the chunks end, behind
+/// which it has read the records.
 pub(super) fn read(
     db: &Connection,
     after: i64,
     mut each: impl FnMut(KeyPart, i64),
-) -> rusqlite::Result<()> {
-    let read_to = Cell::new(after);
-    let mut every = |key, id| {
-        read_to.set(read_to.get().max(id));
-        each(key, id);
-    };
-    match chunks_after((db, after), i64::MAX, &mut every) {
+) -> rusqlite::Result<End> {
+    let end = chunks_after((db, after), i64::MAX, &mut each)?;
+    if !end.is_sound {
         // The records have it all: a start that reads a gigabyte is better than none.
-        Err(error) if is_corrupt(&error) => {
-            tracing::error!(%error, "the list of idempotency keys is damaged: their records are read instead");
-        }
-        chunks => drop(chunks?),
+        tracing::error!("the list of idempotency keys is damaged: their records are read instead");
     }
-    rows_after((db, read_to.get()), i64::MAX, every)
+    rows_after((db, end.up_to), i64::MAX, each)?;
+    Ok(end)
 }
 
-/// The last row that is in a chunk.
+/// Returns the last row that is in a chunk.
 pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
     let last = "SELECT coalesce(max(up_to), 0) FROM key_chunks";
     match db.prepare_cached(last)?.query_row([], |row| row.get(0)) {
@@ -46,37 +52,70 @@ pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
     }
 }
 
-/// The rows of so many chunks after `after`, and where they end.
+/// Reads the rows of so many chunks after `after`, as far as they are sound, and returns them with their last row.
 pub(super) fn some(
     db: &Connection,
     after: i64,
     most: i64,
 ) -> rusqlite::Result<(i64, Vec<(KeyPart, i64)>)> {
     let mut rows = Vec::new();
-    let up_to = chunks_after((db, after), most, |key, id| rows.push((key, id)))?;
-    Ok((up_to, rows))
+    let end = chunks_after((db, after), most, &mut |key, id| rows.push((key, id)))?;
+    Ok((end.up_to, rows))
 }
 
 fn chunks_after(
     (db, after): (&Connection, i64),
     most: i64,
-    mut each: impl FnMut(KeyPart, i64),
-) -> rusqlite::Result<i64> {
-    let mut chunked_to = after;
+    each: &mut impl FnMut(KeyPart, i64),
+) -> rusqlite::Result<End> {
+    let mut up_to = after;
     let mut find = db.prepare_cached(
-        "SELECT up_to, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to LIMIT ?2",
+        "SELECT after, up_to, checksum, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to LIMIT ?2",
     )?;
     let mut chunks = find.query([after, most])?;
-    while let Some(chunk) = chunks.next()? {
-        chunked_to = chunk.get(0)?;
-        for row in chunk.get_ref(1)?.as_blob()?.as_chunks::<ROW_BYTES>().0 {
+    let end = |up_to, is_sound| Ok(End { up_to, is_sound });
+    loop {
+        let chunk = match chunks.next() {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return end(up_to, true),
+            Err(error) if is_corrupt(&error) => return end(up_to, false),
+            Err(error) => return Err(error),
+        };
+        let (begin, last): (i64, i64) = (chunk.get(0)?, chunk.get(1)?);
+        let (expected, keys) = (chunk.get_ref(2)?.as_blob()?, chunk.get_ref(3)?.as_blob()?);
+        if checksum((begin, last), keys) != expected
+            || begin > up_to && has_rows(db, (up_to, begin))?
+        {
+            return end(up_to, false);
+        }
+        for row in keys.as_chunks::<ROW_BYTES>().0 {
             // Both are there, always: the row is as long as the two.
             if let (Some(key), Some(id)) = (row.first_chunk(), row.last_chunk()) {
                 each(KeyPart(*key), i64::from_be_bytes(*id));
             }
         }
+        up_to = last;
     }
-    Ok(chunked_to)
+}
+
+/// Returns true if a record has one of the rows between two chunks. Without any, the chunks between were of rows that are gone.
+fn has_rows(db: &Connection, (after, up_to): (i64, i64)) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE id > ?1 AND id <= ?2)";
+    db.prepare_cached(sql)?.query_row([after, up_to], |row| row.get(0))
+}
+
+/// Returns the checksum of a chunk, by its place too: what stands in another's place has another.
+fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
+    let hash = Sha256::new().chain_update(after.to_be_bytes()).chain_update(up_to.to_be_bytes());
+    let hash: [u8; 32] = hash.chain_update(keys).finalize().into();
+    // 64 bits find what goes wrong by chance.
+    hash.first_chunk().copied().unwrap_or_default()
+}
+
+/// Writes the chunks behind the last sound one again, from the records.
+pub(super) fn mend(db: &Connection, sound_to: i64) -> rusqlite::Result<()> {
+    db.execute("DELETE FROM key_chunks WHERE up_to > ?1", [sound_to])?;
+    write(db)
 }
 
 /// Writes chunks of all rows that are in none.
@@ -91,9 +130,10 @@ pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
-        let mut insert =
-            db.prepare_cached("INSERT INTO key_chunks (up_to, keys) VALUES (?1, ?2)")?;
-        insert.execute(params![up_to, keys])?;
+        let mut insert = db.prepare_cached(
+            "INSERT INTO key_chunks (up_to, after, checksum, keys) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        insert.execute(params![up_to, after, checksum((after, up_to), &keys), keys])?;
         after = up_to;
     }
 }

@@ -63,12 +63,22 @@ impl LivingKeys {
     pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        keys.catch_up(&moment)?;
-        match keys.write_chunks(&moment) {
-            // They can be done without: each start reads the records then. After such an error SQLite takes no write
-            // before a rollback.
-            Err(error) if is_corrupt(&error) => moment.rollback()?,
-            written => written.and_then(|()| moment.commit())?,
+        let end = keys.catch_up(&moment)?;
+        let written = match end {
+            // After it has met a damaged page SQLite takes no write before a rollback.
+            Some(end) if !end.is_sound => {
+                moment.rollback()?;
+                let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                key_chunks::mend(&moment, end.up_to).and_then(|()| moment.commit())
+            }
+            _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
+        };
+        match written {
+            // They can be done without: each start reads the records then.
+            Err(error) if is_corrupt(&error) => {
+                tracing::error!(%error, "the list of idempotency keys cannot be mended: restore the file from a backup");
+            }
+            written => written?,
         }
         Ok(keys)
     }
@@ -94,20 +104,20 @@ impl LivingKeys {
         Ok(rows)
     }
 
-    /// Reads what others have written since the last time, or everything at first. A writer does so in its
-    /// transaction: from then on no other process writes.
-    pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<()> {
+    /// Reads what others have written since the last time, or everything at first, and returns where the chunks end if it
+    /// has read them. A writer does so in its transaction: from then on no other process writes.
+    pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<Option<key_chunks::End>> {
         let mut progress = self.progress();
         // Before the rows: what is written between the two is then read twice, not never.
         let mut version = db.prepare_cached("PRAGMA data_version")?;
         let version = Some(version.query_row([], |row| row.get(0))?);
         if progress.data_version == version {
-            return Ok(());
+            return Ok(None);
         }
         let runs = key_runs::finished(db)?;
         let mut known_to = progress.known_to.max(runs.last().copied().unwrap_or(0));
         self.set_runs(|known| *known = runs);
-        key_chunks::read(db, known_to, |key, id| {
+        let end = key_chunks::read(db, known_to, |key, id| {
             self.map.insert(key, id);
             known_to = id;
         })?;
@@ -116,7 +126,7 @@ impl LivingKeys {
         progress.last = progress.last.max(last_id(db)?);
         progress.data_version = version;
         self.is_filled.store(true, Ordering::Release);
-        Ok(())
+        Ok(Some(end))
     }
 
     /// The id of a new row under this key, which is known from here on.

@@ -297,21 +297,77 @@ async fn keys_come_into_chunks_though_another_process_writes_all_the_time() {
     assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
 }
 
-#[tokio::test]
-async fn a_damaged_list_of_keys_costs_a_start_its_time_and_nothing_else() {
+/// Keeps 3,000 keys in a file of a server that is stopped, and lets `damage` change it.
+async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
     let (store, folder) = file();
     let path = folder.path().join("parcelo.db");
-    keep_all(&store, 0..600).await;
-    let page = count(&store, "rootpage FROM sqlite_schema WHERE name = 'key_chunks'");
+    keep_all(&store, 0..3_000).await;
     store.close().await;
-    let start = usize::try_from(page - 1).unwrap() * 4_096;
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes[start..start + 4_096].fill(0xA5);
-    std::fs::write(&path, bytes).unwrap();
-    let store = Store::open(&path, SECRET).unwrap();
-    for number in 0..600 {
-        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    damage(&path);
+    for start in 1..=2 {
+        let store = Store::open(&path, SECRET).unwrap();
+        for number in 0..3_000 {
+            assert_eq!(
+                keep(&store, number).await,
+                taken(number),
+                "{name}, start {start}: {number}"
+            );
+        }
+        store.close().await;
     }
+}
+
+/// Overwrites a leaf of the table of chunks, counted from its first, by a copy of another or by zeros.
+fn overwrite(path: &Path, leaf: usize, by: Option<usize>) {
+    let pages = leaves(path);
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = |leaf: usize| (pages[leaf.min(pages.len() - 1)] - 1) * 4_096;
+    let new = by.map_or_else(|| vec![0; 4_096], |by| bytes[at(by)..at(by) + 4_096].to_vec());
+    let place = at(leaf);
+    bytes[place..place + 4_096].copy_from_slice(&new);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The leaves of the table of chunks, from its inner page.
+fn leaves(path: &Path) -> Vec<usize> {
+    let db = Connection::open(path).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'key_chunks'";
+    let root = db.query_row(root, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    drop(db);
+    let bytes = std::fs::read(path).unwrap();
+    let page = &bytes[(root - 1) * 4_096..root * 4_096];
+    let number = |at: usize| u32::from_be_bytes(page[at..at + 4].try_into().unwrap()) as usize;
+    let cells = usize::from(u16::from_be_bytes([page[3], page[4]]));
+    let cell = |n: usize| usize::from(u16::from_be_bytes([page[12 + 2 * n], page[13 + 2 * n]]));
+    assert_eq!(page[0], 5, "an inner page of a table");
+    (0..cells).map(|n| number(cell(n))).chain([number(8)]).collect()
+}
+
+fn change(path: &Path, sql: &str) {
+    assert!(Connection::open(path).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
+}
+
+#[tokio::test]
+async fn a_damaged_list_of_keys_makes_no_second_record_and_stops_no_start() {
+    let bit =
+        "UPDATE key_chunks SET keys = CAST(x'FF' || substr(keys, 2) AS BLOB) WHERE up_to = 768";
+    let sector = "UPDATE key_chunks SET keys = CAST(zeroblob(512) || substr(keys, 513) AS BLOB) WHERE up_to = 768";
+    let other = "UPDATE key_chunks SET keys = (SELECT keys FROM key_chunks WHERE up_to = 256) WHERE up_to = 768";
+    let gone = "DELETE FROM key_chunks WHERE up_to = 768";
+    let first_gone = "DELETE FROM key_chunks WHERE up_to = 256";
+    let cut = "UPDATE key_chunks SET keys = substr(keys, 1, 1000)";
+    let empty = "UPDATE key_chunks SET keys = x''";
+    let too_far = "UPDATE key_chunks SET up_to = up_to + 100000 WHERE up_to = (SELECT max(up_to) FROM key_chunks)";
+    for sql in [bit, sector, other, gone, first_gone, cut, empty, too_far] {
+        assert_no_second_record(sql, |path| change(path, sql)).await;
+    }
+    for leaf in [0, 1, usize::MAX] {
+        assert_no_second_record(&format!("zeros in leaf {leaf}"), |path| {
+            overwrite(path, leaf, None);
+        })
+        .await;
+    }
+    assert_no_second_record("a leaf in another's place", |path| overwrite(path, 1, Some(0))).await;
 }
 
 #[tokio::test]
