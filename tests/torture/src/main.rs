@@ -181,6 +181,8 @@ impl Run {
     /// Works on orders while things go wrong.
     async fn torture(&mut self, args: &Args, random: &mut Rng) {
         let troubles = Arc::clone(&self.troubles);
+        // Their keys are made by a command that does not try again, so before anything goes wrong.
+        let all: Vec<_> = (0..SANDBOXES).map(|at| Sandbox::new(&troubles.world, at)).collect();
         let making = tokio::spawn(Arc::clone(&troubles).make(random.fork()));
         let mut workers = JoinSet::new();
         for _ in 0..args.orders {
@@ -198,9 +200,8 @@ impl Run {
             });
         }
         let mut sandboxes = JoinSet::new();
-        for at in 0..SANDBOXES {
+        for sandbox in all {
             let (troubles, mut random) = (Arc::clone(&troubles), random.fork());
-            let sandbox = Sandbox::new(&troubles.world, at);
             sandboxes.spawn(async move { sandbox.work(&troubles, &mut random).await });
         }
         self.watch(args).await;
