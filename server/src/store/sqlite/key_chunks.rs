@@ -11,7 +11,10 @@
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
-use super::{error::is_corrupt, key_map::KeyPart};
+use super::{
+    error::{is_corrupt, is_of_row},
+    key_map::KeyPart,
+};
 
 /// The rows of a chunk, at most: about as many as fit in a page.
 pub(super) const ROWS: i64 = 256;
@@ -73,28 +76,49 @@ fn chunks_after(
         "SELECT after, up_to, checksum, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to LIMIT ?2",
     )?;
     let mut chunks = find.query([after, most])?;
-    let end = |up_to, is_sound| Ok(End { up_to, is_sound });
     loop {
-        let chunk = match chunks.next() {
+        let read = chunks.next().and_then(|chunk| chunk.map(Chunk::read).transpose());
+        let chunk = match read {
             Ok(Some(chunk)) => chunk,
-            Ok(None) => return end(up_to, true),
-            Err(error) if is_corrupt(&error) => return end(up_to, false),
+            Ok(None) => return Ok(End { up_to, is_sound: true }),
+            // Also a page of another table in the place of one of these.
+            Err(error) if is_of_row(&error) => return Ok(End { up_to, is_sound: false }),
             Err(error) => return Err(error),
         };
-        let (begin, last): (i64, i64) = (chunk.get(0)?, chunk.get(1)?);
-        let (expected, keys) = (chunk.get_ref(2)?.as_blob()?, chunk.get_ref(3)?.as_blob()?);
-        if checksum((begin, last), keys) != expected
-            || begin > up_to && has_rows(db, (up_to, begin))?
-        {
-            return end(up_to, false);
+        let is_next = chunk.after <= up_to || !has_rows(db, (up_to, chunk.after))?;
+        if !is_next || chunk.up_to <= up_to || !chunk.is_sound() {
+            return Ok(End { up_to, is_sound: false });
         }
-        for row in keys.as_chunks::<ROW_BYTES>().0 {
+        for row in chunk.keys.as_chunks::<ROW_BYTES>().0 {
             // Both are there, always: the row is as long as the two.
             if let (Some(key), Some(id)) = (row.first_chunk(), row.last_chunk()) {
                 each(KeyPart(*key), i64::from_be_bytes(*id));
             }
         }
-        up_to = last;
+        up_to = chunk.up_to;
+    }
+}
+
+/// A chunk as it stands in the table.
+struct Chunk {
+    after: i64,
+    up_to: i64,
+    checksum: Vec<u8>,
+    keys: Vec<u8>,
+}
+
+impl Chunk {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            after: row.get(0)?,
+            up_to: row.get(1)?,
+            checksum: row.get(2)?,
+            keys: row.get(3)?,
+        })
+    }
+
+    fn is_sound(&self) -> bool {
+        checksum((self.after, self.up_to), &self.keys) == *self.checksum
     }
 }
 
@@ -112,9 +136,12 @@ fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// Writes the chunks behind the last sound one again, from the records.
-pub(super) fn mend(db: &Connection, sound_to: i64) -> rusqlite::Result<()> {
-    db.execute("DELETE FROM key_chunks WHERE up_to > ?1", [sound_to])?;
+/// Writes all chunks again, from the records, into a table of their own: in one that is damaged a row may not be found that is
+/// in the way.
+pub(super) fn mend(db: &Connection) -> rusqlite::Result<()> {
+    let made = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
+    let made: String = db.query_row(made, [], |row| row.get(0))?;
+    db.execute_batch(&format!("DROP TABLE key_chunks; {made}"))?;
     write(db)
 }
 

@@ -69,7 +69,7 @@ impl LivingKeys {
             Some(end) if !end.is_sound => {
                 moment.rollback()?;
                 let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                key_chunks::mend(&moment, end.up_to).and_then(|()| moment.commit())
+                key_chunks::mend(&moment).and_then(|()| moment.commit())
             }
             _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
         };

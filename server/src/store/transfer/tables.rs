@@ -107,6 +107,7 @@ macro_rules! of_present_parcels {
 pub(in crate::store) const TABLES: &[Table] = &[
     // The secret. PostgreSQL's other rows are about servers.
     Table::whole("meta", &["name", "value"])
+        .sqlite("SELECT name, value FROM meta WHERE name = 'secret'", None)
         .postgres("SELECT name, value FROM meta WHERE name = 'secret'", None),
     Table::whole("accounts", &["id", "public_id", "name", "created_at"]),
     Table::whole("generations", &["home", "current"]),

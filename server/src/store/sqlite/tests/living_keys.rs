@@ -367,7 +367,10 @@ async fn a_damaged_list_of_keys_makes_no_second_record_and_stops_no_start() {
         })
         .await;
     }
-    assert_no_second_record("a leaf in another's place", |path| overwrite(path, 1, Some(0))).await;
+    for (leaf, by) in [(1, 0), (usize::MAX, 0), (0, usize::MAX)] {
+        let name = format!("leaf {by} in the place of {leaf}");
+        assert_no_second_record(&name, |path| overwrite(path, leaf, Some(by))).await;
+    }
 }
 
 #[tokio::test]
