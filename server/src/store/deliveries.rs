@@ -67,23 +67,16 @@ impl Store {
                 " ORDER BY id"
             );
             let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
-            for (event, attempt) in db.each(sql, given, attempt).await? {
-                attempts.entry(event).or_default().push(attempt);
+            for attempt in db.each(sql, given, |row| Ok(attempt(row))).await? {
+                if let Some((event, attempt)) = readable(attempt)? {
+                    attempts.entry(event).or_default().push(attempt);
+                }
             }
             let mut deliveries = Vec::new();
             for (event, delivery) in found {
-                match delivery {
-                    Ok(delivery) => deliveries.push(LoggedDelivery {
-                        attempts: attempts.remove(&event).unwrap_or_default(),
-                        ..delivery
-                    }),
-                    Err(error) if error.is_of_row() => {
-                        tracing::error!(
-                            "an event of a webhook's log cannot be read, and is left out"
-                        );
-                    }
-                    Err(error) => return Err(error),
-                }
+                let Some(delivery) = readable(delivery)? else { continue };
+                let attempts = attempts.remove(&event).unwrap_or_default();
+                deliveries.push(LoggedDelivery { attempts, ..delivery });
             }
             Ok(deliveries)
         })
@@ -101,6 +94,17 @@ impl Store {
             db.value(sql, given![tenant.number()]).await
         })
         .await
+    }
+}
+
+/// Returns nothing for a row of the log that cannot be read: it hides no others.
+fn readable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
+    match read {
+        Err(error) if error.is_of_row() => {
+            tracing::error!("a row of a webhook's log cannot be read, and is left out");
+            Ok(None)
+        }
+        read => read.map(Some),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Every method of the store, once: what it promises, and that each engine has it.
+//! The methods that each engine has of its own: what they promise, and that both have them. The others have one body, in the
+//! file of their topic beside this one.
 //!
 //! The promises are kept by the conformance suite, which runs on every engine. A forgotten one is a
 //! compile error here.

@@ -132,6 +132,9 @@ macro_rules! engine {
     };
 }
 
+/// The body that was kept under a key, or the reason why none was.
+type Kept = Result<Vec<u8>, CommitOutcome>;
+
 /// Returns the refusal of a parcel whose number is taken, after all that could be drawn instead were taken too.
 fn number_taken(parcel: &NewParcel) -> CommitOutcome {
     if parcel.redraws.is_none() {

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{call::Call, error::Failure, settles::Settlement};
 use crate::{
     domain::{Changes, NewParcel, Op, Tenant},
-    store::CommitOutcome,
+    store::{CommitOutcome, Kept},
 };
 
 /// One write on its way.
@@ -27,9 +27,6 @@ pub(super) struct Mutation {
     dispatcher: Arc<Notify>,
     caller: oneshot::Sender<Kept>,
 }
-
-/// The body of the idempotency record that was kept, or the outcome if it is none that was.
-pub(super) type Kept = Result<Vec<u8>, CommitOutcome>;
 
 /// What became of a write in a transaction.
 #[derive(Debug)]

@@ -28,7 +28,7 @@ use super::{
     living_keys::LivingKeys,
     pending::Pending,
 };
-use crate::domain::Changes;
+use crate::{domain::Changes, store::Kept};
 
 /// One write: what it does to the database, and how its caller is answered.
 pub(super) trait WriteJob: Send {
@@ -79,9 +79,6 @@ pub(super) struct Mutation {
     dispatcher: Arc<Notify>,
     caller: oneshot::Sender<Kept>,
 }
-
-/// The body of the idempotency record that was kept, or the outcome if it is none that was.
-pub(super) type Kept = Result<Vec<u8>, CommitOutcome>;
 
 impl Mutation {
     pub(super) fn new(

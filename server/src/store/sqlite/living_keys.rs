@@ -69,7 +69,10 @@ impl LivingKeys {
             Some(end) if !end.is_sound => {
                 moment.rollback()?;
                 let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                key_chunks::mend(&moment).and_then(|()| moment.commit())
+                key_chunks::mend(&moment)
+                    .and_then(|()| key_chunks::end(&moment))
+                    .map(|end| keys.progress().chunked_to = end)
+                    .and_then(|()| moment.commit())
             }
             _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
         };

@@ -140,7 +140,7 @@ fn a_commit_writes_each_count_once() {
 fn mutation(
     changes: Changes,
     keys: &Arc<LivingKeys>,
-) -> (Box<group::Mutation>, oneshot::Receiver<group::Kept>) {
+) -> (Box<group::Mutation>, oneshot::Receiver<crate::store::Kept>) {
     group::Mutation::new(changes, Arc::clone(keys), Arc::default())
 }
 

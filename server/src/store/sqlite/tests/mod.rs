@@ -61,7 +61,7 @@ pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> V
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);
-    let outcome = |kept: group::Kept| kept.err().unwrap_or(CommitOutcome::Committed);
+    let outcome = |kept: crate::store::Kept| kept.err().unwrap_or(CommitOutcome::Committed);
     answers.into_iter().map(|mut answer| outcome(answer.try_recv().unwrap())).collect()
 }
 
