@@ -170,3 +170,20 @@ async fn what_a_reset_deletes_is_never_leased_settled_replayed_or_missed() {
     let leased = lease(&store, tenant, 9, day).await;
     assert_eq!(leased.iter().map(|lease| lease.attempt.event.random()).collect::<Vec<_>>(), [9]);
 }
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_read_hides_no_other_of_the_log() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    for event in 0..2 {
+        enqueue(&store, tenant, event).await;
+    }
+    for leased in lease(&store, tenant, 2, NOW).await {
+        store.settle(leased, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
+    }
+    let damage = "UPDATE webhook_attempts SET number = -1 WHERE id = 1";
+    assert_eq!(store.call(|db| db.execute(damage, [])).await.unwrap(), 1);
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    let attempts: Vec<_> = log.iter().map(|event| event.attempts.len()).collect();
+    assert_eq!(attempts, [1, 0], "the newest is first");
+}
