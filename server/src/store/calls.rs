@@ -1,12 +1,12 @@
 //! Calls of either engine's database by statements that both understand.
 
+#[cfg(feature = "postgres")]
+use super::postgres::connection::Connection;
 use super::{
     Engine, Store, StoreError,
-    sql::{Sql, SqlResult, at_once},
+    sql::{Sql, SqlError, SqlResult, at_once},
     sqlite,
 };
-#[cfg(feature = "postgres")]
-use super::{postgres::Connection, sql::waited_for};
 use crate::domain::Tenant;
 
 impl Store {
@@ -21,7 +21,7 @@ impl Store {
                 Engine::Sqlite(engine) => engine.read(|db| at_once(run(Sql::Sqlite(db)))),
                 #[cfg(feature = "postgres")]
                 Engine::Postgres(engine) => {
-                    engine.read(async move |db| waited_for(run(Sql::Postgres(db))).await).await
+                    engine.read(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
                 }
             }
         };
@@ -40,7 +40,7 @@ impl Store {
             Engine::Sqlite(engine) => engine.call(move |db| at_once(run(Sql::Sqlite(db)))).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
-                engine.call(async move |db| waited_for(run(Sql::Postgres(db))).await).await
+                engine.call(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
             }
         }
     }
@@ -63,7 +63,7 @@ impl Store {
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
-                let run = async move |db: &Connection| waited_for(run(Sql::Postgres(db))).await;
+                let run = async move |db: &Connection| Ok(run(Sql::Postgres(db)).await?);
                 engine.scan(tenant, run).await
             }
         }
@@ -81,9 +81,50 @@ impl Store {
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
-                let run = async move |db: &Connection| waited_for(run(Sql::Postgres(db))).await;
+                let run = async move |db: &Connection| Ok(run(Sql::Postgres(db)).await?);
                 engine.call_within(None, run).await
             }
+        }
+    }
+
+    /// Writes a page of a mass write, when it is its turn.
+    pub(super) async fn page<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
+    {
+        match &self.0 {
+            Engine::Sqlite(engine) => {
+                engine.page(move |db, _budget| at_once(run(Sql::Sqlite(db)))).await
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => {
+                engine.page(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
+            }
+        }
+    }
+
+    /// Returns the rows that can be read. One that cannot hides no others; it is logged and counted the first time.
+    pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, what: &'static str) -> Vec<T> {
+        let readable = |row: SqlResult<T>| match row {
+            Ok(row) => Some(row),
+            Err(error) => {
+                if engine!(self, engine => engine.is_first(error.to_string())) {
+                    let error = self.error(error);
+                    tracing::error!(%error, "{what}");
+                }
+                None
+            }
+        };
+        rows.into_iter().filter_map(readable).collect()
+    }
+
+    /// Returns the error for the caller. A parcel that cannot be read is counted.
+    pub(super) fn error(&self, error: SqlError) -> StoreError {
+        match &self.0 {
+            Engine::Sqlite(engine) => engine.read_error(error.into()),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.error(error.into()),
         }
     }
 

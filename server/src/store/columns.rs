@@ -35,6 +35,11 @@ pub(super) fn read_countries(text: &str) -> Result<Countries, <CountryCode as Fr
     read_list(text).map(Countries::Only)
 }
 
+/// Writes numbers as an array of PostgreSQL's.
+pub(super) fn array(numbers: &[i64]) -> String {
+    format!("{{{}}}", joined(numbers))
+}
+
 pub(super) fn joined(list: &[impl ToString]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
@@ -59,7 +64,7 @@ macro_rules! integers {
         }
     )*};
 }
-integers!(i16, i32, u8, u16, u32);
+integers!(i16, i32, u8, u16, u32, usize);
 
 impl Column for i64 {
     fn from_value(value: Value) -> Option<Self> {

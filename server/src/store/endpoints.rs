@@ -13,10 +13,22 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        audit::{AuditAction, AuditedChange, Author},
+        audit::{Actor, AuditAction, AuditedChange, Author},
         webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS},
     },
 };
+
+/// Maximum number of held events that are counted where each is looked at: a page shows the number, and need not know more exactly
+/// how much "very many" is.
+const MAX_HELD_COUNTED: i64 = 100_000;
+
+/// The columns that [`read`] reads.
+macro_rules! endpoint_columns {
+    () => {
+        "url, kinds, secret, disabled_why, created_at"
+    };
+}
+pub(super) use endpoint_columns;
 
 impl Store {
     /// Returns the tenant's endpoint.
@@ -133,6 +145,28 @@ impl Store {
         self.hold(tenant).await
     }
 
+    /// Returns the reason why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
+    pub async fn switched_off(
+        &self,
+        tenant: Tenant,
+    ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
+        self.query(async move |db| {
+            let sql = concat!(
+                "SELECT disabled_why, coalesce((SELECT {count(*)|events} \
+                 FROM {(SELECT FROM outbox|outbox_counts} WHERE tenant = ",
+                current!("$1"),
+                " AND {state = 4 LIMIT $2) AS held|held = 1}), 0) \
+                 FROM webhook_endpoints WHERE tenant = $1 AND enabled = FALSE"
+            );
+            let given = given![tenant.number(), MAX_HELD_COUNTED];
+            db.first(sql, given, |row| {
+                Ok((disabled_by(row, 0)?.unwrap_or(DisabledBy::Operator), row.get(1)?))
+            })
+            .await
+        })
+        .await
+    }
+
     /// Returns true if an event is, or was, for the tenant's endpoint.
     pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.query(async move |db| {
@@ -155,23 +189,12 @@ impl Store {
     }
 }
 
-async fn find(db: Sql<'_>, tenant: Tenant) -> SqlResult<Option<Endpoint>> {
+/// Returns the tenant's endpoint.
+pub(super) async fn find(db: Sql<'_>, tenant: Tenant) -> SqlResult<Option<Endpoint>> {
     let given = given![tenant.number()];
-    let sql = "SELECT url, kinds, secret, disabled_why, created_at FROM webhook_endpoints \
-         WHERE tenant = $1";
-    let found = db.first(sql, given, |row| {
-        let why: Option<String> = row.get(3)?;
-        Ok(Endpoint {
-            tenant,
-            url: row.get(0)?,
-            kinds: Kinds::from_number(row.get(1)?),
-            secret: secret(row, 2)?,
-            old: Vec::new(),
-            disabled: why.map(|why| DisabledBy::from_code(&why).unwrap_or(DisabledBy::Operator)),
-            created_at: row.get(4)?,
-        })
-    });
-    let Some(mut endpoint) = found.await? else { return Ok(None) };
+    let sql = concat!("SELECT ", endpoint_columns!(), " FROM webhook_endpoints WHERE tenant = $1");
+    let found = db.first(sql, given, |row| read(row, tenant)).await?;
+    let Some(mut endpoint) = found else { return Ok(None) };
     let sql = "SELECT secret, until FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC";
     // One that cannot be read signs nothing; the others go on.
     let old = db.each(sql, given, |row| Ok(secret(row, 0).ok().zip(row.get(1)?)));
@@ -179,14 +202,32 @@ async fn find(db: Sql<'_>, tenant: Tenant) -> SqlResult<Option<Endpoint>> {
     Ok(Some(endpoint))
 }
 
-fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
+/// Reads an endpoint without its old secrets.
+pub(super) fn read(row: &Row<'_>, tenant: Tenant) -> SqlResult<Endpoint> {
+    Ok(Endpoint {
+        tenant,
+        url: row.get(0)?,
+        kinds: Kinds::from_number(row.get(1)?),
+        secret: secret(row, 2)?,
+        old: Vec::new(),
+        disabled: disabled_by(row, 3)?,
+        created_at: row.get(4)?,
+    })
+}
+
+fn disabled_by(row: &Row<'_>, column: usize) -> SqlResult<Option<DisabledBy>> {
+    let why: Option<String> = row.get(column)?;
+    Ok(why.map(|why| DisabledBy::from_code(&why).unwrap_or(DisabledBy::Operator)))
+}
+
+pub(super) fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
     row.bytes(column, Secret::from_bytes)
 }
 
 /// Keeps the secrets that still sign, as many as may.
 async fn rotate(db: Sql<'_>, tenant: i64, secret: &Secret, now: Millis) -> SqlResult<u64> {
     let keep = "INSERT INTO webhook_old_secrets (tenant, secret, until) \
-         SELECT tenant, secret, $2 FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+         SELECT tenant, secret, $2 FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     db.execute(keep, given![tenant, now.plus(OLD_SECRET)]).await?;
     let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
          (SELECT id FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC LIMIT $3))";
@@ -198,7 +239,7 @@ async fn rotate(db: Sql<'_>, tenant: i64, secret: &Secret, now: Millis) -> SqlRe
 async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
     // Two servers that change it at once do so one after the other.
-    let lock = "SELECT tenant FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    let lock = "SELECT tenant FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     db.first(lock, given![tenant.number()], |_row| Ok(())).await?;
     match find(db, tenant).await {
         Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
@@ -260,9 +301,24 @@ async fn take_back(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResul
 
 /// Turns an endpoint off and returns true if it was on. What is on its way stays leased: it may arrive yet.
 async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool> {
-    let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
+    let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     let was_on = db.first(was_on, given![tenant], |row| row.get(0)).await?;
     let sql = "UPDATE webhook_endpoints SET enabled = FALSE, disabled_why = $2 WHERE tenant = $1";
     db.execute(sql, given![tenant, by.code()]).await?;
     Ok(was_on.unwrap_or(false))
+}
+
+/// Turns an endpoint off by the server itself, which the audit log says. Returns true if it was on.
+pub(super) async fn give_up(
+    db: Sql<'_>,
+    tenant: Tenant,
+    why: DisabledBy,
+    now: Millis,
+) -> SqlResult<bool> {
+    let was_on = switch_off(db, tenant.number(), why).await?;
+    if was_on {
+        let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+        audit::record(db, &Actor::Server.at(now), &change).await?;
+    }
+    Ok(was_on)
 }

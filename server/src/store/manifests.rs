@@ -1,16 +1,60 @@
-//! Manifests, as they are read by their ids.
+//! Manifests, as they are read, and the parcels that are to go into one.
 
-use parcelo::model::Manifest;
+use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
+use serde::Deserialize;
 use ulid::Ulid;
 
 use super::{
     Store, StoreError,
     generations::{current, is_current},
-    sql::given,
+    parcels::{self, by_number, select_parcels, with_order},
+    sql::{Row, Sql, SqlResult, given},
 };
-use crate::domain::{ParcelRowId, Tenant};
+use crate::domain::{ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest};
+
+/// The data that a submission is decided on, all of one moment.
+#[derive(Debug)]
+pub struct ManifestInputs {
+    /// The tenant's manifest under the air waybill.
+    pub known: Option<Manifest>,
+    /// The tenant's parcels with the numbers, in their order; one that cannot be read is its own error.
+    pub found: Vec<Result<Option<Candidate>, StoreError>>,
+}
 
 impl Store {
+    /// Returns what a manifest under an air waybill, of parcels with these numbers, is decided on.
+    pub async fn for_manifest(
+        &self,
+        tenant: Tenant,
+        awb: &Awb,
+        numbers: &[String],
+    ) -> Result<ManifestInputs, StoreError> {
+        let (awb, numbers) = (awb.as_str().to_owned(), numbers.to_vec());
+        let inputs = self.query(async move |db| {
+            db.at_one_moment(async || {
+                let known = concat!(
+                    "SELECT document FROM manifests WHERE tenant = ",
+                    current!("$1"),
+                    " AND awb = $2"
+                );
+                let given = given![tenant.number(), &awb];
+                let known = db.first(known, given, |row| row.json(0)).await?;
+                let mut found = Vec::with_capacity(numbers.len());
+                for number in &numbers {
+                    found.push(match candidate(db, tenant, number).await {
+                        Err(error) if error.is_of_row() => Err(error),
+                        found => Ok(found?),
+                    });
+                }
+                Ok((known, found))
+            })
+            .await
+        });
+        let (known, found) = inputs.await?;
+        let found = found.into_iter().map(|one| one.map_err(|error| self.error(error)));
+        Ok(ManifestInputs { known, found: found.collect() })
+    }
+
     /// Returns the air waybill that a version of a parcel's label names: the parcel was put under it before.
     pub async fn awb_on(
         &self,
@@ -40,4 +84,49 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns the tenant's manifest in a row, if it is the one that an event is about.
+pub(super) async fn of_event(
+    db: Sql<'_>,
+    (tenant, row): (Tenant, i64),
+    event: Ulid,
+) -> SqlResult<Option<Manifest>> {
+    let sql = concat!(
+        "SELECT document, public_id, submitted_at FROM manifests WHERE tenant = ",
+        current!("$1"),
+        " AND id = $2"
+    );
+    let given = given![tenant.number(), row];
+    let found = db.first(sql, given, |row| {
+        let (id, at) = (Ulid::from_bytes(row.get(1)?), row.get(2)?);
+        is_of_manifest(event, id, at).then(|| row.json(0)).transpose()
+    });
+    Ok(found.await?.flatten())
+}
+
+async fn candidate(db: Sql<'_>, tenant: Tenant, number: &str) -> SqlResult<Option<Candidate>> {
+    let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
+    let sql = select_parcels!(
+        ", order_json, \
+         (SELECT m.public_id FROM manifest_parcels AS p JOIN manifests AS m ON m.id = p.manifest \
+          WHERE p.parcel = parcels.id)",
+        with_order!(),
+        by_number!()
+    );
+    let found = parcels::one(db, sql, (tenant.environment, &number), read).await?;
+    Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
+}
+
+/// The part of an order that a manifest declares.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeclaredOrder {
+    parcel_details: ParcelDetails,
+}
+
+fn read(row: &Row<'_>) -> SqlResult<Candidate> {
+    let details = parcels::read_order::<DeclaredOrder>(row, parcels::MORE)?.parcel_details;
+    let manifest = row.get::<Option<[u8; 16]>>(parcels::MORE + 1)?.map(Ulid::from_bytes);
+    Ok(Candidate { parcel: parcels::read(row)?, details, manifest })
 }

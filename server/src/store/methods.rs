@@ -4,25 +4,20 @@
 //! The promises are kept by the conformance suite, which runs on every engine. A forgotten one is a
 //! compile error here.
 
-use parcelo::{Awb, Environment, TrackingNumber, model::Deleted, rules::ListQuery};
-use ulid::Ulid;
+use parcelo::model::Deleted;
 
 use super::{
-    Backlog, CommitOutcome, CreationRecord, Engine, EventsToReplay, LeasedBatch, ManifestInputs,
-    SearchPage, Settled, Store, StoreError,
+    Backlog, CommitOutcome, Engine, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
 };
 #[cfg(feature = "server")]
 use crate::domain::login_throttle::{BegunLogin, LoginAttempt};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, ParcelListRow, ParcelRow, ParcelRowId, RecordKey,
-        StoredOrder, Tenant,
-        activity::ParcelCount,
+        Changes, IdempotencyRecord, RecordKey, Tenant,
         mail::MailLease,
-        search::Search,
         shared_limit::{Claim, Grant, Meeting},
-        webhooks::{AttemptResult, DisabledBy, EventPayload, Lease, OutboxEvent, RetryDecision},
+        webhooks::{AttemptResult, Lease, OutboxEvent, RetryDecision},
     },
 };
 
@@ -87,9 +82,6 @@ methods! {
     #[cfg(feature = "server")]
     pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
 
-    /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
-    pub async fn switched_off(&self, tenant: Tenant) -> Result<Option<(DisabledBy, i64)>, StoreError>;
-
     /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError>;
 
@@ -113,58 +105,11 @@ methods! {
     /// lease ends. Rows that cannot be read are set aside, so that they hold up no others.
     pub async fn lease(&self, shares: Vec<(Tenant, usize)>, now: Millis) -> Result<LeasedBatch, StoreError>;
 
-    /// What the body of a leased event says; none when its parcel or manifest is deleted.
-    pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError>;
-
-    /// The same of an event of the tenant's, leased or not; none when there is no such event either.
-    #[cfg(feature = "server")]
-    pub async fn logged_payload(&self, tenant: Tenant, event: Ulid) -> Result<Option<EventPayload>, StoreError>;
-
     /// Ends every lease: for a server that starts, since no other can hold one.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError>;
 
-    /// A page of a tenant's parcels, newest first, and how many the whole list has. What cannot be read is
-    /// left out, logged and counted.
-    pub async fn list(&self, tenant: Tenant, query: ListQuery) -> Result<(Vec<ParcelListRow>, u64), StoreError>;
-
-    /// A page of a tenant's parcels that a search finds, newest first, how many it finds, and whether there may be more.
-    pub async fn search(&self, tenant: Tenant, query: ListQuery, search: Search) -> Result<SearchPage, StoreError>;
-
-    /// Does a page of the work on the search's index: adds parcels, merges runs. Says whether there is more to do.
-    pub async fn tend_search(&self) -> Result<bool, StoreError>;
-
     /// Adds up what writes have changed in the counts, unless they did it themselves. Reads show it already.
     pub async fn fold_counts(&self) -> Result<(), StoreError>;
-
-    /// Counts a tenant's parcels that were created on that day or later, by day, state and country.
-    pub async fn activity(&self, tenant: Tenant, first: i64) -> Result<Vec<ParcelCount>, StoreError>;
-
-    /// What a manifest under an air waybill, of parcels with these numbers, is decided on.
-    pub async fn for_manifest(&self, tenant: Tenant, awb: &Awb, numbers: &[String]) -> Result<ManifestInputs, StoreError>;
-
-    /// The parcel with a number, in any case, whosever it is: the caller checks the tenant.
-    pub async fn parcel(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError>;
-
-    /// As [`Store::parcel`], with its order.
-    pub async fn parcel_with_order(&self, environment: Environment, number: &TrackingNumber) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError>;
-
-    /// The parcel in a row, with its order.
-    pub async fn parcel_in_row(&self, parcel: ParcelRowId) -> Result<Option<(ParcelRow, StoredOrder)>, StoreError>;
-
-    /// The whole history of a parcel as of its row, by time, then sequence.
-    pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError>;
-
-    /// What every parcel was created by, oldest first.
-    pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError>;
-
-    /// Up to `most` parcels whose next step is due at `until`, earliest first.
-    pub async fn due(&self, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError>;
-
-    /// As [`Store::due`], of one tenant's parcels.
-    pub async fn due_of(&self, tenant: Tenant, until: Millis, most: usize) -> Result<Vec<ParcelRow>, StoreError>;
-
-    /// When the next step after a moment is due.
-    pub async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError>;
 
     /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
     pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;

@@ -8,27 +8,44 @@
 //! where an order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite`
 //! answers at once, on the caller's thread; PostgreSQL is waited for.
 
+/// Hands a call that waits for nothing to the engine.
+macro_rules! engine {
+    ($store:expr, $engine:ident => $call:expr) => {
+        match &$store.0 {
+            Engine::Sqlite($engine) => $call,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres($engine) => $call,
+        }
+    };
+}
+
 mod accounts;
 mod audit;
 mod audit_entry;
 mod calls;
 mod carriers;
 mod columns;
+mod counts;
 mod credentials;
 #[cfg(test)]
 pub(crate) mod delays;
 mod deliveries;
 mod endpoints;
+mod findings;
 mod generations;
 mod key_uses;
 mod legacy;
+mod lists;
 mod mails;
 mod manifests;
 mod methods;
 mod outbox_outcomes;
+mod parcels;
+mod payloads;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod search;
+mod search_index;
 mod sessions;
 mod sql;
 mod sqlite;
@@ -43,7 +60,9 @@ mod values;
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 pub(crate) use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
-pub(crate) use self::outbox_outcomes::{Backlog, EventsToReplay, Settled};
+pub(crate) use self::findings::SearchPage;
+pub(crate) use self::outbox_outcomes::{Backlog, EventsToReplay, LeasedBatch, Settled};
+pub(crate) use self::parcels::CreationRecord;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::tests::{
@@ -52,14 +71,13 @@ pub(crate) use self::postgres::tests::{
 };
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Address, CREATE_STATEMENTS};
-pub(crate) use self::search::SearchPage;
 pub use self::sqlite::Pause;
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::backup;
-pub(crate) use self::sqlite::{CreationRecord, Lost, StoreError, Vacuumed};
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held};
-use self::sqlite::{LeasedBatch, ManifestInputs, Stats, ToVacuum};
+pub(crate) use self::sqlite::{Lost, StoreError, Vacuumed};
+use self::sqlite::{Stats, ToVacuum};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
@@ -119,17 +137,6 @@ pub enum CommitOutcome {
     Unreachable,
     /// They failed; see [`Store::is_writable`].
     Broken,
-}
-
-/// Hands a call that waits for nothing to the engine.
-macro_rules! engine {
-    ($store:expr, $engine:ident => $call:expr) => {
-        match &$store.0 {
-            Engine::Sqlite($engine) => $call,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres($engine) => $call,
-        }
-    };
 }
 
 /// The body that was kept under a key, or the reason why none was.

@@ -1,10 +1,15 @@
 //! What is asked of the outbox and what it answers, for both engines.
 
+use std::sync::Arc;
+
 use ulid::Ulid;
 
 use crate::{
     clock::Millis,
-    domain::{Tenant, webhooks::DisabledBy},
+    domain::{
+        Tenant,
+        webhooks::{DisabledBy, Endpoint, Lease},
+    },
 };
 
 /// The events that are sent again.
@@ -38,4 +43,22 @@ pub enum Settled {
     SwitchedOff(DisabledBy),
     /// Its event was replayed meanwhile, its endpoint replaced, or all of it deleted.
     Late,
+}
+
+/// The events that one commit leased.
+#[derive(Debug, Default)]
+pub struct LeasedBatch {
+    /// The events, each with its endpoint as it was then.
+    pub events: Vec<(Arc<Endpoint>, Lease)>,
+    /// The tenants of events that could not be read: each has failed.
+    pub unreadable: Vec<Tenant>,
+    /// The tenants whose endpoint could not be read: each is off now.
+    pub switched_off: Vec<Tenant>,
+}
+
+impl LeasedBatch {
+    /// Returns true if nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.unreadable.is_empty() && self.switched_off.is_empty()
+    }
 }

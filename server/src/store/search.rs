@@ -1,177 +1,234 @@
-//! How a search goes about its words, whichever engine keeps their terms: it meets the parcels of one word with those
-//! of the next, and loads parcels only where that is not enough. What it reads is bounded, and where a bound is
-//! met the answer says that it may not be all.
+//! A search in the database: in the runs of its index ([`search_index`](super::search_index)), and among the parcels that are in
+//! none yet.
+
+use std::collections::HashMap;
 
 use parcelo::rules::ListQuery;
 
-use crate::{
-    clock::Millis,
-    domain::{
-        ParcelListRow, State,
-        search::{FindableOrder, Word},
+use super::{
+    Store, StoreError,
+    findings::{
+        Findings, Loaded, MAX_LOADED, MAX_TAIL, MAX_TERMS, Narrowing, Place, SearchPage, bounds,
+        has_filters, to_load,
     },
+    generations::{current, is_current},
+    lists,
+    parcels::{by_ids, read_order},
+    search_index::{count, pieces, sweep},
+    sql::{Row, Sql, SqlResult, given},
+    term_runs::{Bounds, sorting},
+};
+use crate::domain::{
+    ParcelListRow, State, Tenant,
+    search::{Search, Word},
 };
 
-/// The most terms that are read for a word. A word of more parcels narrows nothing down; 50,000 are read in some 4 ms
-/// (`benches/search.rs`).
-pub(super) const MAX_TERMS: usize = if cfg!(test) { 1_000 } else { 50_000 };
-/// The most parcels that are loaded to be looked at one by one.
-pub(super) const MAX_LOADED: usize = 1_000;
-/// The most rows without a place in the index that a search looks at; it says so when there are more.
-pub(super) const MAX_TAIL: i64 = 1_000;
-/// So few parcels are sooner loaded than met with those of another word.
-const FEW: usize = 300;
-
-/// A page of what a search has found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchPage {
-    /// Its parcels, newest first.
-    pub(crate) parcels: Vec<ParcelListRow>,
-    /// How many were found in all.
-    pub(crate) total: u64,
-    /// False when there may be more than those that were found.
-    pub(crate) is_complete: bool,
+/// Selects the parcels of some air waybills. The order of the tables is ours: from the few manifests to their parcels.
+macro_rules! of_awbs {
+    ($which:literal) => {
+        concat!(
+            "SELECT p.created_at, p.id FROM manifests AS m \
+             CROSS JOIN manifest_parcels AS mp CROSS JOIN parcels AS p \
+             WHERE mp.manifest = m.id AND p.id = mp.parcel AND m.tenant = $1 AND ",
+            $which,
+            " LIMIT $4"
+        )
+    };
 }
 
-/// Where a parcel stands in a list: when it was created, and its row.
-pub(super) type Place = (i64, i64);
+pub(super) const AWB_BEGINS: &str = of_awbs!("m.awb >= $2 AND m.awb < $3");
+pub(super) const AWB_ENDS: &str = of_awbs!(
+    "{right(m.awb, 4)|substr(m.awb, -4)} = $2 \
+     AND {right(replace(m.awb, '-', ''), length($3))|substr(replace(m.awb, '-', ''), -length($3))} = $3"
+);
 
-/// The parcels that are left after some of the words.
-pub(super) struct Narrowing {
-    /// Sorted; none until a word has narrowed anything down.
-    places: Option<Vec<Place>>,
-    /// Whether a word was passed over.
-    has_unmet: bool,
-    from: i64,
-    to: i64,
+/// The newest of the parcels that are in no run yet, in a file those after a row. One is read beyond the maximum, in the
+/// order of the index: a count would read a whole table, which has a million dead rows after a copy.
+pub(super) const TAIL: &str = concat!(
+    "{SELECT p.id FROM (SELECT parcel FROM term_queue ORDER BY parcel DESC LIMIT $2) AS q \
+     LEFT JOIN parcels AS p ON p.id = q.parcel AND p.tenant = $1|\
+     SELECT id FROM (SELECT id, tenant FROM parcels WHERE id > $3 AND ",
+    is_current!("tenant"),
+    " ORDER BY id DESC LIMIT $2) WHERE tenant = $1}"
+);
+
+/// Loads parcels that were found.
+const LOAD: &str = concat!(
+    "SELECT parcels.id, created_at, number, state, country, external_order_id, order_json, m.awb \
+     FROM parcels {JOIN orders ON orders.parcel = parcels.id|} \
+     LEFT JOIN manifest_parcels AS mp ON mp.parcel = parcels.id \
+     LEFT JOIN manifests AS m ON m.id = mp.manifest ",
+    by_ids!()
+);
+
+/// The search of one tenant in one moment.
+struct Searching<'a> {
+    db: Sql<'a>,
+    /// The number of the tenant's present generation.
+    tenant: i64,
+    query: &'a ListQuery,
+    /// Parcels that were left out, since they cannot be read.
+    unread: Vec<SqlResult<ParcelListRow>>,
 }
 
-impl Narrowing {
-    pub(super) fn new(query: &ListQuery) -> Self {
-        let (from, to) = bounds(query);
-        Self { places: None, has_unmet: false, from, to }
+impl Store {
+    /// Returns a page of a tenant's parcels that a search finds, newest first, how many it finds, and whether those are all.
+    pub async fn search(
+        &self,
+        tenant: Tenant,
+        query: ListQuery,
+        search: Search,
+    ) -> Result<SearchPage, StoreError> {
+        let found = self.long_query(Some(tenant), async move |db| {
+            db.at_one_moment(async || {
+                let present = concat!("SELECT ", current!("$1"));
+                let tenant = db.value(present, given![tenant.number()]).await?;
+                let query = &query;
+                Searching { db, tenant, query, unread: Vec::new() }.page(&search).await
+            })
+            .await
+        });
+        let (rows, total, is_complete) = found.await?;
+        let parcels = self.readable(rows, "a parcel is left out of a search");
+        Ok(SearchPage { parcels, total, is_complete })
+    }
+}
+
+impl Searching<'_> {
+    async fn page(
+        mut self,
+        search: &Search,
+    ) -> SqlResult<(Vec<SqlResult<ParcelListRow>>, u64, bool)> {
+        let mut findings = Findings::new();
+        let (tail, is_complete) = self.tail().await?;
+        findings.is_complete = is_complete;
+        for words in &search.alternatives {
+            self.find(words, &mut findings).await?;
+            findings.add_wanted(&tail, words, self.query);
+        }
+        let mut rows = lists::listed(self.db, &findings.page(self.query)).await?;
+        rows.append(&mut self.unread);
+        Ok((rows, findings.total(), findings.is_complete))
     }
 
-    /// Whether the parcels of another word are worth reading; if not, the word is passed over.
-    pub(super) fn wants_more(&mut self) -> bool {
-        let is_few = self.places.as_ref().is_some_and(|places| places.len() <= FEW);
-        self.has_unmet |= is_few;
-        !is_few
-    }
-
-    /// Meets what is left with the parcels of a word; none when they are too many.
-    pub(super) fn meet(&mut self, word: Option<Vec<Place>>) {
-        let Some(word) = word else {
-            self.has_unmet = true;
-            return;
+    /// Adds the parcels of the runs that have all the words.
+    async fn find(&mut self, words: &[Word], findings: &mut Findings) -> SqlResult<()> {
+        let mut narrowing = Narrowing::new(self.query);
+        for word in words {
+            if narrowing.wants_more() {
+                narrowing.meet(self.places(word).await?);
+            }
+        }
+        let (places, has_unmet) = narrowing.end();
+        let places = match places {
+            Some(places) if !has_unmet && !has_filters(self.query) => {
+                findings.add(places);
+                return Ok(());
+            }
+            Some(places) => places,
+            None => self.newest().await?,
         };
-        let (from, to) = (self.from, self.to);
-        let mut word: Vec<Place> =
-            word.into_iter().filter(|place| (from..to).contains(&place.0)).collect();
-        word.sort_unstable();
-        word.dedup();
-        if let Some(places) = &self.places {
-            word.retain(|place| places.binary_search(place).is_ok());
+        let (places, are_all) = to_load(places);
+        findings.is_complete &= are_all;
+        let ids: Vec<i64> = places.iter().map(|(_, row)| *row).collect();
+        findings.add_wanted(&self.load(&ids).await?, words, self.query);
+        Ok(())
+    }
+
+    /// Returns the places of a word's parcels; none when they are too many to be read.
+    async fn places(&self, word: &Word) -> SqlResult<Option<Vec<Place>>> {
+        // They hold more than may be read, unless most terms are longer than 40 characters.
+        const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
+        let mut found = Vec::new();
+        for term in &word.terms {
+            let bounds = Bounds::new(&sorting(self.tenant), term);
+            let given = given![&bounds.from, &bounds.to, MAX_PIECES];
+            let mut pieces = HashMap::<i64, usize>::new();
+            let each = self.db.each(pieces!("is_live"), given, |row| {
+                *pieces.entry(row.get(0)?).or_default() += 1;
+                bounds.add_places(&row.get::<Vec<u8>>(2)?, &mut found);
+                Ok(())
+            });
+            each.await?;
+            // A run of which that many were read has more of them, and so may all runs of a file.
+            let is_cut = pieces.values().any(|count| *count == MAX_PIECES)
+                || !self.db.is_postgres() && pieces.values().sum::<usize>() == MAX_PIECES;
+            if found.len() > MAX_TERMS || is_cut {
+                return Ok(None);
+            }
         }
-        self.places = Some(word);
+        let Some(awb) = word.awb_bounds() else { return Ok(Some(found)) };
+        let is_all = self.add_places((AWB_BEGINS, &awb.from, &awb.to), &mut found).await?
+            && match &awb.last {
+                Some(last) => self.add_places((AWB_ENDS, last, &awb.digits), &mut found).await?,
+                None => true,
+            };
+        Ok(is_all.then_some(found))
     }
 
-    /// What is left, and whether it is to be loaded; none when no word narrowed anything down.
-    pub(super) fn end(self) -> (Option<Vec<Place>>, bool) {
-        (self.places, self.has_unmet)
-    }
-}
-
-/// What was found of the alternatives so far.
-pub(super) struct Findings {
-    /// Sorted, each once.
-    places: Vec<Place>,
-    pub(super) is_complete: bool,
-}
-
-impl Findings {
-    pub(super) const fn new() -> Self {
-        Self { places: Vec::new(), is_complete: true }
+    /// Adds places and returns false when there are too many.
+    async fn add_places(
+        &self,
+        (sql, from, to): (&str, &str, &str),
+        places: &mut Vec<Place>,
+    ) -> SqlResult<bool> {
+        let given = given![self.tenant, from, to, MAX_TERMS + 1 - places.len()];
+        places.extend(self.db.each(sql, given, read_place).await?);
+        Ok(places.len() <= MAX_TERMS)
     }
 
-    /// Adds those that have all the words, and are what the query asks for.
-    pub(super) fn add_wanted(
-        &mut self,
-        loaded: &[(Place, Loaded)],
-        words: &[Word],
-        query: &ListQuery,
-    ) {
-        let (from, to) = bounds(query);
-        let in_time = |place: &Place| (from..to).contains(&place.0);
-        let wanted =
-            loaded.iter().filter(|(place, one)| in_time(place) && one.is_wanted(words, query));
-        self.add(wanted.map(|(place, _)| *place));
+    /// Returns the parcels that are in no run yet, and whether those are all.
+    async fn tail(&mut self) -> SqlResult<(Vec<(Place, Loaded)>, bool)> {
+        let db = self.db;
+        let mut given = given![self.tenant, MAX_TAIL + 1].to_vec();
+        let is_swept = if db.is_postgres() {
+            db.value("SELECT next >= until FROM term_sweep", &[]).await?
+        } else {
+            let rows = sweep(db).await?;
+            given.push(rows.0.into());
+            count(db, rows, MAX_TAIL + 1).await? <= MAX_TAIL
+        };
+        let mut waiting: Vec<Option<i64>> = db.each(TAIL, &given, |row| row.get(0)).await?;
+        let is_whole = is_swept && waiting.len() <= MAX_TAIL;
+        waiting.truncate(MAX_TAIL);
+        let ids: Vec<i64> = waiting.into_iter().flatten().collect();
+        Ok((self.load(&ids).await?, is_whole))
     }
 
-    pub(super) fn add(&mut self, places: impl IntoIterator<Item = Place>) {
-        let before = self.places.len();
-        self.places.extend(places);
-        if self.places.len() > before {
-            self.places.sort_unstable();
-            self.places.dedup();
+    /// Returns the newest of the tenant's parcels, one more than may be loaded.
+    async fn newest(&self) -> SqlResult<Vec<Place>> {
+        let (from, to) = bounds(self.query);
+        let sql = "SELECT created_at, id FROM parcels \
+             WHERE tenant = $1 AND created_at >= $2 AND created_at < $3 \
+             ORDER BY created_at DESC, id DESC LIMIT $4";
+        self.db.each(sql, given![self.tenant, from, to, MAX_LOADED + 1], read_place).await
+    }
+
+    /// Loads parcels to be looked at.
+    async fn load(&mut self, ids: &[i64]) -> SqlResult<Vec<(Place, Loaded)>> {
+        let mut all = Vec::with_capacity(ids.len());
+        for loaded in super::parcels::read_each(self.db, LOAD, ids, read_loaded).await? {
+            match loaded {
+                Ok(loaded) => all.push(loaded),
+                Err(error) => self.unread.push(Err(error)),
+            }
         }
-    }
-
-    pub(super) fn total(&self) -> u64 {
-        self.places.len() as u64
-    }
-
-    /// The rows of a page, newest first.
-    pub(super) fn page(&self, query: &ListQuery) -> Vec<i64> {
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let pages = usize::try_from(query.page - 1).unwrap_or(usize::MAX);
-        let newest = self.places.iter().rev().skip(pages.saturating_mul(limit));
-        newest.take(limit).map(|(_, row)| *row).collect()
+        Ok(all)
     }
 }
 
-/// The newest of the parcels that may be loaded, and whether those are all.
-pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
-    places.sort_unstable_by(|one, other| other.cmp(one));
-    let are_all = places.len() <= MAX_LOADED;
-    places.truncate(MAX_LOADED);
-    (places, are_all)
+fn read_place(row: &Row<'_>) -> SqlResult<Place> {
+    Ok((row.get(0)?, row.get(1)?))
 }
 
-/// From when to before when the parcels of a query were created.
-pub(super) fn bounds(query: &ListQuery) -> (i64, i64) {
-    let millis = |time| Millis::from(time).0;
-    (query.created_from.map_or(i64::MIN, millis), query.created_to.map_or(i64::MAX, millis))
-}
-
-/// Whether a query asks for something that only a parcel's row says.
-pub(super) const fn has_filters(query: &ListQuery) -> bool {
-    query.status.is_some() || query.country.is_some() || query.external_order_id.is_some()
-}
-
-/// A parcel that was loaded to be looked at.
-pub(super) struct Loaded {
-    pub(super) number: String,
-    pub(super) state: State,
-    pub(super) country: String,
-    pub(super) external_order_id: Option<String>,
-    pub(super) order: FindableOrder,
-    pub(super) awb: Option<String>,
-}
-
-impl Loaded {
-    /// Whether it has all the words, and is what the query asks for besides.
-    pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
-        let terms = self.order.findable(&self.number).terms();
-        words.iter().all(|word| word.is_of(&terms, self.awb.as_deref()))
-            && query
-                .status
-                .as_ref()
-                .is_none_or(|status| State::from_status(status) == Some(self.state))
-            && query.country.is_none_or(|country| country.as_str() == self.country)
-            && query
-                .external_order_id
-                .as_ref()
-                .is_none_or(|id| Some(id) == self.external_order_id.as_ref())
-    }
+fn read_loaded(row: &Row<'_>) -> SqlResult<(Place, Loaded)> {
+    let loaded = Loaded {
+        number: row.get(2)?,
+        state: row.numbered(3, State::from_number)?,
+        country: row.get(4)?,
+        external_order_id: row.get(5)?,
+        order: read_order(row, 6)?,
+        awb: row.get(7)?,
+    };
+    Ok(((row.get(1)?, row.get(0)?), loaded))
 }

@@ -64,7 +64,7 @@ impl Store {
             // The password's row is locked: a new password on another server ends this session too, or this one does not begin.
             let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \
                  SELECT $1, account, $2 FROM dashboard_passwords WHERE account = $3 AND hash = $4 \
-                 FOR SHARE";
+                { FOR SHARE|}";
             let given = given![hash, ends_at, login.account, &login.password];
             Ok(db.execute(sql, given).await? == 1)
         })

@@ -1,7 +1,7 @@
 //! Statements that stand once, for both engines: those that orders do not wait for.
 //!
-//! They are in PostgreSQL's spelling, and `SQLite` reads it: `$1` names a parameter there too. Locks of rows are left out for
-//! `SQLite`, whose one writer needs none. What a call does may be done twice, on either engine; its last answer counts.
+//! They are in PostgreSQL's spelling, and `SQLite` reads it: `$1` names a parameter there too. Where the engines differ, a
+//! statement has both: `{PostgreSQL's|SQLite's}`. What a call does may be done twice, on either engine; its last answer counts.
 //!
 //! On `SQLite` a call never waits: it is polled once, on the thread that reads or writes.
 
@@ -10,12 +10,14 @@
     expect(clippy::unused_async, reason = "the other engine is waited for")
 )]
 
+use std::borrow::Cow;
+
 use futures_util::FutureExt as _;
 use rusqlite::types::{Type, ValueRef};
 
 #[cfg(feature = "postgres")]
-use super::postgres::{Connection, Failure};
-use super::{columns::Column, values::Value};
+use super::postgres::{connection::Connection, error::Failure};
+use super::{columns::Column, sqlite::error, values::Value};
 
 /// The answer to a statement.
 pub(super) type SqlResult<T> = Result<T, SqlError>;
@@ -29,10 +31,12 @@ pub(super) enum Sql<'a> {
 }
 
 /// An engine's error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SqlError {
+    #[error("{0}")]
     Sqlite(rusqlite::Error),
     #[cfg(feature = "postgres")]
+    #[error("{0}")]
     Postgres(Failure),
 }
 
@@ -43,9 +47,6 @@ pub enum Row<'a> {
     #[cfg(feature = "postgres")]
     Postgres(&'a tokio_postgres::Row),
 }
-
-/// Locks of rows, as they stand in statements.
-const ROW_LOCKS: [&str; 2] = [" FOR SHARE", " FOR UPDATE"];
 
 /// Maximum number of rows that one statement inserts.
 const MAX_ROWS_PER_STATEMENT: usize = 64;
@@ -68,8 +69,47 @@ impl Sql<'_> {
         }
     }
 
+    /// Returns a statement as this engine has it.
+    pub(super) fn spelled(self, sql: &str) -> Cow<'_, str> {
+        if !sql.contains('{') {
+            return Cow::Borrowed(sql);
+        }
+        let (mut own, mut left) = (String::with_capacity(sql.len()), sql);
+        while let Some((before, (both, after))) =
+            left.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            let (postgres, sqlite) = both.split_once('|').unwrap_or((both, ""));
+            own.extend([before, if self.is_postgres() { postgres } else { sqlite }]);
+            left = after;
+        }
+        own.push_str(left);
+        Cow::Owned(own)
+    }
+
+    /// Reads all of one moment.
+    pub(super) async fn at_one_moment<T>(
+        self,
+        read: impl AsyncFnOnce() -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        match self {
+            Self::Sqlite(db) => {
+                let _moment = db.unchecked_transaction()?;
+                read().await
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                db.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+                // After an error the connection's owner ends the transaction.
+                let answer = read().await?;
+                db.run("COMMIT").await?;
+                Ok(answer)
+            }
+        }
+    }
+
     /// Runs a statement and returns how many rows it has written.
     pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
+        let sql = &*self.spelled(sql);
         match self {
             Self::Sqlite(db) => Ok(bound(db, sql, given)?.raw_execute()? as u64),
             // No row has such a text. One that is to have it is an error of PostgreSQL's.
@@ -129,6 +169,7 @@ impl Sql<'_> {
         given: &[Value],
         mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Vec<T>> {
+        let sql = &*self.spelled(sql);
         match self {
             Self::Sqlite(db) => {
                 let mut statement = bound(db, sql, given)?;
@@ -190,8 +231,7 @@ fn bound<'a>(
     sql: &str,
     given: &[Value],
 ) -> rusqlite::Result<rusqlite::CachedStatement<'a>> {
-    let sql = ROW_LOCKS.iter().fold(sql.to_owned(), |sql, lock| sql.replace(lock, ""));
-    let mut statement = db.prepare_cached(&sql)?;
+    let mut statement = db.prepare_cached(sql)?;
     for (number, value) in (1..).zip(given) {
         if let Some(index) = statement.parameter_index(&format!("${number}"))? {
             statement.raw_bind_parameter(index, value)?;
@@ -290,13 +330,27 @@ impl SqlError {
     /// Returns true if a row does not hold what was once written to it; the next one may.
     pub(super) fn is_of_row(&self) -> bool {
         match self {
-            Self::Sqlite(error) => matches!(
-                error,
-                rusqlite::Error::FromSqlConversionFailure(..)
-                    | rusqlite::Error::InvalidColumnType(..)
-            ),
+            Self::Sqlite(error) => error::is_damaged(error),
             #[cfg(feature = "postgres")]
             Self::Postgres(failure) => failure.is_row(),
+        }
+    }
+
+    /// Returns true if a page of a file cannot be read, or what stands in the place of JSON.
+    pub(super) fn is_of_page(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => error::is_of_row(error) && !error::is_damaged(error),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => false,
+        }
+    }
+
+    /// Names the parcel whose row in a table this is an error of.
+    pub(super) fn of_parcel(self, table: &'static str, parcel: i64) -> Self {
+        match self {
+            Self::Sqlite(error) => error::unreadable(table, parcel, error).into(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(failure) => failure.of_parcel(table, parcel).into(),
         }
     }
 }
@@ -314,23 +368,28 @@ impl From<Failure> for SqlError {
     }
 }
 
-/// Makes a call of `SQLite`'s.
-pub(super) fn at_once<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
-    match call.now_or_never() {
-        Some(Ok(answer)) => Ok(answer),
-        Some(Err(SqlError::Sqlite(error))) => Err(error),
-        #[cfg(feature = "postgres")]
-        Some(Err(SqlError::Postgres(_))) => Err(rusqlite::Error::InvalidQuery),
-        // It has waited for something else than SQLite.
-        None => Err(rusqlite::Error::InvalidQuery),
+impl From<SqlError> for rusqlite::Error {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Sqlite(error) => error,
+            #[cfg(feature = "postgres")]
+            SqlError::Postgres(_) => Self::InvalidQuery,
+        }
     }
 }
 
-/// Makes a call of PostgreSQL's.
 #[cfg(feature = "postgres")]
-pub(super) async fn waited_for<T>(call: impl Future<Output = SqlResult<T>>) -> Result<T, Failure> {
-    call.await.map_err(|error| match error {
-        SqlError::Postgres(failure) => failure,
-        SqlError::Sqlite(error) => Failure::row(error),
-    })
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::Postgres(failure) => failure,
+            SqlError::Sqlite(error) => Self::row(error),
+        }
+    }
+}
+
+/// Makes a call of `SQLite`'s.
+pub(super) fn at_once<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
+    // Otherwise it has waited for something else than SQLite.
+    Ok(call.now_or_never().ok_or(rusqlite::Error::InvalidQuery)??)
 }

@@ -19,7 +19,7 @@ mod counts;
 mod deliveries;
 mod endpoints;
 mod erase;
-mod error;
+pub(super) mod error;
 mod group;
 mod health;
 mod hold;
@@ -28,23 +28,19 @@ mod key_chunks;
 mod key_map;
 mod key_runs;
 mod leases;
-pub(super) mod lists;
 mod living_keys;
 mod mails;
 mod manifests;
 mod migrations;
 mod outbox;
 mod pages;
-mod parcels;
 mod pause;
 mod pending;
 mod readers;
 mod records;
 mod resets;
 mod scans;
-mod search;
 mod set_back;
-mod term_runs;
 #[cfg(feature = "postgres")]
 pub(super) mod transfer;
 mod vacuum;
@@ -87,11 +83,8 @@ use self::{
     writer::{NotDone, Writer},
 };
 pub(crate) use self::{
-    error::{EngineError, StoreError},
+    error::StoreError,
     health::{Lost, Stats},
-    leases::LeasedBatch,
-    manifests::ManifestInputs,
-    parcels::CreationRecord,
     vacuum::{ToVacuum, Vacuumed},
 };
 pub(crate) use super::CommitOutcome;
@@ -119,8 +112,8 @@ struct Inner {
     /// How often credentials were written through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
-    /// Unreadable rows of due parcels that are already in the log.
-    logged_unreadable: Mutex<HashSet<i64>>,
+    /// Errors of unreadable rows that are already in the log.
+    logged_unreadable: Mutex<HashSet<String>>,
     #[cfg(feature = "server")]
     login_throttle: Mutex<crate::domain::login_throttle::LoginThrottle>,
     keys: Arc<LivingKeys>,
@@ -290,11 +283,16 @@ impl Store {
     }
 
     /// The error for the caller; a parcel that cannot be read is counted.
-    fn read_error(&self, error: rusqlite::Error) -> StoreError {
+    pub(super) fn read_error(&self, error: rusqlite::Error) -> StoreError {
         if let Some(table) = error::unreadable_table(&error) {
             self.0.health.count_unreadable(table);
         }
         StoreError::from_sqlite(&self.0.file, error)
+    }
+
+    /// Returns true if an error of a row that cannot be read was not in the log yet.
+    pub(super) fn is_first(&self, error: String) -> bool {
+        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }
 
     pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>

@@ -6,13 +6,13 @@
 //! were created, and [`RUNS_PER_MERGE`] runs of a level are merged into one of the next: every write goes to the end of
 //! something. A search looks through all runs, of which there are few, and at the parcels that are in none yet.
 
-use super::search::Place;
+use super::findings::Place;
 use crate::domain::search::END;
 
 // In tests these are small, so that a few parcels have runs of several levels, and several pieces.
 
 /// How many parcels a new run has.
-pub(super) const PARCELS_PER_RUN: i64 = if cfg!(test) { 8 } else { 128 };
+pub(super) const PARCELS_PER_RUN: usize = if cfg!(test) { 8 } else { 128 };
 /// How many runs of a level are merged into one of the next. A million parcels are some 45 runs.
 pub(super) const RUNS_PER_MERGE: i64 = if cfg!(test) { 3 } else { 16 };
 /// How many pieces of a run are read at a time to be merged.

@@ -78,6 +78,8 @@ macro_rules! values {
 values! {
     number: i64 => Self::Integer(number),
     number: i32 => Self::Integer(number.into()),
+    number: u64 => Self::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
+    number: usize => Self::Integer(i64::try_from(number).unwrap_or(i64::MAX)),
     number: u32 => Self::Integer(number.into()),
     number: u16 => Self::Integer(number.into()),
     number: u8 => Self::Integer(number.into()),

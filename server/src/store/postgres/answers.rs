@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// The error for the caller; a parcel that cannot be read is counted.
-    pub(super) fn error(&self, failure: Failure) -> StoreError {
+    pub(in crate::store) fn error(&self, failure: Failure) -> StoreError {
         match failure.unreadable_table() {
             Some("events") => drop(self.0.unreadable_events.fetch_add(1, Ordering::Relaxed)),
             Some(_) => drop(self.0.unreadable_parcels.fetch_add(1, Ordering::Relaxed)),
@@ -156,22 +156,8 @@ impl Store {
         failure.for_caller(&self.0.name)
     }
 
-    /// Those that can be read: one that cannot hides no others, and is logged once.
-    pub(super) fn readable<T>(&self, rows: Vec<DbResult<T>>, what: &'static str) -> Vec<T> {
-        let mut readable = Vec::with_capacity(rows.len());
-        for row in rows {
-            match row {
-                Ok(row) => readable.push(row),
-                Err(failure) => {
-                    let error = self.error(failure).to_string();
-                    let mut logged =
-                        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner);
-                    if logged.insert(error.clone()) {
-                        tracing::error!(%error, "{what}");
-                    }
-                }
-            }
-        }
-        readable
+    /// Returns true if an error of a row that cannot be read was not in the log yet.
+    pub(in crate::store) fn is_first(&self, error: String) -> bool {
+        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }
 }

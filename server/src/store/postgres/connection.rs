@@ -15,6 +15,8 @@ use tokio_postgres::{
     types::{FromSql, ToSql},
 };
 
+#[cfg(test)]
+use super::tests::statements;
 use super::{
     address::{Address, UnsafeSettings},
     connect_error::{POOLER, STANDBY, not_opened},
@@ -268,9 +270,9 @@ impl Connection {
     }
 
     /// Runs statements without parameters, none of whose rows is wanted.
-    pub(super) async fn run(&self, sql: &str) -> DbResult<()> {
+    pub(in crate::store) async fn run(&self, sql: &str) -> DbResult<()> {
         #[cfg(test)]
-        super::tests::statements::note(self.backend.pid, sql);
+        statements::note(self.backend.pid, sql);
         self.answered(self.client.batch_execute(sql)).await
     }
 
@@ -335,7 +337,7 @@ impl Connection {
 
     async fn prepared(&self, sql: &str) -> DbResult<Statement> {
         #[cfg(test)]
-        super::tests::statements::note(self.backend.pid, sql);
+        statements::note(self.backend.pid, sql);
         let statements = || self.statements.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = statements().get(sql).cloned() {
             return Ok(known);
@@ -376,13 +378,4 @@ where
 /// Bytes of a length that their type has.
 pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> DbResult<[u8; N]> {
     get::<&[u8]>(row, column)?.try_into().map_err(Failure::row)
-}
-
-/// The same, when there are any.
-pub(super) fn optional_bytes<const N: usize>(
-    row: &Row,
-    column: usize,
-) -> DbResult<Option<[u8; N]>> {
-    let found: Option<&[u8]> = get(row, column)?;
-    found.map(|found| found.try_into().map_err(Failure::row)).transpose()
 }

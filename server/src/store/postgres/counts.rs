@@ -6,21 +6,14 @@ use std::{
     sync::atomic::{AtomicI64, Ordering},
 };
 
-use parcelo::CountryCode;
-
 use super::{
     Store,
     connection::{Connection, get},
-    error::{DbResult, Failure},
-    generations::CURRENT,
+    error::DbResult,
     locks::Locked,
     pages::ROWS_PER_PAGE,
-    parcels::read_state,
 };
-use crate::{
-    domain::{State, Tenant, activity::ParcelCount},
-    store::StoreError,
-};
+use crate::store::StoreError;
 
 /// Adds to counts.
 pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
@@ -54,16 +47,6 @@ type Place = (i64, i64, i16, String);
 /// By how much counts change.
 #[derive(Debug, Default)]
 pub(super) struct Counts(BTreeMap<Place, i64>);
-
-/// Which of a tenant's parcels are counted: those of the days from `first` to before `end`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) tenant: i64,
-    pub(super) first: i64,
-    pub(super) end: i64,
-    pub(super) state: Option<i16>,
-    pub(super) country: Option<&'static str>,
-}
 
 impl Counts {
     /// One more, or one less, in the parcel's place.
@@ -116,41 +99,4 @@ async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
 /// Waits for a fold that is under way, and keeps others away until the commit: rows of totals are locked in no order.
 pub(super) async fn keep_folds_away(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&TOTALS]).await.map(drop)
-}
-
-/// How many parcels each day has, the latest day first; days without any are left out.
-pub(super) async fn by_day(db: &Connection, wanted: Wanted) -> DbResult<Vec<(i64, u64)>> {
-    let sql = format!(
-        "SELECT day, sum(total)::bigint FROM all_counts WHERE tenant = {CURRENT} \
-         AND day >= $2 AND day < $3 AND ($4::smallint IS NULL OR state = $4) \
-         AND ($5::text IS NULL OR country = $5) \
-         GROUP BY day HAVING sum(total) > 0 ORDER BY day DESC"
-    );
-    let Wanted { tenant, first, end, state, country } = wanted;
-    let counted = |row: &_| Ok((get(row, 0)?, get::<i64>(row, 1)?.unsigned_abs()));
-    db.each(&sql, &[&tenant, &first, &end, &state, &country], counted).await
-}
-
-/// How many parcels that were created on `first` or later are in which state, by day and country.
-pub(super) async fn activity(
-    db: &Connection,
-    tenant: Tenant,
-    first: i64,
-) -> DbResult<Vec<ParcelCount>> {
-    let sql = format!(
-        "SELECT day, state, country, sum(total)::bigint FROM all_counts WHERE tenant = {CURRENT} \
-         AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 \
-         ORDER BY day, state, country"
-    );
-    let counted = |row: &_| {
-        let country = CountryCode::parse(get(row, 2)?).map_err(Failure::row)?;
-        let (state, parcels) = (read_state(row, 1)?, get::<i64>(row, 3)?.unsigned_abs());
-        Ok(ParcelCount { created_day: get(row, 0)?, state, country, parcels })
-    };
-    db.each(&sql, &[&tenant.number(), &first], counted).await
-}
-
-/// The number under which a state is counted and stored.
-pub(super) fn state_number(state: State) -> i16 {
-    state.number().into()
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use parcelo::{Environment, TrackingNumber};
+
 use super::{
     connection::{Connection, get},
     error::DbResult,
     generations::Generations,
-    parcels,
 };
 use crate::{
     clock::Millis,
@@ -68,10 +69,7 @@ pub(super) struct Created<'w> {
 impl<'w> Batch<'w> {
     /// Adds a parcel. One whose number another of the batch has is left out: it is refused later, unless that one is.
     pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
-        let number = (
-            parcels::environment(parcel.tenant.environment),
-            parcels::indexed(&parcel.tracking_number),
-        );
+        let number = (environment(parcel.tenant.environment), indexed(&parcel.tracking_number));
         self.0.entry(number).or_insert(NewRow { at, parcel, now });
     }
 
@@ -110,7 +108,7 @@ async fn insert_all(
         };
     }
     let tenants = column!(new => generations.number(new.tenant));
-    let environments = column!(new => parcels::environment(new.tenant.environment));
+    let environments = column!(new => environment(new.tenant.environment));
     let numbers = column!(new => new.tracking_number.as_str());
     let public_ids = column!(new => new.id.to_bytes().to_vec());
     let created = column!(new => new.created_at.0);
@@ -144,4 +142,17 @@ async fn insert_all(
         Ok((usize::try_from(place - 1).unwrap_or(usize::MAX), get(row, 1)?))
     };
     db.each(INSERT, &given, place).await
+}
+
+/// Returns the number under which an environment is stored.
+pub(super) const fn environment(environment: Environment) -> i16 {
+    match environment {
+        Environment::Production => 0,
+        Environment::Sandbox => 1,
+    }
+}
+
+/// Returns a number as the index has it: its case does not count.
+pub(super) fn indexed(number: &TrackingNumber) -> String {
+    number.as_str().to_ascii_uppercase()
 }

@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use parcelo::webhook::Secret;
-use tokio_postgres::{Row, types::ToSql};
-
 use super::{
     Store,
     connection::{Connection, get},
-    error::{DbResult, Failure},
+    error::DbResult,
     generations::{CURRENT, Generations},
     outbox::{HELD, NewEvents, Subject, Subscriptions},
 };
@@ -16,17 +13,18 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, OutboxEvent},
+        webhooks::{Endpoint, OutboxEvent},
     },
-    store::{StoreError, audit_entry},
+    store::{
+        StoreError,
+        endpoints::{self, endpoint_columns},
+        sql,
+    },
 };
+use parcelo::webhook::Secret;
 
 /// Maximum number of events that one commit holds, with those that wait behind them: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
-
-/// So many held events are counted at most.
-const MAX_HELD_COUNTED: i64 = 100_000;
 
 impl Store {
     /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
@@ -37,24 +35,6 @@ impl Store {
             >= MAX_EVENTS_PER_COMMIT as u64
         {}
         Ok(())
-    }
-
-    pub(crate) async fn switched_off(
-        &self,
-        tenant: Tenant,
-    ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
-        self.read(async move |db| {
-            // A page shows the number, and need not know more exactly how much "very many" is.
-            let sql = format!(
-                "SELECT coalesce(disabled_why, ''), (SELECT count(*) FROM \
-                 (SELECT FROM outbox WHERE tenant = {CURRENT} AND state = 4 LIMIT $2) AS held) \
-                 FROM webhook_endpoints WHERE tenant = $1 AND NOT enabled"
-            );
-            let given: [&(dyn ToSql + Sync); 2] = [&tenant.number(), &MAX_HELD_COUNTED];
-            let Some(row) = db.first(&sql, &given).await? else { return Ok(None) };
-            Ok(Some((disabled_by(get(&row, 0)?), get(&row, 1)?)))
-        })
-        .await
     }
 
     pub(crate) async fn enqueue(
@@ -83,8 +63,11 @@ pub(super) async fn find_all(
     db: &Connection,
     tenants: &[i64],
 ) -> DbResult<Vec<(i64, DbResult<Endpoint>)>> {
-    let sql = "SELECT tenant, url, kinds, secret, disabled_why, created_at \
-         FROM webhook_endpoints WHERE tenant = ANY($1)";
+    let sql = concat!(
+        "SELECT ",
+        endpoint_columns!(),
+        ", tenant FROM webhook_endpoints WHERE tenant = ANY($1)"
+    );
     let rows = db.all(sql, &[&tenants]).await?;
     if rows.is_empty() {
         return Ok(Vec::new());
@@ -92,24 +75,15 @@ pub(super) async fn find_all(
     let mut old = old_secrets(db, tenants).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
-        let tenant: i64 = get(row, 0)?;
-        found.push((tenant, read(row, old.remove(&tenant).unwrap_or_default())));
+        let tenant: i64 = get(row, 5)?;
+        let old = old.remove(&tenant).unwrap_or_default();
+        let endpoint = endpoints::read(&sql::Row::Postgres(row), Tenant::from_number(tenant));
+        found.push((
+            tenant,
+            endpoint.map(|endpoint| Endpoint { old, ..endpoint }).map_err(Into::into),
+        ));
     }
     Ok(found)
-}
-
-fn read(row: &Row, old: Vec<(Secret, Millis)>) -> DbResult<Endpoint> {
-    let why: Option<&str> = get(row, 4)?;
-    let kinds = u8::try_from(get::<i16>(row, 2)?).map_err(Failure::row)?;
-    Ok(Endpoint {
-        tenant: Tenant::from_number(get(row, 0)?),
-        url: get(row, 1)?,
-        kinds: Kinds::from_number(kinds),
-        secret: secret(row, 3)?,
-        old,
-        disabled: why.map(disabled_by),
-        created_at: Millis(get(row, 5)?),
-    })
 }
 
 /// The replaced secrets of these tenants that may still sign, the latest first.
@@ -121,40 +95,12 @@ async fn old_secrets(
          ORDER BY id DESC";
     let mut old = HashMap::<i64, Vec<_>>::new();
     for row in &db.all(sql, &[&tenants]).await? {
-        match secret(row, 1) {
-            Ok(secret) => {
-                old.entry(get(row, 0)?).or_default().push((secret, Millis(get(row, 2)?)));
-            }
-            // One that cannot be read signs nothing; the others go on.
-            Err(failure) if failure.is_row() => {}
-            Err(failure) => return Err(failure),
+        // One that cannot be read signs nothing; the others go on.
+        if let Ok(secret) = endpoints::secret(&sql::Row::Postgres(row), 1) {
+            old.entry(get(row, 0)?).or_default().push((secret, Millis(get(row, 2)?)));
         }
     }
     Ok(old)
-}
-
-/// Turns an endpoint off by the server itself, which the audit log says.
-pub(super) async fn give_up(
-    db: &Connection,
-    tenant: Tenant,
-    why: DisabledBy,
-    now: Millis,
-) -> DbResult<bool> {
-    let was_on = switch_off(db, tenant.number(), why).await?;
-    if was_on {
-        let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-        record(db, &Actor::Server.at(now), &change).await?;
-    }
-    Ok(was_on)
-}
-
-/// Turns an endpoint off; says whether it was on. What is on its way stays leased: it may arrive yet.
-async fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> DbResult<bool> {
-    let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1 FOR UPDATE";
-    let was_on = db.first(was_on, &[&tenant]).await?.map(|row| get(&row, 0)).transpose()?;
-    let sql = "UPDATE webhook_endpoints SET enabled = false, disabled_why = $2 WHERE tenant = $1";
-    db.execute(sql, &[&tenant, &by.code()]).await?;
-    Ok(was_on.unwrap_or(false))
 }
 
 /// Holds a page of what would have been sent to an endpoint that is off, and answers how many events. What waits behind an
@@ -169,19 +115,4 @@ pub(super) async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
          AND NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled)"
     );
     db.execute(&sql, &[&tenant, &HELD]).await
-}
-
-/// Writes a change into the audit log, in the transaction that makes it.
-async fn record(db: &Connection, by: &Author, change: &AuditedChange) -> DbResult<()> {
-    let values = audit_entry::values(by, change);
-    let given: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-    db.execute(audit_entry::INSERT, &given).await.map(drop)
-}
-
-fn disabled_by(code: &str) -> DisabledBy {
-    DisabledBy::from_code(code).unwrap_or(DisabledBy::Operator)
-}
-
-fn secret(row: &Row, column: usize) -> DbResult<Secret> {
-    Secret::from_bytes(get(row, column)?).map_err(Failure::row)
 }

@@ -8,14 +8,17 @@ use super::{
     Store,
     connection::{Connection, get},
     counts::{Counts, keep_folds_away},
+    creates,
     error::DbResult,
     generations::is_held,
     locks,
     outbox::delete_events,
     pages::delete_old,
-    parcels, term_runs,
 };
-use crate::{clock::Millis, store::StoreError};
+use crate::{
+    clock::Millis,
+    store::{StoreError, search_index, sql::Sql},
+};
 
 /// The most parcels of a page: each has some rows more.
 pub(super) const PARCELS_PER_PAGE: i64 = 200;
@@ -103,8 +106,8 @@ async fn old_parcels(
 
 /// Deletes parcels, and what hangs on them but their webhook events.
 pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult<Deleted> {
-    term_runs::lock(db).await?;
-    term_runs::remove(db, parcels).await?;
+    search_index::lock(Sql::Postgres(db)).await?;
+    search_index::remove(Sql::Postgres(db), parcels).await?;
     let events = db.execute("DELETE FROM events WHERE parcel = ANY($1)", &[&parcels]).await?;
     for table in ["orders", "manifest_parcels", "carrier_events", "carrier_exceptions", "mails"] {
         let sql = format!("DELETE FROM {table} WHERE parcel = ANY($1)");
@@ -129,7 +132,7 @@ pub(super) async fn free_number(
          WHERE environment = $1 AND upper(number) = $2 \
          AND tenant IN (SELECT e.number FROM ended_generations AS e)";
     let given: super::connection::Given<'_> =
-        &[&parcels::environment(environment), &parcels::indexed(number)];
+        &[&creates::environment(environment), &creates::indexed(number)];
     db.execute(sql, given).await.map(drop)
 }
 

@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::store::{StoreError, sqlite::EngineError};
+use crate::store::{StoreError, sqlite::error::EngineError};
 
 /// What a call of the database answers.
 pub(in crate::store) type DbResult<T> = Result<T, Failure>;
@@ -51,7 +51,7 @@ impl Failure {
     }
 
     /// The same failure of a row, with the parcel whose it is.
-    pub(super) fn of_parcel(self, table: &'static str, row: i64) -> Self {
+    pub(in crate::store) fn of_parcel(self, table: &'static str, row: i64) -> Self {
         match self {
             Self::Row { source, .. } => Self::Row { parcel: Some((table, row)), source },
             other @ (Self::Driver(_)

@@ -6,30 +6,29 @@ use std::{collections::HashMap, sync::Arc};
 
 use tokio::task::JoinHandle;
 use tokio_postgres::{Row, types::ToSql};
-use ulid::Ulid;
 
 use super::{
     Store, WRITE_TIMEOUT,
-    connection::{Connection, bytes, get, number, small},
+    connection::{Connection, get},
     due::unleased,
     endpoints,
-    error::{DbResult, Failure},
-    generations::{CURRENT, is_held},
-    manifests,
+    error::DbResult,
+    generations::is_held,
     outbox::{self, FAILED},
     pages::{ROWS_PER_PAGE, in_page},
-    parcels::{self, select_parcels},
 };
 use crate::{
     clock::Millis,
     domain::{
-        ParcelRowId, State, Tenant, history,
-        webhooks::{
-            About, Attempt, AttemptResult, DeliveryError, DisabledBy, Endpoint, EventPayload, Kind,
-            LEASE, Lease,
-        },
+        Tenant,
+        webhooks::{AttemptResult, DeliveryError, DisabledBy, Endpoint, LEASE, Lease},
     },
-    store::{LeasedBatch, StoreError, generations::current},
+    store::{
+        self, LeasedBatch, StoreError,
+        generations::current,
+        payloads::read_lease,
+        sql::{self, Sql},
+    },
 };
 
 impl Store {
@@ -77,28 +76,6 @@ impl Store {
             tracing::warn!(%error, "events are sent a minute late");
         }
         self.notify_outbox();
-    }
-
-    pub(crate) async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
-        let lease = lease.clone();
-        self.read(async move |db| payload(db, &lease).await).await
-    }
-
-    pub(crate) async fn logged_payload(
-        &self,
-        tenant: Tenant,
-        event: Ulid,
-    ) -> Result<Option<EventPayload>, StoreError> {
-        self.read(async move |db| {
-            let sql = format!(
-                "SELECT event_id, kind, parcel, manifest, sequence, previous, happened_at, \
-                 attempts FROM outbox WHERE tenant = {CURRENT} AND event_id = $2"
-            );
-            let found = db.all(&sql, &[&tenant.number(), &event.to_bytes().as_slice()]).await?;
-            let Some(row) = found.first() else { return Ok(None) };
-            payload(db, &read_lease(row, tenant, 0)?).await
-        })
-        .await
     }
 
     pub(crate) async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
@@ -151,7 +128,8 @@ async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
             Ok(_) => {}
             Err(failure) if failure.is_row() => {
                 let tenant = Tenant::from_number(tenant);
-                endpoints::give_up(db, tenant, DisabledBy::Unreadable, wanted.now).await?;
+                let why = DisabledBy::Unreadable;
+                store::endpoints::give_up(Sql::Postgres(db), tenant, why, wanted.now).await?;
                 leased.switched_off.push(tenant);
             }
             Err(failure) => return Err(failure),
@@ -159,13 +137,13 @@ async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
     }
     for row in &take(db, wanted, (&endpoints, number)).await? {
         let Some(endpoint) = endpoints.get(&get(row, 9)?) else { continue };
-        match read_lease(row, endpoint.tenant, number) {
+        match read_lease(&sql::Row::Postgres(row), endpoint.tenant, number) {
             Ok(lease) => leased.events.push((Arc::clone(endpoint), lease)),
-            Err(failure) if failure.is_row() => {
+            Err(error) if error.is_of_row() => {
                 set_aside(db, get(row, 8)?, wanted.now).await?;
                 leased.unreadable.push(endpoint.tenant);
             }
-            Err(failure) => return Err(failure),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(leased)
@@ -208,29 +186,6 @@ async fn take(
     db.all(sql, &given).await
 }
 
-fn read_lease(row: &Row, tenant: Tenant, lease: i64) -> DbResult<Lease> {
-    let event = Ulid::from_bytes(bytes(row, 0)?);
-    let attempt = number::<u32>(row, 7)?.saturating_add(1);
-    let sequence: Option<i64> = get(row, 4)?;
-    let previous = get::<Option<i16>>(row, 5)?.map(|_some| parcels::read_state(row, 5));
-    Ok(Lease {
-        tenant,
-        attempt: Attempt { environment: tenant.environment, event, number: attempt },
-        kind: read_kind(row, 1)?,
-        at: Millis(get(row, 6)?),
-        parcel: get::<Option<i64>>(row, 2)?.map(ParcelRowId),
-        manifest: get(row, 3)?,
-        sequence: sequence.map(u32::try_from).transpose().map_err(Failure::row)?,
-        previous: previous.transpose()?,
-        number: lease,
-    })
-}
-
-pub(super) fn read_kind(row: &Row, column: usize) -> DbResult<Kind> {
-    let number = small(row, column)?;
-    Kind::from_number(number).ok_or_else(|| Failure::row(format!("no kind is numbered {number}")))
-}
-
 /// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
 async fn set_aside(db: &Connection, row: i64, now: Millis) -> DbResult<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
@@ -258,43 +213,4 @@ async fn forget(db: &Connection, lease: &Lease) -> DbResult<()> {
     );
     let (event, tenant) = (lease.attempt.event.to_bytes(), lease.tenant.number());
     db.execute(sql, &[&event.as_slice(), &tenant, &lease.number]).await.map(drop)
-}
-
-async fn payload(db: &Connection, lease: &Lease) -> DbResult<Option<EventPayload>> {
-    let Some(about) = about(db, lease).await? else { return Ok(None) };
-    let Attempt { environment, event, .. } = lease.attempt;
-    Ok(Some(EventPayload { event, environment, kind: lease.kind, at: lease.at, about }))
-}
-
-async fn about(db: &Connection, lease: &Lease) -> DbResult<Option<About>> {
-    match (lease.parcel, lease.manifest) {
-        (Some(parcel), _) => about_parcel(db, parcel, lease).await,
-        (None, Some(manifest)) => {
-            let place = (lease.tenant, manifest);
-            let found = manifests::of_event(db, place, lease.attempt.event).await?;
-            Ok(found.map(|manifest| About::Manifest(Box::new(manifest))))
-        }
-        (None, None) => Ok(Some(About::Nothing)),
-    }
-}
-
-async fn about_parcel(
-    db: &Connection,
-    parcel: ParcelRowId,
-    lease: &Lease,
-) -> DbResult<Option<About>> {
-    let sql = select_parcels!(
-        ", external_order_id",
-        "WHERE parcels.id = $1 AND tenant & 4294967295 = $2"
-    );
-    let found = db.first(sql, &[&parcel.0, &lease.tenant.number()]).await?;
-    let Some(row) = found else { return Ok(None) };
-    let external_order_id = get(&row, parcels::MORE)?;
-    let parcel = parcels::read_or_name(&row)?;
-    let events = parcels::events(db, &parcel).await?;
-    let event = events.into_iter().find(|event| Some(event.sequence) == lease.sequence);
-    let [ordered, _] = history::first_events(&parcel);
-    let previous: State = lease.previous.unwrap_or(ordered.state);
-    let parcel = Box::new(parcel);
-    Ok(event.map(|event| About::Parcel { parcel, previous, event, external_order_id }))
 }

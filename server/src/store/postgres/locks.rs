@@ -10,11 +10,11 @@ use ulid::Ulid;
 use super::{
     connection::{Connection, bytes, get},
     error::DbResult,
-    parcels::{self, read_state},
 };
 use crate::{
     clock::Millis,
     domain::{Changes, NewParcel, Op, ParcelRowId, State, Step, Version, activity},
+    store::{parcels::read_step, sql},
 };
 
 /// A parcel as it is in this transaction.
@@ -143,13 +143,13 @@ fn read(row: &Row) -> DbResult<Locked> {
         version: Version(get(row, 1)?),
         tenant: get(row, 2)?,
         day: activity::day_of(Millis(get(row, 3)?)),
-        state: read_state(row, 4)?,
+        state: sql::Row::Postgres(row).numbered(4, State::from_number)?,
         country: get(row, 5)?,
         id: Ulid::from_bytes(bytes(row, 6)?),
         updated_at: Millis(get(row, 7)?),
         last_sequence: get(row, 8)?,
         label_version: get(row, 9)?,
         reprinted_at: get::<Option<i64>>(row, 10)?.map(Millis),
-        step: parcels::read_step(row, 11)?,
+        step: read_step(&sql::Row::Postgres(row), 11)?,
     })
 }

@@ -13,20 +13,19 @@ mod call;
 mod carriers;
 mod clock;
 mod connect_error;
-mod connection;
+pub(super) mod connection;
 mod counts;
 mod creates;
 mod deliveries;
 mod due;
 mod endpoints;
 mod erase;
-mod error;
+pub(super) mod error;
 mod generations;
 mod group;
 mod hosts;
 mod leases;
 mod limits;
-mod lists;
 mod lock_wait;
 mod locks;
 mod mails;
@@ -34,18 +33,15 @@ mod manifests;
 mod migrations;
 mod outbox;
 mod pages;
-mod parcels;
 mod password;
 mod readers;
 mod records;
 mod replays;
 mod resets;
-mod search;
 mod set_back;
 mod settles;
 mod sign_in;
 mod silence;
-mod term_runs;
 mod tls;
 pub(super) mod transfer;
 mod writer;
@@ -68,13 +64,10 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 pub use self::address::Address;
-pub(super) use self::{
-    connection::Connection,
-    error::Failure,
-    pages::{delete_old, in_page},
-};
+pub(super) use self::pages::{delete_old, in_page};
 use self::{
-    connection::Connector,
+    connection::{Connection, Connector},
+    error::Failure,
     readers::{Connections, Readers},
     silence::{Silence, TOO_LONG},
     writer::{NotTaken, Writer},

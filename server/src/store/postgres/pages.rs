@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Writes a page, when it is its turn.
-    pub(super) async fn page<T, F>(&self, write: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn page<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,

@@ -12,7 +12,6 @@ use tokio_postgres::types::ToSql;
 
 use super::{
     connection::{Connection, get},
-    endpoints,
     error::{DbResult, Failure},
     outbox::{self, DELIVERED, FAILED, READY},
 };
@@ -22,7 +21,7 @@ use crate::{
         Tenant,
         webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
     },
-    store::{Settled, generations::is_current},
+    store::{Settled, endpoints, generations::is_current, sql::Sql},
 };
 
 /// How exact the moment is at which an endpoint last accepted something. It is written no more often: all
@@ -220,7 +219,7 @@ async fn switch_off(
             | RetryDecision::GivenUp
             | RetryDecision::Unreadable => continue,
         };
-        if endpoints::give_up(db, tenant, by, one.outcome.at).await? {
+        if endpoints::give_up(Sql::Postgres(db), tenant, by, one.outcome.at).await? {
             one.settled = Settled::SwitchedOff(by);
         }
     }

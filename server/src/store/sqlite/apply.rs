@@ -5,7 +5,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    CommitOutcome, carriers, counts, living_keys::LivingKeys, mails, manifests, outbox, parcels,
+    CommitOutcome, carriers, counts, living_keys::LivingKeys, mails, manifests, outbox,
     pending::Pending, records,
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, State, Step,
         Version, create::redraw, idempotency::is_alive,
     },
-    store::{generations::is_current, number_taken},
+    store::{columns, generations::is_current, number_taken},
 };
 
 /// Applies all of it, or says what forbids it; and whether the outbox has something new.
@@ -149,7 +149,7 @@ impl Application<'_> {
     /// generation that has ended leaves it.
     fn add_parcel(&self, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
         Ok(add_parcel(self.db, parcel, tenant)?
-            || parcels::free_number(self.db, parcel)? && add_parcel(self.db, parcel, tenant)?)
+            || free_number(self.db, parcel)? && add_parcel(self.db, parcel, tenant)?)
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
@@ -190,7 +190,7 @@ fn add_parcel(db: &Connection, parcel: &NewParcel, tenant: i64) -> rusqlite::Res
     )?;
     let inserted = insert.execute(params![
         tenant,
-        parcels::environment(parcel.tenant.environment),
+        columns::environment(parcel.tenant.environment),
         parcel.tracking_number.as_str(),
         parcel.id.to_bytes(),
         State::LabelGenerated.number(),
@@ -259,4 +259,17 @@ fn reprint(db: &Connection, parcel: ParcelRowId, at: Millis) -> rusqlite::Result
          reprinted_at = ?2 WHERE id = ?1",
     )?;
     Ok(update.execute(params![parcel.0, at.0])? == 1)
+}
+
+/// Takes a parcel of an ended generation away from the number that a new one is to have. Returns true if there was one.
+fn free_number(db: &Connection, new: &NewParcel) -> rusqlite::Result<bool> {
+    let mut free = db.prepare_cached(
+        "UPDATE parcels SET environment = -id WHERE environment = ?1 AND number = ?2 \
+         AND tenant IN (SELECT number FROM ended_generations)",
+    )?;
+    let freed = free.execute(params![
+        columns::environment(new.tenant.environment),
+        new.tracking_number.as_str()
+    ])?;
+    Ok(freed > 0)
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::{
-    Store, StoreError, endpoints,
+    Store, StoreError,
     leases::{self, Found},
     outbox::{self, DELIVERED, FAILED},
 };
@@ -14,8 +14,9 @@ use crate::{
         webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
     },
     store::{
-        Backlog, Settled,
+        Backlog, Settled, endpoints,
         generations::{home, is_current},
+        sql::{Sql, at_once},
     },
 };
 
@@ -127,7 +128,7 @@ fn settle(
         outbox::release(db, parcel, outcome.at)?;
     }
     let Some(by) = off else { return Ok(Settled::Counted) };
-    let is_new = endpoints::give_up(db, lease.tenant, by, outcome.at)?;
+    let is_new = at_once(endpoints::give_up(Sql::Sqlite(db), lease.tenant, by, outcome.at))?;
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
 }
 

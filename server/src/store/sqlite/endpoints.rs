@@ -1,21 +1,15 @@
 //! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
 
-use parcelo::webhook::Secret;
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter, types::Type};
+use rusqlite::{Connection, Row, ToSql, params};
 
 use super::{
     Store, StoreError,
-    error::is_damaged,
     outbox::{self, HELD, MISSED, READY, Subject, WAITING},
 };
 use crate::{
     clock::Millis,
-    domain::{
-        Tenant,
-        audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, OutboxEvent},
-    },
-    store::{EventsToReplay, audit_entry, generations::current},
+    domain::{Tenant, webhooks::OutboxEvent},
+    store::{EventsToReplay, generations::current},
 };
 
 /// How many events one commit holds or replays: others wait for it.
@@ -27,23 +21,6 @@ impl Store {
     pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         while self.call(move |db| hold(db, tenant.number())).await? == MAX_EVENTS_PER_COMMIT {}
         Ok(())
-    }
-
-    /// Why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
-    pub async fn switched_off(
-        &self,
-        tenant: Tenant,
-    ) -> Result<Option<(DisabledBy, i64)>, StoreError> {
-        self.read(|db| {
-            let mut find = db.prepare_cached(concat!(
-                "SELECT coalesce(disabled_why, ''), coalesce((SELECT events FROM outbox_counts \
-                 WHERE tenant = ",
-                current!("?1"),
-                " AND held = 1), 0) FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 0"
-            ))?;
-            let off = |row: &Row<'_>| Ok((disabled_by(row.get_ref(0)?.as_str()?), row.get(1)?));
-            find.query_row([tenant.number()], off).optional()
-        })
     }
 
     /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
@@ -76,50 +53,6 @@ impl Store {
             }
         }
     }
-}
-
-/// The tenant's endpoint.
-pub(super) fn find(db: &Connection, tenant: Tenant) -> rusqlite::Result<Option<Endpoint>> {
-    let mut find = db.prepare_cached(
-        "SELECT url, kinds, secret, disabled_why, created_at FROM webhook_endpoints \
-         WHERE tenant = ?1",
-    )?;
-    find.query_row([tenant.number()], |row| read(db, row, tenant)).optional()
-}
-
-fn old_secrets(db: &Connection, tenant: Tenant) -> rusqlite::Result<Vec<(Secret, Millis)>> {
-    let mut find = db.prepare_cached(
-        "SELECT secret, until FROM webhook_old_secrets WHERE tenant = ?1 ORDER BY id DESC",
-    )?;
-    let old = |row: &Row<'_>| Ok((secret(row, 0)?, Millis(row.get(1)?)));
-    let all = find.query_map([tenant.number()], old)?;
-    // One that cannot be read signs nothing; the others go on.
-    all.filter(|read| !read.as_ref().is_err_and(is_damaged)).collect()
-}
-
-/// Turns an endpoint off by the server itself, which the audit log says.
-pub(super) fn give_up(
-    db: &Connection,
-    tenant: Tenant,
-    why: DisabledBy,
-    now: Millis,
-) -> rusqlite::Result<bool> {
-    let was_on = switch_off(db, tenant.number(), why)?;
-    if was_on {
-        let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
-        record(db, &Actor::Server.at(now), &change)?;
-    }
-    Ok(was_on)
-}
-
-/// Turns an endpoint off; says whether it was on. What is on its way stays leased: it may arrive yet.
-fn switch_off(db: &Connection, tenant: i64, by: DisabledBy) -> rusqlite::Result<bool> {
-    let was_on =
-        "SELECT EXISTS (SELECT 1 FROM webhook_endpoints WHERE tenant = ?1 AND enabled = 1)";
-    let was_on = db.prepare_cached(was_on)?.query_row([tenant], |row| row.get(0))?;
-    let sql = "UPDATE webhook_endpoints SET enabled = 0, disabled_why = ?2 WHERE tenant = ?1";
-    db.prepare_cached(sql)?.execute(params![tenant, by.code()])?;
-    Ok(was_on)
 }
 
 /// Holds a page of what would have been sent to an endpoint that is off, and answers how many events.
@@ -176,33 +109,4 @@ fn replay(
         }
     }
     Ok(missed.into_iter().map(|(row, _)| row).collect())
-}
-
-fn read(db: &Connection, row: &Row<'_>, tenant: Tenant) -> rusqlite::Result<Endpoint> {
-    let why = row.get_ref(3)?.as_str_or_null()?;
-    Ok(Endpoint {
-        tenant,
-        url: row.get(0)?,
-        kinds: Kinds::from_number(row.get(1)?),
-        secret: secret(row, 2)?,
-        old: old_secrets(db, tenant)?,
-        disabled: why.map(disabled_by),
-        created_at: Millis(row.get(4)?),
-    })
-}
-
-/// Writes a change into the audit log, in the transaction that makes it.
-fn record(db: &Connection, by: &Author, change: &AuditedChange) -> rusqlite::Result<()> {
-    let given = params_from_iter(audit_entry::values(by, change));
-    db.prepare_cached(audit_entry::INSERT)?.execute(given).map(drop)
-}
-
-fn disabled_by(code: &str) -> DisabledBy {
-    DisabledBy::from_code(code).unwrap_or(DisabledBy::Operator)
-}
-
-fn secret(row: &Row<'_>, column: usize) -> rusqlite::Result<Secret> {
-    let damaged =
-        |error| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(error));
-    Secret::from_bytes(row.get_ref(column)?.as_blob()?).map_err(damaged)
 }

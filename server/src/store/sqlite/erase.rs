@@ -5,8 +5,16 @@
 use parcelo::model::Deleted;
 use rusqlite::Connection;
 
-use super::{Store, StoreError, counts, pages::Budget, term_runs};
-use crate::{clock::Millis, domain::ParcelRowId, store::generations::is_current};
+use super::{Store, StoreError, counts, pages::Budget};
+use crate::{
+    clock::Millis,
+    domain::ParcelRowId,
+    store::{
+        generations::is_current,
+        search_index,
+        sql::{Sql, at_once},
+    },
+};
 
 /// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
 macro_rules! sandboxes {
@@ -177,7 +185,7 @@ impl<'a> Eraser<'a> {
                 return Ok(true);
             }
         }
-        let pieces = term_runs::remove(self.db, parcel)?;
+        let pieces = at_once(search_index::remove(Sql::Sqlite(self.db), &[parcel]))?;
         self.budget.spend(pieces);
         let sql = "DELETE FROM parcels WHERE id = ?1";
         let parcels = self.db.prepare_cached(sql)?.execute([parcel])? as u64;

@@ -218,7 +218,7 @@ struct Unreadable {
 }
 
 /// The error of a parcel that cannot be read, with the table and the parcel's row.
-pub(super) fn unreadable(
+pub(in crate::store) fn unreadable(
     table: &'static str,
     row: i64,
     source: rusqlite::Error,
@@ -245,13 +245,13 @@ fn named(error: &rusqlite::Error) -> String {
 
 /// Whether a query of one row failed for what is in the row, or on its page. Text that is to be JSON and
 /// is not fails as a plain error when `SQLite` looks into it.
-pub(super) fn is_of_row(error: &rusqlite::Error) -> bool {
+pub(in crate::store) fn is_of_row(error: &rusqlite::Error) -> bool {
     let is_plain = |error: &ffi::Error| error.extended_code == ffi::SQLITE_ERROR;
     is_damaged(error) || is_corrupt(error) || error.sqlite_error().is_some_and(is_plain)
 }
 
 /// Whether a row does not hold what was once written to it; the next one may.
-pub(super) fn is_damaged(error: &rusqlite::Error) -> bool {
+pub(in crate::store) fn is_damaged(error: &rusqlite::Error) -> bool {
     matches!(
         error,
         rusqlite::Error::FromSqlConversionFailure(..)

@@ -9,14 +9,16 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
 
-use super::parcels::read_state;
 use crate::{
     clock::Millis,
     domain::{
         Event, NewManifest, NewParcel, ParcelRowId, State, Tenant,
         webhooks::{self, AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
     },
-    store::generations::{current, home, is_current},
+    store::{
+        generations::{current, home, is_current},
+        sql,
+    },
 };
 
 /// The numbers under which `DeliveryStatus` is stored.
@@ -96,7 +98,7 @@ pub(super) fn transition_subject(
         Ok(TransitionSubject {
             subscription,
             id: Ulid::from_bytes(row.get(3)?),
-            state: read_state(row, 4)?,
+            state: sql::Row::Sqlite(row).numbered(4, State::from_number)?,
         })
     });
     found.optional()

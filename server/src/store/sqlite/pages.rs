@@ -22,7 +22,7 @@ const ROWS_PER_STATEMENT: i64 = 20;
 
 /// What is left of a page.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(in crate::store) struct Budget {
     rows: u64,
     time: Option<(Instant, Duration)>,
 }
@@ -77,7 +77,7 @@ impl Budget {
 
 impl Store {
     /// Writes one page when it is its turn.
-    pub(super) async fn page<T, F>(&self, mut run: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn page<T, F>(&self, mut run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnMut(&Connection, &mut Budget) -> rusqlite::Result<T> + Send + 'static,

@@ -14,14 +14,11 @@ use super::{
 use crate::{
     domain::{Changes, State},
     store::{
-        CommitOutcome,
+        CommitOutcome, counts,
+        parcels::{self, by_number, select_parcels},
+        sql::{Sql, at_once},
         sqlite::{
-            connection, counts, group,
-            health::Health,
-            identity::IfEmpty,
-            living_keys::LivingKeys,
-            parcels::{self, select_parcels},
-            resets,
+            connection, group, health::Health, identity::IfEmpty, living_keys::LivingKeys, resets,
         },
     },
 };
@@ -106,9 +103,10 @@ fn what_is_refused_half_way_is_undone_and_its_group_stands() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
     let first = TrackingNumber::parse(&number(1)).unwrap();
-    let by_row = select_parcels!("", "WHERE id = ?1");
+    let by_row = select_parcels!("", by_number!());
     let first = (Environment::Sandbox, &first);
-    let first = parcels::one(&db, by_row, first, parcels::read).unwrap().unwrap();
+    let first = parcels::one(Sql::Sqlite(&db), by_row, first, parcels::read);
+    let first = at_once(first).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
@@ -174,7 +172,7 @@ fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
     let db = memory();
     let tenant = sandbox(1).number();
     around(&db, move |db| resets::begin(db, tenant).map(|_ended| 0));
-    let days = counts::activity(&db, sandbox(1), 0).unwrap();
+    let days = at_once(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
     assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
 }
 

@@ -1,0 +1,127 @@
+//! The number of a tenant's parcels by day, state and country, as it is read. Each engine keeps the counts in its own way, in the
+//! commit that changes them, so that a list knows its total without a look at the parcels.
+
+use parcelo::CountryCode;
+
+use super::{
+    generations::current,
+    sql::{Row, Sql, SqlResult, given},
+};
+use crate::{
+    clock::Millis,
+    domain::{
+        State, Tenant,
+        activity::{ParcelCount, day_of},
+    },
+};
+
+/// The choice of a tenant's parcels that are counted: those of the days from `first` to before `end`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) tenant: Tenant,
+    pub(super) first: i64,
+    pub(super) end: i64,
+    pub(super) state: Option<u8>,
+    pub(super) country: Option<&'static str>,
+}
+
+/// The days of a list without dates, all of which are counted.
+const ALL_DAYS: (i64, i64) = (day_of(Millis(i64::MIN)) + 1, day_of(Millis(i64::MAX)));
+
+/// Selects from the counts that are wanted. In a file a filter is in the text when it applies: with `$4 IS NULL OR …`
+/// no index would be used for it. The index is named, since `SQLite` would walk through all days instead: it takes the
+/// primary key, which has the totals too, for a little cheaper.
+macro_rules! counts {
+    ($index:literal, $filter:literal) => {
+        [
+            counts!("coalesce(sum(total), 0)", $index, $filter, ""),
+            counts!(
+                "day, sum(total){::bigint|}",
+                $index,
+                $filter,
+                " GROUP BY day HAVING sum(total) > 0 ORDER BY day DESC{| LIMIT $6}"
+            ),
+        ]
+    };
+    ($select:literal, $index:literal, $filter:literal, $rest:literal) => {
+        concat!(
+            "SELECT ",
+            $select,
+            " FROM {all_counts|parcel_counts ",
+            $index,
+            "} WHERE tenant = ",
+            current!("$1"),
+            " AND day >= $2 AND day < $3 \
+             AND {($4::smallint IS NULL OR state = $4) AND ($5::text IS NULL OR country = $5)|",
+            $filter,
+            "}",
+            $rest
+        )
+    };
+}
+
+/// Returns the statements for the number of parcels of all wanted days together, and of each.
+pub(super) const fn statements(wanted: Wanted) -> [&'static str; 2] {
+    match (wanted.state, wanted.country) {
+        (None, None) => counts!("", "$4 IS NULL AND $5 IS NULL"),
+        (Some(_), None) => counts!("INDEXED BY parcel_counts_state", "state = $4 AND $5 IS NULL"),
+        (None, Some(_)) => {
+            counts!("INDEXED BY parcel_counts_country", "$4 IS NULL AND country = $5")
+        }
+        (Some(_), Some(_)) => {
+            counts!("INDEXED BY parcel_counts_both", "state = $4 AND country = $5")
+        }
+    }
+}
+
+/// Returns how many parcels each day has, the latest day first, and how many all have together. In a file only so many days are
+/// read that they have `enough` parcels; days without any are left out.
+pub(super) async fn by_day(
+    db: Sql<'_>,
+    wanted: Wanted,
+    enough: u64,
+) -> SqlResult<(Vec<(i64, u64)>, u64)> {
+    let [all, by_day] = statements(wanted);
+    let Wanted { tenant, first, end, state, country } = wanted;
+    let mut given = given![tenant.number(), first, end, state, country].to_vec();
+    if !db.is_postgres() {
+        given.push(enough.into());
+    }
+    let number = |row: &Row<'_>, column| row.get::<i64>(column).map(i64::unsigned_abs);
+    let days = db.each(by_day, &given, |row| Ok((row.get(0)?, number(row, 1)?))).await?;
+    let total = if db.is_postgres() {
+        days.iter().map(|(_, parcels)| parcels).sum()
+    } else if (first, end) == ALL_DAYS {
+        let sql = concat!(
+            "SELECT coalesce(sum(total), 0) FROM parcel_totals WHERE tenant = ",
+            current!("$1"),
+            " AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR country = $3)"
+        );
+        db.only(sql, given![tenant.number(), state, country], |row| number(row, 0)).await?
+    } else {
+        db.only(all, &given, |row| number(row, 0)).await?
+    };
+    Ok((days, total))
+}
+
+/// Returns how many parcels that were created on `first` or later are in which state, by day and country.
+pub(super) async fn activity(
+    db: Sql<'_>,
+    tenant: Tenant,
+    first: i64,
+) -> SqlResult<Vec<ParcelCount>> {
+    let sql = concat!(
+        "SELECT day, state, country, sum(total){::bigint|} FROM {all_counts|parcel_counts} WHERE tenant = ",
+        current!("$1"),
+        " AND day >= $2 GROUP BY day, state, country HAVING sum(total) > 0 ORDER BY day, state, country"
+    );
+    db.each(sql, given![tenant.number(), first], |row| {
+        Ok(ParcelCount {
+            created_day: row.get(0)?,
+            state: row.numbered(1, State::from_number)?,
+            country: row.parse(2, CountryCode::parse)?,
+            parcels: row.get::<i64>(3)?.unsigned_abs(),
+        })
+    })
+    .await
+}

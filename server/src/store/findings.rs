@@ -1,0 +1,177 @@
+//! How a search goes about its words, whichever engine keeps their terms: it meets the parcels of one word with those
+//! of the next, and loads parcels only where that is not enough. What it reads is bounded, and where a bound is
+//! met the answer says that it may not be all.
+
+use parcelo::rules::ListQuery;
+
+use crate::{
+    clock::Millis,
+    domain::{
+        ParcelListRow, State,
+        search::{FindableOrder, Word},
+    },
+};
+
+/// The most terms that are read for a word. A word of more parcels narrows nothing down; 50,000 are read in some 4 ms
+/// (`benches/search.rs`).
+pub(super) const MAX_TERMS: usize = if cfg!(test) { 1_000 } else { 50_000 };
+/// The most parcels that are loaded to be looked at one by one.
+pub(super) const MAX_LOADED: usize = 1_000;
+/// The most rows without a place in the index that a search looks at; it says so when there are more.
+pub(super) const MAX_TAIL: usize = 1_000;
+/// So few parcels are sooner loaded than met with those of another word.
+const FEW: usize = 300;
+
+/// A page of what a search has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPage {
+    /// Its parcels, newest first.
+    pub(crate) parcels: Vec<ParcelListRow>,
+    /// How many were found in all.
+    pub(crate) total: u64,
+    /// False when there may be more than those that were found.
+    pub(crate) is_complete: bool,
+}
+
+/// Where a parcel stands in a list: when it was created, and its row.
+pub(super) type Place = (i64, i64);
+
+/// The parcels that are left after some of the words.
+pub(super) struct Narrowing {
+    /// Sorted; none until a word has narrowed anything down.
+    places: Option<Vec<Place>>,
+    /// Whether a word was passed over.
+    has_unmet: bool,
+    from: i64,
+    to: i64,
+}
+
+impl Narrowing {
+    pub(super) fn new(query: &ListQuery) -> Self {
+        let (from, to) = bounds(query);
+        Self { places: None, has_unmet: false, from, to }
+    }
+
+    /// Whether the parcels of another word are worth reading; if not, the word is passed over.
+    pub(super) fn wants_more(&mut self) -> bool {
+        let is_few = self.places.as_ref().is_some_and(|places| places.len() <= FEW);
+        self.has_unmet |= is_few;
+        !is_few
+    }
+
+    /// Meets what is left with the parcels of a word; none when they are too many.
+    pub(super) fn meet(&mut self, word: Option<Vec<Place>>) {
+        let Some(word) = word else {
+            self.has_unmet = true;
+            return;
+        };
+        let (from, to) = (self.from, self.to);
+        let mut word: Vec<Place> =
+            word.into_iter().filter(|place| (from..to).contains(&place.0)).collect();
+        word.sort_unstable();
+        word.dedup();
+        if let Some(places) = &self.places {
+            word.retain(|place| places.binary_search(place).is_ok());
+        }
+        self.places = Some(word);
+    }
+
+    /// What is left, and whether it is to be loaded; none when no word narrowed anything down.
+    pub(super) fn end(self) -> (Option<Vec<Place>>, bool) {
+        (self.places, self.has_unmet)
+    }
+}
+
+/// What was found of the alternatives so far.
+pub(super) struct Findings {
+    /// Sorted, each once.
+    places: Vec<Place>,
+    pub(super) is_complete: bool,
+}
+
+impl Findings {
+    pub(super) const fn new() -> Self {
+        Self { places: Vec::new(), is_complete: true }
+    }
+
+    /// Adds those that have all the words, and are what the query asks for.
+    pub(super) fn add_wanted(
+        &mut self,
+        loaded: &[(Place, Loaded)],
+        words: &[Word],
+        query: &ListQuery,
+    ) {
+        let (from, to) = bounds(query);
+        let in_time = |place: &Place| (from..to).contains(&place.0);
+        let wanted =
+            loaded.iter().filter(|(place, one)| in_time(place) && one.is_wanted(words, query));
+        self.add(wanted.map(|(place, _)| *place));
+    }
+
+    pub(super) fn add(&mut self, places: impl IntoIterator<Item = Place>) {
+        let before = self.places.len();
+        self.places.extend(places);
+        if self.places.len() > before {
+            self.places.sort_unstable();
+            self.places.dedup();
+        }
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.places.len() as u64
+    }
+
+    /// The rows of a page, newest first.
+    pub(super) fn page(&self, query: &ListQuery) -> Vec<i64> {
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let pages = usize::try_from(query.page - 1).unwrap_or(usize::MAX);
+        let newest = self.places.iter().rev().skip(pages.saturating_mul(limit));
+        newest.take(limit).map(|(_, row)| *row).collect()
+    }
+}
+
+/// The newest of the parcels that may be loaded, and whether those are all.
+pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
+    places.sort_unstable_by(|one, other| other.cmp(one));
+    let are_all = places.len() <= MAX_LOADED;
+    places.truncate(MAX_LOADED);
+    (places, are_all)
+}
+
+/// From when to before when the parcels of a query were created.
+pub(super) fn bounds(query: &ListQuery) -> (i64, i64) {
+    let millis = |time| Millis::from(time).0;
+    (query.created_from.map_or(i64::MIN, millis), query.created_to.map_or(i64::MAX, millis))
+}
+
+/// Whether a query asks for something that only a parcel's row says.
+pub(super) const fn has_filters(query: &ListQuery) -> bool {
+    query.status.is_some() || query.country.is_some() || query.external_order_id.is_some()
+}
+
+/// A parcel that was loaded to be looked at.
+pub(super) struct Loaded {
+    pub(super) number: String,
+    pub(super) state: State,
+    pub(super) country: String,
+    pub(super) external_order_id: Option<String>,
+    pub(super) order: FindableOrder,
+    pub(super) awb: Option<String>,
+}
+
+impl Loaded {
+    /// Whether it has all the words, and is what the query asks for besides.
+    pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
+        let terms = self.order.findable(&self.number).terms();
+        words.iter().all(|word| word.is_of(&terms, self.awb.as_deref()))
+            && query
+                .status
+                .as_ref()
+                .is_none_or(|status| State::from_status(status) == Some(self.state))
+            && query.country.is_none_or(|country| country.as_str() == self.country)
+            && query
+                .external_order_id
+                .as_ref()
+                .is_none_or(|id| Some(id) == self.external_order_id.as_ref())
+    }
+}

@@ -1,0 +1,112 @@
+//! Events of the outbox, as they are sent: what a leased one is, and what its body says.
+
+use ulid::Ulid;
+
+use super::{
+    Store, StoreError,
+    generations::current,
+    manifests,
+    parcels::{self, select_parcels},
+    sql::{Row, Sql, SqlResult, given},
+};
+use crate::domain::{
+    ParcelRowId, State, Tenant, history,
+    webhooks::{About, Attempt, EventPayload, Kind, Lease},
+};
+
+/// The columns that [`read_lease`] reads.
+macro_rules! lease_columns {
+    () => {
+        "event_id, kind, parcel, manifest, sequence, previous, happened_at, attempts"
+    };
+}
+pub(super) use lease_columns;
+
+impl Store {
+    /// Returns what the body of a leased event says; none when its parcel or manifest is deleted.
+    pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
+        let lease = lease.clone();
+        self.query(async move |db| payload(db, &lease).await).await
+    }
+
+    /// Returns the same of an event of the tenant's, leased or not; none when there is no such event either.
+    #[cfg(feature = "server")]
+    pub async fn logged_payload(
+        &self,
+        tenant: Tenant,
+        event: Ulid,
+    ) -> Result<Option<EventPayload>, StoreError> {
+        self.query(async move |db| {
+            let sql = concat!(
+                "SELECT ",
+                lease_columns!(),
+                " FROM outbox WHERE tenant = ",
+                current!("$1"),
+                " AND event_id = $2"
+            );
+            let given = given![tenant.number(), event.to_bytes()];
+            match db.first(sql, given, |row| read_lease(row, tenant, 0)).await? {
+                Some(event) => payload(db, &event).await,
+                None => Ok(None),
+            }
+        })
+        .await
+    }
+}
+
+/// Reads an event under the lease with a number from the columns of `lease_columns!`.
+pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResult<Lease> {
+    let previous = row.get::<Option<u8>>(5)?;
+    let attempt = row.get::<u32>(7)?.saturating_add(1);
+    Ok(Lease {
+        tenant,
+        attempt: Attempt {
+            environment: tenant.environment,
+            event: Ulid::from_bytes(row.get(0)?),
+            number: attempt,
+        },
+        kind: row.numbered(1, Kind::from_number)?,
+        at: row.get(6)?,
+        parcel: row.get(2)?,
+        manifest: row.get(3)?,
+        sequence: row.get(4)?,
+        previous: previous.map(|_| row.numbered(5, State::from_number)).transpose()?,
+        number,
+    })
+}
+
+async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> {
+    let Attempt { environment, event, .. } = lease.attempt;
+    let about = match (lease.parcel, lease.manifest) {
+        (Some(parcel), _) => about_parcel(db, parcel, lease).await?,
+        (None, Some(manifest)) => {
+            let found = manifests::of_event(db, (lease.tenant, manifest), event).await?;
+            found.map(|manifest| About::Manifest(Box::new(manifest)))
+        }
+        (None, None) => Some(About::Nothing),
+    };
+    Ok(about.map(|about| EventPayload {
+        event,
+        environment,
+        kind: lease.kind,
+        at: lease.at,
+        about,
+    }))
+}
+
+async fn about_parcel(db: Sql<'_>, parcel: ParcelRowId, lease: &Lease) -> SqlResult<Option<About>> {
+    let sql = select_parcels!(
+        ", external_order_id",
+        "WHERE parcels.id = $1 AND tenant = ",
+        current!("$2")
+    );
+    let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::MORE)?));
+    let found = db.first(sql, given![parcel, lease.tenant.number()], both).await?;
+    let Some((parcel, external_order_id)) = found else { return Ok(None) };
+    let events = parcels::events(db, &parcel).await?;
+    let event = events.into_iter().find(|event| Some(event.sequence) == lease.sequence);
+    let [ordered, _] = history::first_events(&parcel);
+    let previous = lease.previous.unwrap_or(ordered.state);
+    let parcel = Box::new(parcel);
+    Ok(event.map(|event| About::Parcel { parcel, previous, event, external_order_id }))
+}

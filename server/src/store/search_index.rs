@@ -1,0 +1,334 @@
+//! The runs of the search's index in the database: how parcels come into them, how they are merged, and how a parcel leaves
+//! them ([`term_runs`](super::term_runs)).
+//!
+//! On PostgreSQL any server may do a page of that work. Who does has locked the row of `term_sweep`, and so has who deletes
+//! parcels: a run never gets a parcel back that was taken out of another one meanwhile. A file has one writer.
+
+use std::time::Duration;
+
+use super::{
+    Store, StoreError, columns,
+    generations::is_current,
+    parcels::{self, by_ids, read_order},
+    sql::{Row, Sql, SqlResult, given},
+    term_runs::{
+        Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, RUNS_PER_MERGE, entry, merge, pack, place,
+        sorting, unpack, without,
+    },
+    values::Value,
+};
+use crate::{
+    clock::{is_older, stopwatch},
+    domain::search::FindableOrder,
+};
+
+/// Number of the newest rows of a file that are left out of the runs: an order with such a row may still be on its way, and no
+/// parcel is created in a row that the runs have passed.
+const RECENT_ROWS: i64 = if cfg!(test) { 4 } else { 64 };
+/// Maximum number of pieces of a merged run that are deleted at a time.
+const PIECES_PER_DELETE: u64 = 64;
+/// Maximum time after which a page begins another step, since orders wait for a page of a file.
+const PAGE_TIME: Duration = Duration::from_millis(2);
+
+/// The pieces of some runs that may have entries from `$1` on and before `$2`: those of a run begin with the last one that
+/// begins before. At most `$3` are read; PostgreSQL reads so many of each run, in their order.
+macro_rules! pieces {
+    ($runs:literal) => {
+        concat!(
+            "SELECT p.run, p.first, p.entries FROM (SELECT id FROM term_runs WHERE ",
+            $runs,
+            ") AS r CROSS JOIN {LATERAL (SELECT run, first, entries FROM term_pieces|term_pieces AS p} \
+             WHERE run = r.id AND first < $2 AND first >= coalesce((SELECT q.first FROM term_pieces AS q \
+             WHERE q.run = r.id AND q.first <= $1 ORDER BY q.first DESC LIMIT 1), {''|x''}) \
+             {ORDER BY first LIMIT $3) AS p|LIMIT $3}"
+        )
+    };
+}
+pub(super) use pieces;
+
+/// The same of one run (`$4`), in their order.
+pub(super) const PIECES_OF_RUN: &str = "SELECT entries FROM term_pieces WHERE run = $4 AND first < $2 \
+     AND first >= coalesce((SELECT q.first FROM term_pieces AS q \
+     WHERE q.run = $4 AND q.first <= $1 ORDER BY q.first DESC LIMIT 1), {''|x''}) \
+     ORDER BY first LIMIT $3";
+
+/// The number of a file's rows after one (`$1`), up to another, if not more than so many.
+pub(super) const COUNT: &str = concat!(
+    "SELECT count(*) FROM (SELECT 1 FROM parcels WHERE id > $1 AND id <= $2 AND ",
+    is_current!("tenant"),
+    " LIMIT $3)"
+);
+
+/// Selects what [`read_entries`] reads.
+macro_rules! findable {
+    ($which:expr) => {
+        concat!(
+            "SELECT parcels.id, tenant, number, created_at, order_json FROM (SELECT * FROM parcels WHERE ",
+            $which,
+            ") AS parcels {JOIN orders ON orders.parcel = parcels.id|} ",
+            by_ids!()
+        )
+    };
+}
+
+impl Store {
+    /// Does a page of the work on the search's index: adds parcels, merges runs. Returns true if there is more to do.
+    pub async fn tend_search(&self) -> Result<bool, StoreError> {
+        // Without the writer, or a lock: most often there is nothing to do.
+        if !self.query(async |db| has_work(db).await).await? {
+            return Ok(false);
+        }
+        self.page(async |db| tend(db).await).await
+    }
+}
+
+async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
+    let is_enough = if db.is_postgres() {
+        let sql = "SELECT EXISTS (SELECT FROM term_sweep WHERE next < until) OR \
+             (SELECT count(*) FROM (SELECT FROM term_queue LIMIT $1::bigint) AS q) >= $1";
+        db.value(sql, given![PARCELS_PER_RUN]).await?
+    } else {
+        next_rows(db).await?.is_some()
+    };
+    let is_merging = "SELECT EXISTS (SELECT 1 FROM term_runs WHERE NOT is_live)";
+    Ok(is_enough || db.value(is_merging, &[]).await?)
+}
+
+/// Does a page of the work and returns true if there may be more. Another server that does the same is not waited for.
+async fn tend(db: Sql<'_>) -> SqlResult<bool> {
+    let lock = "SELECT next FROM term_sweep{ FOR UPDATE SKIP LOCKED|}";
+    if db.first(lock, &[], |_row| Ok(())).await?.is_none() {
+        return Ok(false);
+    }
+    let began = stopwatch();
+    let mut is_more = add_parcels(db).await?;
+    while tend_runs(db).await? {
+        is_more = true;
+        if is_older(began, PAGE_TIME) {
+            break;
+        }
+    }
+    Ok(is_more)
+}
+
+/// Locks the runs until the end of the transaction: no parcel comes into one, nor from one into another.
+#[cfg(feature = "postgres")]
+pub(super) async fn lock(db: Sql<'_>) -> SqlResult<()> {
+    db.execute("SELECT FROM term_sweep FOR UPDATE", &[]).await.map(drop)
+}
+
+/// Returns the row of a file up to which parcels are in the runs, and the highest row.
+pub(super) async fn sweep(db: Sql<'_>) -> SqlResult<(i64, i64)> {
+    let sql = "SELECT next, coalesce((SELECT max(id) FROM parcels), 0) FROM term_sweep";
+    db.only(sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
+}
+
+pub(super) async fn count(db: Sql<'_>, (after, until): (i64, i64), max: usize) -> SqlResult<usize> {
+    db.value(COUNT, given![after, until, max]).await
+}
+
+/// Returns the rows of a file that are to come into a run, after one and up to another; none when they are too few.
+async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
+    let (next, highest) = sweep(db).await?;
+    let rows = (next, highest - RECENT_ROWS);
+    let is_enough = count(db, rows, PARCELS_PER_RUN).await? >= PARCELS_PER_RUN;
+    Ok(is_enough.then_some(rows))
+}
+
+/// Adds runs of the next parcels and returns true if there were some.
+async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
+    if !db.is_postgres() {
+        let Some(rows) = next_rows(db).await? else { return Ok(false) };
+        return add_rows(db, rows).await.map(|()| true);
+    }
+    // Parcels from before there was an index, and those that wait for it.
+    let old = "SELECT next, until FROM term_sweep WHERE next < until";
+    let old = db.first(old, &[], |row| Ok((row.get(0)?, row.get(1)?))).await?;
+    if let Some(rows) = old {
+        add_rows(db, rows).await?;
+    }
+    let new = "SELECT parcel FROM term_queue ORDER BY parcel LIMIT $1";
+    let ids: Vec<i64> = db.each(new, given![PARCELS_PER_RUN], |row| row.get(0)).await?;
+    let is_new = is_whole_run(&ids);
+    if is_new {
+        add_run(db, &ids).await?;
+        let sql = "DELETE FROM term_queue WHERE parcel = ANY($1::text::bigint[])";
+        db.execute(sql, given![&columns::array(&ids)]).await?;
+    }
+    Ok(is_new || old.is_some())
+}
+
+/// Adds a run of the first parcels after a row, up to another.
+async fn add_rows(db: Sql<'_>, (next, until): (i64, i64)) -> SqlResult<()> {
+    let sql = concat!(
+        "SELECT id FROM parcels WHERE id > $1 AND id <= $2 AND ",
+        is_current!("tenant"),
+        " ORDER BY id LIMIT $3"
+    );
+    let ids: Vec<i64> =
+        db.each(sql, given![next, until, PARCELS_PER_RUN], |row| row.get(0)).await?;
+    add_run(db, &ids).await?;
+    let last = ids.last().copied().filter(|_| is_whole_run(&ids));
+    let sql = "UPDATE term_sweep SET next = $1";
+    db.execute(sql, given![last.unwrap_or(until)]).await.map(drop)
+}
+
+fn is_whole_run(ids: &[i64]) -> bool {
+    ids.len() == PARCELS_PER_RUN
+}
+
+async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
+    let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
+    let sql = findable!(is_current!("tenant"));
+    let mut entries = Vec::new();
+    for own in parcels::read_each(db, sql, ids, read_entries).await? {
+        match own {
+            Ok(own) => entries.extend(own),
+            Err(error) if error.is_of_row() => {
+                tracing::error!(%error, "a damaged parcel will not be found by a search");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    entries.sort_unstable();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let run = insert_run(db, (0, *first, *last), true).await?;
+    insert_pieces(db, run, &entries).await
+}
+
+/// Reads the entries of a parcel.
+fn read_entries(row: &Row<'_>) -> SqlResult<Vec<Entry>> {
+    let tenant = sorting(row.get(1)?);
+    let place = (row.get(3)?, row.get(0)?);
+    let order: FindableOrder = read_order(row, 4)?;
+    let terms = order.findable(&row.get::<String>(2)?).terms();
+    Ok(terms.iter().map(|term| entry(&tenant, term, place)).collect())
+}
+
+async fn insert_run(
+    db: Sql<'_>,
+    (level, first, last): (i64, i64, i64),
+    is_live: bool,
+) -> SqlResult<i64> {
+    let sql =
+        "INSERT INTO term_runs (level, first, last, is_live) VALUES ($1, $2, $3, $4) RETURNING id";
+    db.value(sql, given![level, first, last, is_live]).await
+}
+
+/// Packs sorted entries into pieces of a run.
+async fn insert_pieces(db: Sql<'_>, run: i64, entries: &[Entry]) -> SqlResult<()> {
+    let pieces = pack(entries).into_iter();
+    let row = |piece: super::term_runs::Piece| given![run, &piece.first, &piece.entries].to_vec();
+    let rows: Vec<Vec<Value>> = pieces.map(row).collect();
+    db.insert_rows("INSERT INTO term_pieces (run, first, entries)", &rows, "").await
+}
+
+/// Does one step towards fewer runs and returns true if there was one to do.
+async fn tend_runs(db: Sql<'_>) -> SqlResult<bool> {
+    let sql = "SELECT id, target FROM term_runs WHERE NOT is_live ORDER BY target IS NULL LIMIT 1";
+    let next = db.first(sql, &[], |row| Ok((row.get(0)?, row.get::<Option<i64>>(1)?)));
+    match next.await? {
+        Some((run, Some(_target))) => delete_some(db, run).await?,
+        Some((run, None)) => merge_some(db, run).await?,
+        None => return begin_merge(db).await,
+    }
+    Ok(true)
+}
+
+/// Begins to merge the runs of the lowest level that has enough of them.
+async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
+    let full = "SELECT level, min(first), max(last) FROM term_runs WHERE is_live \
+         GROUP BY level HAVING count(*) >= $1 ORDER BY level LIMIT 1";
+    let given = given![RUNS_PER_MERGE];
+    let full = db.first(full, given, |row| Ok((row.get::<i64>(0)?, row.get(1)?, row.get(2)?)));
+    let Some((level, first, last)) = full.await? else { return Ok(false) };
+    let target = insert_run(db, (level + 1, first, last), false).await?;
+    let sql = "UPDATE term_runs SET target = $1 WHERE is_live AND level = $2";
+    db.execute(sql, given![target, level]).await?;
+    Ok(true)
+}
+
+/// Merges what comes next, or ends the merge. It goes on after the last entry that the new run has: what it had after
+/// that has left the other runs too.
+async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
+    let last = "SELECT entries FROM term_pieces WHERE run = $1 ORDER BY first DESC LIMIT 1";
+    let last = db.first(last, given![target], |row| row.get::<Vec<u8>>(0)).await?;
+    let after: Entry = last.and_then(|piece| unpack(&piece).pop()).unwrap_or_default();
+    let sources = "SELECT id FROM term_runs WHERE target = $1";
+    let sources: Vec<i64> = db.each(sources, given![target], |row| row.get(0)).await?;
+    let mut runs = Vec::with_capacity(sources.len());
+    for run in sources {
+        let given = given![&after, [0xff_u8], PIECES_PER_READ, run];
+        runs.push(db.each(PIECES_OF_RUN, given, |row| row.get(0)).await?);
+    }
+    let next = merge(&after, &runs);
+    if !next.is_empty() {
+        return insert_pieces(db, target, &next).await;
+    }
+    let sql = "UPDATE term_runs SET is_live = (id = $1) WHERE id = $1 OR target = $1";
+    db.execute(sql, given![target]).await.map(drop)
+}
+
+/// Deletes some pieces of a run that was merged, and the run when it has no more.
+async fn delete_some(db: Sql<'_>, run: i64) -> SqlResult<()> {
+    let sql = "DELETE FROM term_pieces WHERE run = $1 AND first {= ANY (ARRAY (|IN (}\
+         SELECT first FROM term_pieces WHERE run = $1 ORDER BY first LIMIT $2){)|}";
+    let deleted = db.execute(sql, given![run, PIECES_PER_DELETE]).await?;
+    if deleted < PIECES_PER_DELETE {
+        db.execute("DELETE FROM term_runs WHERE id = $1", given![run]).await?;
+    }
+    Ok(())
+}
+
+/// Takes parcels out of the runs, before they are deleted, and returns how many pieces were written. The runs are locked. The
+/// entries of a damaged order are looked for among all of its tenant's.
+pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
+    let sql =
+        findable!("EXISTS (SELECT 1 FROM term_runs AS r WHERE r.first <= id AND r.last >= id)");
+    let bounds = |row: &Row<'_>| {
+        let bounds: Vec<(Entry, Entry)> = match read_entries(row) {
+            // The entry itself, and nothing after it.
+            Ok(own) => {
+                own.into_iter().map(|own| (own.clone(), [&own[..], &[0]].concat())).collect()
+            }
+            Err(error) if error.is_of_row() => {
+                let whole = Bounds::new(&sorting(row.get(1)?), "");
+                vec![(whole.from, whole.to)]
+            }
+            Err(error) => return Err(error),
+        };
+        Ok((row.get(0)?, bounds))
+    };
+    let mut written = 0;
+    for parcel in parcels::read_each(db, sql, parcels, bounds).await? {
+        let (id, bounds) = parcel?;
+        for (from, to) in bounds {
+            written += remove_within(db, id, (&from, &to)).await?;
+        }
+    }
+    Ok(written)
+}
+
+/// Writes the pieces that have entries of a parcel between two bounds again, without them.
+async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -> SqlResult<u64> {
+    let sql = pieces!("first <= $4 AND last >= $4");
+    let given = given![from, to, i64::MAX, parcel];
+    let found = db.each(sql, given, |row| {
+        Ok((row.get::<i64>(0)?, row.get::<Vec<u8>>(1)?, row.get::<Vec<u8>>(2)?))
+    });
+    let is_gone = |entry: &Entry| place(entry).is_some_and(|place| place.1 == parcel);
+    let mut written = 0;
+    for (run, first, entries) in found.await? {
+        let Some(rest) = without(&entries, is_gone) else { continue };
+        let sql = "DELETE FROM term_pieces WHERE run = $1 AND first = $2";
+        db.execute(sql, given![run, &first]).await?;
+        for piece in rest {
+            let sql = "INSERT INTO term_pieces (run, first, entries) VALUES ($1, $2, $3)";
+            db.execute(sql, given![run, &piece.first, &piece.entries]).await?;
+        }
+        written += 1;
+    }
+    Ok(written)
+}
