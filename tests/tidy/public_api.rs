@@ -3,7 +3,11 @@
 //! names are: each at one path, few at the root.
 
 use std::{
-    collections::BTreeMap, fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command,
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::Command,
 };
 
 use public_api::Builder;
@@ -11,7 +15,7 @@ use public_api::Builder;
 use super::{
     assert_none,
     imports::Crate,
-    sources::{read, root},
+    sources::{is_word, read, root, rust_under},
 };
 
 /// Beside the crate, which does not pack it.
@@ -142,4 +146,62 @@ fn every_name_of_the_sdk_has_one_path() {
     );
     let names = sdk.exports(&[]).count();
     assert!((20..=ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
+}
+
+/// Types of `parcelo::calls` that hold no client, and streams, for which the blocking client has iterators and a reader.
+const WITHOUT_TWIN: &[&str] = &[
+    "Attempt",
+    "FailureClass",
+    "ItemStream",
+    "LabelStream",
+    "Page",
+    "RateLimitStatus",
+    "RawResponse",
+    "ReplyMeta",
+    "StopReason",
+];
+
+#[test]
+fn each_method_of_the_client_is_one_of_the_blocking_client() {
+    let sdk = Crate::in_repository("sdk/src/lib.rs");
+    let types = sdk.exports(&["calls"]).map(|(name, _)| name).chain(["Client"]);
+    let types: Vec<_> = types.filter(|name| !WITHOUT_TWIN.contains(name)).collect();
+    let [client, blocking] =
+        ["sdk/src/client/", "sdk/src/blocking/"].map(|folder| methods(folder, &types));
+    assert!(client.len() > 40, "not read: {client:?}");
+    // Both are made by the same builder; raw calls are for programs that pass on what their user types.
+    assert_eq!(
+        client.difference(&blocking).collect::<Vec<_>>(),
+        [
+            "Client::builder",
+            "Client::raw",
+            "CreateMany::next",
+            "LabelDownload::stream",
+            "ListParcels::stream"
+        ]
+    );
+    assert_eq!(
+        blocking.difference(&client).collect::<Vec<_>>(),
+        ["LabelDownload::reader", "ListParcels::iter"]
+    );
+}
+
+/// Returns the public methods of these types in a folder: an `impl` or a handle is of the type that its line names last.
+fn methods(folder: &str, types: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for source in rust_under(&[folder]) {
+        let mut implemented = None;
+        for line in source.without_tests().lines().map(str::trim_start) {
+            if line.starts_with("impl") || line.starts_with("struct ") {
+                let mut names = line.split(|c| !is_word(c));
+                implemented = names.rfind(|name| types.contains(name)).map(str::to_owned);
+            }
+            let method = ["pub fn ", "pub async fn "].iter().find_map(|it| line.strip_prefix(it));
+            if let (Some(name), Some(method)) = (&implemented, method) {
+                let end = method.find(|c| !is_word(c)).unwrap();
+                found.insert(format!("{name}::{}", &method[..end]));
+            }
+        }
+    }
+    found
 }

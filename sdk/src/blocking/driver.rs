@@ -9,10 +9,10 @@ use std::{
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        mpsc::{SyncSender, sync_channel},
     },
     task::{Context, Poll, Wake, Waker},
-    thread::{self, Thread},
+    thread,
 };
 
 use futures_util::future::{Either, select};
@@ -73,52 +73,45 @@ impl Driver {
             Either::Left(_) => Err(ended().with(|inner| inner.may_have_executed = true)),
         }
     }
+}
 
-    /// Runs a call.
-    pub(super) fn call<T>(
-        &self,
-        call: impl IntoFuture<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        self.wait(async { call.await })?
+/// A value that a blocking method returns, made of what its asynchronous twin returns.
+pub(super) trait FromAsync<'a, Returned> {
+    fn from_async(returned: Returned, driver: &'a Driver) -> Self;
+}
+
+/// The call is waited for.
+impl<'a, T, Call> FromAsync<'a, Call> for Result<T, Error>
+where
+    Call: IntoFuture<Output = Self>,
+{
+    fn from_async(call: Call, driver: &'a Driver) -> Self {
+        driver.wait(async { call.await })?
     }
 }
 
-/// A thread that sleeps until its future can make progress.
-struct Sleeper {
-    thread: Thread,
-    /// A call within a call sleeps on the same thread, and each must see its own wake-ups only.
-    woken: AtomicBool,
-}
+/// Wakes a thread that waits at the other end. Each call has a channel of its own, since a call within a call waits on the
+/// same thread.
+struct ThreadWaker(SyncSender<()>);
 
-impl Sleeper {
-    fn sleep(&self) {
-        while !self.woken.swap(false, Ordering::Acquire) {
-            thread::park();
-        }
-    }
-}
-
-impl Wake for Sleeper {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        self.thread.unpark();
+        // A full channel wakes the thread as well.
+        let _sent = self.0.try_send(());
     }
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let sleeper = Arc::new(Sleeper { thread: thread::current(), woken: AtomicBool::new(false) });
-    let waker = Waker::from(Arc::clone(&sleeper));
+    let (waker, wakings) = sync_channel(1);
+    let waker = Waker::from(Arc::new(ThreadWaker(waker)));
     let mut context = Context::from_waker(&waker);
     loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => sleeper.sleep(),
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
         }
+        // The channel stays open as long as `waker`, so this ends with a waking only.
+        let _woken = wakings.recv();
     }
 }
 
@@ -139,16 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_ended_is_an_error() {
-        let (thread, callers) = mpsc::channel(1);
-        drop(callers);
-        let driver = Driver { thread, ..Driver::start().unwrap() };
-        let error = driver.wait(sleep(MOMENT)).unwrap_err();
-        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Network, false));
-    }
-
-    #[test]
-    fn a_thread_that_ends_meanwhile_is_an_error_too() {
+    fn a_thread_that_ends_meanwhile_or_has_ended_is_an_error() {
         let (thread, callers) = mpsc::channel(1);
         let driver = Driver { thread, ..Driver::start().unwrap() };
         let ends = async {
@@ -156,6 +140,8 @@ mod tests {
             pending::<()>().await;
         };
         assert!(driver.wait(ends).unwrap_err().may_have_executed());
+        let error = driver.wait(sleep(MOMENT)).unwrap_err();
+        assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Network, false));
     }
 
     #[test]

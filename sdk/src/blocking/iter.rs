@@ -1,11 +1,16 @@
-//! Iterators over results: a whole list, and many orders at once.
+//! Results that arrive one after another: a whole list, many orders at once, and the bytes of a file.
 
-use std::fmt;
+use std::{
+    fmt,
+    io::{self, Read},
+};
 
-use super::driver::Driver;
+use bytes::{Buf, Bytes};
+
+use super::driver::{Driver, FromAsync};
 use crate::{
     client,
-    client::{Error, Reply},
+    client::{Error, LabelStream, Reply},
     model::{CreatedOrder, OrderRequest},
 };
 
@@ -17,8 +22,8 @@ pub struct ItemIter<'a, T> {
     driver: &'a Driver,
 }
 
-impl<'a, T> ItemIter<'a, T> {
-    pub(super) fn new(items: client::ItemStream<Result<T, Error>>, driver: &'a Driver) -> Self {
+impl<'a, T> FromAsync<'a, client::ItemStream<Result<T, Error>>> for ItemIter<'a, T> {
+    fn from_async(items: client::ItemStream<Result<T, Error>>, driver: &'a Driver) -> Self {
         Self { items: Some(items), driver }
     }
 }
@@ -53,11 +58,13 @@ pub struct CreateMany<'a, I> {
     driver: &'a Driver,
 }
 
-impl<'a, I> CreateMany<'a, I> {
-    pub(super) fn new(orders: client::CreateMany<I>, driver: &'a Driver) -> Self {
+impl<'a, I> FromAsync<'a, client::CreateMany<I>> for CreateMany<'a, I> {
+    fn from_async(orders: client::CreateMany<I>, driver: &'a Driver) -> Self {
         Self { orders: Some(orders), driver }
     }
+}
 
+impl<I> CreateMany<'_, I> {
     /// How many orders may be in progress, or completed but not yet read, at once. The default is 8, and 0 counts
     /// as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
@@ -75,5 +82,40 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Iterator for CreateMany<'_, I> {
             self.orders = None;
             Some((taken, Err(ended)))
         })
+    }
+}
+
+/// A label file that is being downloaded.
+///
+/// Reading fails when the file does not arrive whole; the [`io::Error`] wraps the [`Error`].
+#[derive(Debug)]
+pub struct LabelReader<'a> {
+    stream: LabelStream,
+    driver: &'a Driver,
+    /// What was received and not read yet.
+    chunk: Bytes,
+}
+
+impl<'a> FromAsync<'a, LabelStream> for LabelReader<'a> {
+    fn from_async(stream: LabelStream, driver: &'a Driver) -> Self {
+        Self { stream, driver, chunk: Bytes::new() }
+    }
+}
+
+impl LabelReader<'_> {
+    /// The file's length in bytes, if the service says it.
+    pub fn length(&self) -> Option<u64> {
+        self.stream.length()
+    }
+}
+
+impl Read for LabelReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.chunk.is_empty() && !buffer.is_empty() {
+            let next = self.driver.wait(self.stream.next()).map_err(io::Error::other)?;
+            let Some(chunk) = next else { return Ok(0) };
+            self.chunk = chunk.map_err(io::Error::other)?;
+        }
+        (&mut self.chunk).reader().read(buffer)
     }
 }
