@@ -67,10 +67,7 @@ impl<'a> LabelDownload<'a> {
     /// Errors: those of [`Labels::download`](crate::client::Labels::download).
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let number = server.seed_parcels(1).await.remove(0);
     /// use parcelo::LabelFormat;
     ///
@@ -93,10 +90,7 @@ impl<'a> LabelDownload<'a> {
     /// Errors: `File` when it cannot be written, and those of [`LabelDownload::stream`].
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let number = server.seed_parcels(1).await.remove(0);
     /// # let folder = tempfile::tempdir()?;
     /// use parcelo::LabelFormat;
@@ -128,10 +122,7 @@ impl<'a> LabelDownload<'a> {
     /// of its link, which cannot lead out of the directory. Errors: as [`LabelDownload::save_to`].
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let number = server.seed_parcels(1).await.remove(0);
     /// # let folder = tempfile::tempdir()?;
     /// use parcelo::LabelFormat;
@@ -161,10 +152,7 @@ impl<'a> LabelDownload<'a> {
     /// reprinted meanwhile.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let number = server.seed_parcels(1).await.remove(0);
     /// use parcelo::LabelFormat;
     ///

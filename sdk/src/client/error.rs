@@ -73,11 +73,7 @@ const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 /// An `Error` is one pointer in size, and cloning it is cheap.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = parcelo_server::mock::MockServer::start().await;
-/// # let client = server.client(&server.key().issue());
-/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+#[doc = include_str!("example.txt")]
 /// use parcelo::{Language, NextStep};
 ///
 /// if let Err(error) = client.orders().create(&order).await {
@@ -172,11 +168,7 @@ impl Error {
     /// The code in the service's answer, if this version knows it. [`ErrorCode`] lists them.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// use parcelo::{ErrorCode, IdempotencyKey};
     ///
     /// client.orders().create(&order).await?;
@@ -212,11 +204,7 @@ impl Error {
     /// Their texts may repeat values of the request: keep them out of logs.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// use parcelo::{ErrorKind, Language};
     ///
     /// let receiver = order.receiver.clone().with_phone("12");

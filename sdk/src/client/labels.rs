@@ -32,11 +32,7 @@ impl<'a> Labels<'a> {
     /// (the answer is HTML or JSON, such as the login page of a proxy), and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// # let (folder, number) = (tempfile::tempdir()?, order.tracking_number.unwrap());
     /// # let folder = folder.path();
@@ -65,10 +61,7 @@ impl<'a> Labels<'a> {
     /// `Conflict` (a parcel was not found, was voided, or has no label yet), and those of [`Labels::download`].
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let numbers = server.seed_parcels(3).await;
     /// # let folder = tempfile::tempdir()?;
     /// use parcelo::LabelFormat;
@@ -95,10 +88,7 @@ impl<'a> Labels<'a> {
     /// Errors: those of [`Labels::download`].
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let number = server.seed_parcels(1).await.remove(0);
     /// # let folder = tempfile::tempdir()?;
     /// let file = client.labels().invoice(&number).save_in(&folder).await?;
@@ -118,11 +108,7 @@ impl<'a> Labels<'a> {
     /// [`Labels::download`].
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
     /// let link = created.parcel.label_url.as_deref().ok_or("the answer has no link")?;
@@ -150,11 +136,7 @@ impl<'a> Labels<'a> {
     /// Errors: `NotFound` (no such parcel, or no label yet), and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::TrackingNumber;
     /// use parcelo::model::LabelStatus;
@@ -177,11 +159,7 @@ impl<'a> Labels<'a> {
     /// those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// # let folder = tempfile::tempdir()?;
     /// use parcelo::{IdempotencyKey, LabelFormat, ReprintRequest, TrackingNumber};

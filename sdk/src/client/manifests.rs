@@ -27,11 +27,7 @@ impl Manifests<'_> {
     /// waybill has a manifest with other parcels; `Validation`, and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{Awb, IdempotencyKey, ManifestRequest, TrackingNumber};
     ///
@@ -57,11 +53,7 @@ impl Manifests<'_> {
     /// Errors: `NotFound`, and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// # let numbers = [parcelo::TrackingNumber::parse("SB-SUCCESS-0001")?];
     /// # let key = parcelo::IdempotencyKey::random();

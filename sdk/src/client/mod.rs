@@ -86,11 +86,7 @@ use retry::RetryPolicy;
 /// runtime with the timer enabled.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = parcelo_server::mock::MockServer::start().await;
-/// # let client = server.client(&server.key().issue());
-/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+#[doc = include_str!("example.txt")]
 /// # let folder = tempfile::tempdir()?;
 /// use parcelo::{Client, LabelFormat};
 ///
@@ -173,10 +169,7 @@ impl Client {
     /// Errors: `Authentication` when the key is invalid, and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// let health = client.health().await?;
     /// println!("{} may ship to {:?}", health.key_name, health.allowed_countries);
     /// # assert_eq!(health.allowed_countries, ["*"]);
@@ -207,11 +200,7 @@ impl Client {
     /// It shares connections, budget and rate limiter with this one. So do the clients of the next two methods.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// use parcelo::Retry;
     ///
     /// let created = client.with_retry(Retry::none()).orders().create(&order).await?;
@@ -226,10 +215,7 @@ impl Client {
     /// The same client with other timeouts. The timeout for connecting stays as it was built.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// use std::time::Duration;
     ///
     /// use parcelo::Timeouts;

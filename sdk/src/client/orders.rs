@@ -31,11 +31,7 @@ impl Orders<'_> {
     /// number exists), `KeyReused` (the idempotency key was used for another request), and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// let created = client.orders().create(&order).await?;
     /// println!("{} {:?}", created.parcel.tracking_number, created.parcel.label_url);
     /// for warning in &created.warnings {
@@ -65,11 +61,7 @@ impl Orders<'_> {
     /// the stream, which aborts the other calls.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # let mut other = order.clone().with_idempotency_key(parcelo::IdempotencyKey::random());
     /// # other.tracking_number = None;
     /// # let orders = [order, other];
@@ -106,15 +98,10 @@ impl Orders<'_> {
     /// no parcel.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use parcelo::OrderRequest;
-    /// # use parcelo_server::mock::MockServer;
-    /// # let server = MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// use parcelo::{ErrorKind, IdempotencyKey, ParcelStatus};
     ///
-    /// # let mut order = MockServer::order("SB-SUCCESS-0001");
+    /// # let mut order = order;
     /// # order.external_order_id = Some("1001".into());
     /// # client.orders().create(&order).await?;
     /// # server.clock().advance(std::time::Duration::from_secs(24 * 3600)).await;
@@ -160,11 +147,7 @@ impl Orders<'_> {
     /// and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{IdempotencyKey, TrackingNumber, VoidRequest};
     ///
@@ -198,10 +181,7 @@ impl Orders<'_> {
     /// sent; [`Error::voided`] has the results of those before it.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # let numbers = server.seed_parcels(120).await;
     /// use parcelo::{IdempotencyKey, VoidManyRequest};
     ///

@@ -52,11 +52,7 @@ impl Parcels<'_> {
     /// A page past the end is empty. Errors: `Validation`, and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// use parcelo::{CountryCode, ParcelStatus};
     ///
@@ -96,11 +92,7 @@ impl ListParcels {
     /// can be read. The stream has its own clone of the client, so it can be sent to another task.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// let mut parcels = client.parcels().list().stream();
     /// while let Some(parcel) = parcels.next().await {
@@ -131,10 +123,7 @@ impl ListParcels {
     /// Only parcels in this status.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # server.seed_parcels(3).await;
     /// use parcelo::{CountryCode, ParcelStatus};
     ///
@@ -168,11 +157,7 @@ impl ListParcels {
     /// log it.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001 to Luis Paredes
     /// let found = client.parcels().list().search("paredes 0001").await?;
     /// assert_eq!(found.parcels.len(), 1);
@@ -192,10 +177,7 @@ impl ListParcels {
     /// Only parcels created at this time or later.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// # server.seed_parcels(3).await;
     /// use chrono::{DateTime, TimeDelta, Utc};
     ///

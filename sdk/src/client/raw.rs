@@ -72,10 +72,7 @@ impl Client {
     /// those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// #[derive(serde::Deserialize)]
     /// #[serde(rename_all = "camelCase")]
     /// struct Me {

@@ -23,11 +23,7 @@ use crate::model::{
 /// A successful answer. It dereferences to its value.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = parcelo_server::mock::MockServer::start().await;
-/// # let client = server.client(&server.key().issue());
-/// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+#[doc = include_str!("example.txt")]
 /// use parcelo::Outcome;
 ///
 /// let created = client.orders().create(&order).await?;
@@ -73,11 +69,7 @@ impl<T> Reply<T> {
     /// Whether this call executed the write, or an earlier one with the same idempotency key.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// use parcelo::Outcome;
     ///
     /// assert_eq!(client.orders().create(&order).await?.outcome(), Outcome::Created);
@@ -92,10 +84,7 @@ impl<T> Reply<T> {
     /// The metadata: request id, attempts, rate limit, idempotency key, headers.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
+    #[doc = include_str!("example.txt")]
     /// let health = client.health().await?;
     /// let limit = health.meta().rate_limit.unwrap();
     /// println!("{} of {} left in this second", limit.remaining, limit.limit);

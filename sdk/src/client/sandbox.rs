@@ -24,11 +24,7 @@ impl Sandbox<'_> {
     /// Errors: `Forbidden` with a live key, and those of every call.
     ///
     /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = parcelo_server::mock::MockServer::start().await;
-    /// # let client = server.client(&server.key().issue());
-    /// # let order: parcelo::OrderRequest = serde_json::from_str(parcelo_server::mock::sample::ORDER)?;
+    #[doc = include_str!("example.txt")]
     /// # client.orders().create(&order).await?; // SB-SUCCESS-0001
     /// let reset = client.sandbox().reset().await?;
     /// assert_eq!(reset.deleted.parcels, 1);
