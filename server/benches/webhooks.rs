@@ -19,8 +19,9 @@ use std::{
 use axum::{Router, http::HeaderMap};
 use parcelo::{Environment, rules::Destinations, webhook};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Dispatcher, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds,
-    Limits, Listener, Secrets, Service, Settings, Site, Stop, Store, SystemClock, Tenant,
+    Actor, Allowance, AllowedHosts, Dispatcher, EndpointRequest, IN_FLIGHT, Ids, Kinds,
+    LegacySchedule, Limits, Listener, Secrets, Service, Settings, Site, Stop, Store, SystemClock,
+    Tenant,
 };
 use tokio::net::TcpListener;
 use ulid::Ulid;
@@ -187,6 +188,6 @@ fn settings() -> Settings {
         webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
         trusted_proxies: Vec::new(),
         database_options: None,
-        legacy: Era::default(),
+        legacy: LegacySchedule::default(),
     }
 }

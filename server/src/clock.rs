@@ -34,18 +34,18 @@ impl Millis {
     /// One day.
     pub const DAY: i64 = 24 * Self::HOUR;
 
-    /// The time `millis` later, or earlier if negative; it saturates.
+    /// Returns the time `millis` later, or earlier if negative; it saturates.
     #[must_use]
     pub const fn plus(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
     }
 
-    /// The Unix second that contains the time.
+    /// Returns the Unix second that contains the time.
     pub const fn second(self) -> i64 {
         self.0.div_euclid(Self::SECOND)
     }
 
-    /// The time as a date and time; 1970 if it is out of the calendar's range.
+    /// Converts to a date and time; 1970 if it is out of the calendar's range.
     pub fn to_utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()
     }
@@ -57,23 +57,23 @@ impl From<DateTime<Utc>> for Millis {
     }
 }
 
-/// Tells the time.
+/// A source of the present time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The present time.
+    /// Returns the present time.
     fn now(&self) -> Millis;
 
-    /// The time by which something may expire: earlier than now while the clock is in doubt after a jump.
+    /// Returns the time by which something may expire: earlier than now while the clock is in doubt after a jump.
     fn expiry(&self) -> Millis {
         self.now()
     }
 
-    /// Whether old data may be deleted.
+    /// Returns true if old data may be deleted.
     fn may_purge(&self) -> bool {
         true
     }
 
-    /// Checks for a jump; returns by how many milliseconds the clock has jumped since the last look. A clock that a test
-    /// moves does not jump.
+    /// Checks for a jump; returns by how many milliseconds the clock has jumped since the last check. A clock that a
+    /// test moves does not jump.
     fn look(&self) -> Option<i64> {
         None
     }
@@ -93,7 +93,7 @@ impl Clock for SystemClock {
 
 /// The source of a [`GuardedClock`]'s two times.
 pub(crate) trait TwoClocks: fmt::Debug + Send + Sync {
-    /// Both times, read together.
+    /// Reads both times together.
     fn read(&self) -> Reading;
 }
 
@@ -108,8 +108,8 @@ impl TwoClocks for MachineClocks {
     }
 }
 
-/// The machine's clock with a guard against jumps: it shows the machine's time, but for a while after a jump nothing
-/// expires or is deleted by it.
+/// The machine's clock with a guard against jumps: it shows the machine's time, but for a while after a jump, nothing
+/// expires early or is deleted.
 #[derive(Debug)]
 pub(crate) struct GuardedClock<T = MachineClocks> {
     clocks: T,
@@ -117,14 +117,14 @@ pub(crate) struct GuardedClock<T = MachineClocks> {
 }
 
 impl GuardedClock {
-    /// A guard of the machine's clock, from now on.
+    /// Guards the machine's clock from now on.
     pub(crate) fn new() -> Self {
         Self::from_clocks(MachineClocks(stopwatch()))
     }
 }
 
 impl<T: TwoClocks> GuardedClock<T> {
-    /// A guard of any two clocks, from now on.
+    /// Guards any two clocks from now on.
     pub(crate) fn from_clocks(clocks: T) -> Self {
         let guard = Mutex::new(JumpGuard::starting_at(clocks.read()));
         Self { clocks, guard }
@@ -158,7 +158,7 @@ impl<T: TwoClocks> Clock for GuardedClock<T> {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that shows `now`.
     pub const fn at(now: Millis) -> Self {
         Self(AtomicI64::new(now.0))
     }
@@ -175,8 +175,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// A clock that starts at a time and runs in tokio's time: with the machine, or, on a paused runtime, by the sleeps of its
-/// tasks.
+/// A clock that starts at a time and runs in tokio's time: real time or, on a paused runtime, the time of its tasks'
+/// sleeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokioClock {
     origin: Millis,
@@ -184,7 +184,7 @@ pub(crate) struct TokioClock {
 }
 
 impl TokioClock {
-    /// A clock that shows `origin` now.
+    /// Creates a clock that shows `origin` now.
     pub(crate) fn starting_at(origin: Millis) -> Self {
         Self { origin, start: runtime_time() }
     }
@@ -197,20 +197,20 @@ impl Clock for TokioClock {
     }
 }
 
-/// Monotonic real time, for the age of cached things and the duration of work; it is independent of the service's clock.
-/// In tests it is the runtime's, so that what happens does not depend on how fast the machine is.
+/// Returns monotonic real time, for the age of cached values and the duration of work; it is independent of the
+/// service's clock. In tests it is the runtime's, so that results do not depend on the speed of the machine.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
 pub(crate) fn stopwatch() -> Instant {
     if cfg!(test) { runtime_time().into_std() } else { Instant::now() }
 }
 
-/// The runtime's time, by which it sleeps: a test can pause and advance it.
+/// Returns the runtime's time, which its sleeps follow: a test can pause and advance it.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
 pub(crate) fn runtime_time() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
-/// Whether `age` has passed on the stopwatch since `start`.
+/// Returns true if `age` has passed on the stopwatch since `start`.
 pub(crate) fn is_older(start: Instant, age: Duration) -> bool {
     stopwatch().saturating_duration_since(start) > age
 }

@@ -1,5 +1,5 @@
-//! Ids, tracking numbers and secrets: the only module that reads randomness. From a seed they are the same in every run,
-//! as the mock server needs and production must never be.
+//! Generates ids, tracking numbers and secrets: the only module that reads randomness. With a seed they are the same in
+//! every run, which the mock server needs and production must never do.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,10 +10,10 @@ use crate::clock::Millis;
 
 /// Crockford's alphabet of base 32.
 pub(crate) const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Bytes drawn at a time: a call of the operating system for each id would dominate its cost.
+/// Number of random bytes read at a time: a system call for each id would dominate its cost.
 const BUFFER_BYTES: usize = 4096;
 
-/// Generates ids.
+/// A generator of ids.
 #[derive(Debug)]
 pub struct Ids(Mutex<Buffer>);
 
@@ -30,7 +30,7 @@ enum Source {
     Seed(fastrand::Rng),
 }
 
-/// The position of a seeded generator; nothing for the operating system's.
+/// The position of a seeded generator; empty for the operating system's randomness.
 #[derive(Debug, Clone)]
 pub(crate) struct SeedPosition(Option<Buffer>);
 
@@ -41,12 +41,12 @@ impl std::fmt::Debug for Buffer {
 }
 
 impl Ids {
-    /// Unpredictable ids, from the operating system's randomness.
+    /// Creates a generator of unpredictable ids, from the operating system's randomness.
     pub fn random() -> Self {
         Self::new(Source::OperatingSystem)
     }
 
-    /// Ids that follow from a seed. For tests only: they can be predicted.
+    /// Creates a generator whose ids derive from a seed. For tests only: they can be predicted.
     pub fn seeded(seed: u64) -> Self {
         Self::new(Source::Seed(fastrand::Rng::with_seed(seed)))
     }
@@ -55,25 +55,25 @@ impl Ids {
         Self(Mutex::new(Buffer { source, bytes: [0; BUFFER_BYTES], used: BUFFER_BYTES }))
     }
 
-    /// A new ULID at the time `now`.
+    /// Returns a new ULID at the time `now`.
     pub fn ulid(&self, now: Millis) -> Ulid {
         let mut random = [0_u8; 16];
         self.fill(random.split_at_mut(6).1);
         Ulid::from_parts(u64::try_from(now.0).unwrap_or(0), u128::from_be_bytes(random))
     }
 
-    /// The id of one request: `req_…`.
+    /// Returns a new id for a request: `req_…`.
     pub fn request_id(&self, now: Millis) -> String {
         named("req", self.ulid(now))
     }
 
-    /// 13 random Crockford base32 characters: 65 bits.
+    /// Returns 13 random Crockford base32 characters: 65 bits.
     #[cfg(any(test, feature = "server"))]
     pub fn random_suffix(&self) -> String {
         self.array::<13>().iter().map(|byte| letter(CROCKFORD, *byte)).collect()
     }
 
-    /// The random part of an API key: 32 bytes below 62, each of them equally likely.
+    /// Returns the random part of an API key: 32 bytes below 62, each value equally likely.
     pub fn key_bytes(&self) -> [u8; 32] {
         std::array::from_fn(|_| {
             loop {
@@ -86,14 +86,14 @@ impl Ids {
         })
     }
 
-    /// `N` random bytes.
+    /// Returns `N` random bytes.
     pub fn array<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         self.fill(&mut bytes);
         bytes
     }
 
-    /// The position of the generator, if it is seeded.
+    /// Returns the position of the generator, if it is seeded.
     pub(crate) fn seed_position(&self) -> SeedPosition {
         let buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match buffer.source {
@@ -103,7 +103,7 @@ impl Ids {
         }
     }
 
-    /// Returns to a position: the same ids follow again.
+    /// Goes back to a position, so that the same ids follow again.
     pub(crate) fn resume_from(&self, position: &SeedPosition) {
         if let Some(buffer) = &position.0 {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(buffer);
@@ -145,17 +145,17 @@ impl Buffer {
     }
 }
 
-/// The public id of a parcel.
+/// Returns the public id of a parcel.
 pub(crate) fn parcel_id(ulid: Ulid) -> ParcelId {
     ParcelId::unchecked(named("par", ulid))
 }
 
-/// The public id of a manifest.
+/// Returns the public id of a manifest.
 pub(crate) fn manifest_id(ulid: Ulid) -> ManifestId {
     ManifestId::unchecked(named("man", ulid))
 }
 
-/// A public id: a prefix that says what it identifies, and a ULID.
+/// Returns a public id: a prefix for its kind, and a ULID.
 pub(crate) fn named(kind: &str, ulid: Ulid) -> String {
     format!("{kind}_{ulid}")
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_followed_a_position_follows_again_for_a_seed_and_never_otherwise() {
+    fn a_seed_repeats_from_a_position_and_randomness_does_not() {
         for (ids, again) in [(Ids::seeded(1), true), (Ids::random(), false)] {
             let _ = ids.random_suffix();
             let position = ids.seed_position();

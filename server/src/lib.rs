@@ -61,7 +61,7 @@ pub mod internals {
         domain::{
             audit::Actor,
             credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
-            legacy::{Era, FIELDS as LEGACY_FIELDS},
+            legacy::{FIELDS as LEGACY_FIELDS, LegacySchedule},
             limit::{Admission, Quota, Windows},
             scenario::SCENARIOS,
             secrets::Secrets,
@@ -71,9 +71,9 @@ pub mod internals {
             tenant::{AccountRowId, Tenant},
             webhooks::{
                 IN_FLIGHT,
+                delivery_slots::DeliverySlots,
                 endpoint::DisabledBy,
                 kinds::Kinds,
-                places::Places,
                 retry::{AttemptResult, DeliveryError, EndpointAnswer},
                 target::{Allowance, AllowedHosts, MAX_URL},
             },

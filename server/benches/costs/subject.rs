@@ -22,9 +22,9 @@ use futures_util::future::join_all;
 use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Api, Countries, Dispatcher, EndpointRequest, Era, IN_FLIGHT,
-    Ids, Kinds, Limits, Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
-    Site, Stop, Store, Tenant, router,
+    Actor, Allowance, AllowedHosts, Api, Countries, Dispatcher, EndpointRequest, IN_FLIGHT, Ids,
+    Kinds, LegacySchedule, Limits, Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service,
+    Settings, Site, Stop, Store, Tenant, router,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -337,6 +337,6 @@ fn settings() -> Settings {
         webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
         trusted_proxies: Vec::new(),
         database_options: None,
-        legacy: Era::default(),
+        legacy: LegacySchedule::default(),
     }
 }

@@ -1,15 +1,15 @@
-//! Detects jumps of the machine's wall clock by comparing it with monotonic time, and decides by which time something may
-//! expire, and when old data may be deleted. Pure: it is given both times.
+//! Detects jumps of the machine's wall clock by comparing it with monotonic time, and decides by which time something
+//! may expire, and when old data may be deleted. This code is pure: it is given both times.
 //!
-//! It cannot detect a jump while the process was not running, or drift of less than a minute between two looks.
+//! It cannot detect a jump while the process was not running, or a drift of less than a minute between two checks.
 
 use std::time::Duration;
 
 use super::Millis;
 
-/// How far the wall clock may drift from monotonic time between two looks; more is a jump.
+/// Maximum drift of the wall clock from monotonic time between two checks; more is a jump.
 const MAX_DRIFT_MILLIS: i64 = Millis::MINUTE;
-/// How long the wall clock is in doubt after a jump and after the start: time to correct it.
+/// Time for which the wall clock is in doubt after a jump and after the start, so that it can be corrected.
 const DOUBT_PERIOD: Duration = Duration::from_secs(600);
 
 /// The times of the machine's two clocks, read together.
@@ -22,22 +22,22 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// What the wall clock would show at a later monotonic time, had it not been set since.
+    /// Returns the time that the wall clock would show at a later monotonic time if it were not set meanwhile.
     fn wall_at(self, monotonic: Duration) -> Millis {
         let passed = monotonic.saturating_sub(self.monotonic).as_millis();
         self.wall.plus(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 
-    /// How far the wall clock of a later reading is from that, in milliseconds.
+    /// Returns how many milliseconds the wall clock of a later reading is from that time.
     fn drift_to(self, later: Self) -> i64 {
         later.wall.0.saturating_sub(self.wall_at(later.monotonic).0)
     }
 }
 
-/// Decides how far the wall clock can be trusted.
+/// A guard that decides how far the wall clock can be trusted.
 #[derive(Debug)]
 pub(crate) struct JumpGuard {
-    /// The latest look.
+    /// The latest reading.
     last: Reading,
     /// The reading before the jump that gives the earliest time, while the clock is in doubt.
     before: Option<Reading>,
@@ -46,13 +46,13 @@ pub(crate) struct JumpGuard {
 }
 
 impl JumpGuard {
-    /// A guard at the start of the process. A clock that was wrong before cannot be distinguished from a correct one, so it is in
-    /// doubt as after a jump.
+    /// Creates a guard at the start of the process. A clock that was wrong before looks like a correct one, so
+    /// it is in doubt as after a jump.
     pub(crate) fn starting_at(first: Reading) -> Self {
         Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }
 
-    /// Checks the clock; returns by how many milliseconds it has jumped since the last look, if it has.
+    /// Checks the clock; returns by how many milliseconds it has jumped since the last check, if it has.
     pub(crate) fn look(&mut self, reading: Reading) -> Option<i64> {
         if reading.monotonic < self.last.monotonic {
             return None;
@@ -67,8 +67,8 @@ impl JumpGuard {
         has_jumped.then_some(drift)
     }
 
-    /// The time by which something may expire: while the clock is in doubt, the earlier of what it shows and what it would
-    /// show without the jump, because a late expiry loses nothing and an early one would.
+    /// Returns the time by which something may expire. While the clock is in doubt, it is the earlier of the time shown
+    /// and the time without the jump, because an early expiry loses data and a late one does not.
     pub(crate) fn expiry(&self, reading: Reading) -> Millis {
         let has_jumped = self.last.drift_to(reading).saturating_abs() > MAX_DRIFT_MILLIS;
         if has_jumped || self.is_doubted(reading.monotonic) {
@@ -78,7 +78,7 @@ impl JumpGuard {
         }
     }
 
-    /// Whether old data may be deleted: not while the clock is in doubt, since it cannot be brought back.
+    /// Returns true if old data may be deleted: not while the clock is in doubt, since deletion is final.
     pub(crate) fn may_purge(&self, reading: Reading) -> bool {
         !self.is_doubted(reading.monotonic)
             && self.last.drift_to(reading).saturating_abs() <= MAX_DRIFT_MILLIS
@@ -88,7 +88,7 @@ impl JumpGuard {
         monotonic < self.doubted_until
     }
 
-    /// The reading that gives the earliest of the possible times.
+    /// Returns the reading that gives the earliest of the possible times.
     fn earliest(&self, monotonic: Duration) -> Reading {
         let before = self.before.filter(|_| self.is_doubted(monotonic)).unwrap_or(self.last);
         if before.wall_at(monotonic) < self.last.wall_at(monotonic) { before } else { self.last }
@@ -102,20 +102,20 @@ mod tests {
     const DAY: i64 = 86_400;
     const START: i64 = 1_000_000;
 
-    /// The clocks `seconds` after the start, with the wall clock so many seconds off.
+    /// Returns the clocks `seconds` after the start, with the wall clock off by `off` seconds.
     fn at(seconds: u64, off: i64) -> Reading {
         let wall = START + i64::try_from(seconds).unwrap() + off;
         Reading { wall: Millis(wall * 1_000), monotonic: Duration::from_secs(seconds) }
     }
 
-    /// A guard that was started long ago and has looked every second since.
+    /// Creates a guard that was started long ago and has checked every second since.
     fn settled() -> JumpGuard {
         let mut guard = JumpGuard::starting_at(at(0, 0));
         assert!((1..=600).all(|second| guard.look(at(second, 0)).is_none()));
         guard
     }
 
-    /// How many seconds the believed time is off, were the clock so many.
+    /// Returns how many seconds the time for expiry is off if the clock is off by `off` seconds.
     fn believed(guard: &JumpGuard, seconds: u64, off: i64) -> i64 {
         guard.expiry(at(seconds, off)).0 / 1_000 - at(seconds, 0).wall.0 / 1_000
     }
@@ -135,11 +135,11 @@ mod tests {
     }
 
     #[test]
-    fn for_ten_minutes_after_a_jump_the_earlier_time_counts_and_nothing_is_purged() {
-        // (the jump, what is believed after it, and after ten minutes)
+    fn after_a_jump_the_earlier_time_counts_for_ten_minutes() {
+        // (the jump, the error of the time for expiry after it, and after ten minutes)
         for (jump, doubted, later) in [(DAY, 0, DAY), (-DAY, -DAY, -DAY), (61, 0, 61)] {
             let mut guard = settled();
-            assert_eq!(believed(&guard, 601, jump), doubted, "{jump}: before anyone has looked");
+            assert_eq!(believed(&guard, 601, jump), doubted, "{jump}: before the next check");
             assert!(!guard.may_purge(at(601, jump)));
             assert_eq!(guard.look(at(601, jump)), Some(jump * 1_000));
             for second in 602..1_201 {
@@ -154,18 +154,22 @@ mod tests {
     }
 
     #[test]
-    fn of_several_jumps_the_earliest_time_counts_until_all_are_over() {
+    fn the_earliest_time_of_several_jumps_counts() {
         let mut guard = settled();
         assert_eq!(guard.look(at(700, DAY)), Some(DAY * 1_000));
         assert_eq!(guard.look(at(800, 2 * DAY)), Some(DAY * 1_000));
         assert_eq!(believed(&guard, 1_350, 2 * DAY), 0);
-        assert_eq!(guard.look(at(1_390, 0)), Some(-2 * DAY * 1_000), "set right");
+        assert_eq!(
+            guard.look(at(1_390, 0)),
+            Some(-2 * DAY * 1_000),
+            "set back to the correct time"
+        );
         assert_eq!(believed(&guard, 1_400, 0), 0);
         assert!(!guard.may_purge(at(1_989, 0)) && guard.may_purge(at(1_990, 0)));
     }
 
     #[test]
-    fn a_reading_that_comes_late_changes_nothing() {
+    fn a_late_reading_changes_nothing() {
         let mut guard = settled();
         assert_eq!(guard.look(at(10, DAY)), None);
         assert_eq!(believed(&guard, 601, 0), 0);

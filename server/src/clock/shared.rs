@@ -1,7 +1,7 @@
-//! The clock of a database that several servers share. Each of them goes by it, carried forward by its own machine's
-//! monotonic time, so that all agree on when something is due, ends or expires, however wrong a machine's own
-//! clock is. How wrong it is, is judged here too: other programs on the machine go by it, and certificates
-//! are checked by it. Pure: it is given all times.
+//! The clock of a database that several servers share. Each server uses it, advanced by the monotonic time of its
+//! machine, so that all agree on when something is due or expires, however wrong a machine's clock is. The machine's
+//! error is judged here too, since other programs and the checks of certificates use its clock. This code is pure:
+//! it is given all times.
 
 use std::{
     fmt,
@@ -11,11 +11,11 @@ use std::{
 
 use super::{MachineClocks, Millis, Reading, TwoClocks, stopwatch};
 
-/// How far a machine's clock may be from the database's before that is logged, and before the server is not ready.
+/// Skew of a machine's clock from which it is logged, and from which the server is not ready.
 const NOTABLE: i64 = Millis::SECOND;
 const TOO_FAR: i64 = 10 * Millis::SECOND;
 
-/// How far the machine's clock is from the database's.
+/// The order of magnitude of the skew between the machine's clock and the database's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Distance {
     Near,
@@ -23,12 +23,12 @@ enum Distance {
     TooFar,
 }
 
-/// What is known of the database's clock.
+/// The known state of the database's clock.
 #[derive(Debug, Default)]
 struct Known {
-    /// What it showed when the machine's monotonic time was zero; none before the first measurement.
+    /// Its time when the machine's monotonic time was zero; none before the first measurement.
     offset: Option<i64>,
-    /// By how much the machine's clock is ahead of it.
+    /// The milliseconds by which the machine's clock is ahead of it.
     ahead: i64,
     distance: Option<Distance>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct SharedClock {
     known: Mutex<Known>,
 }
 
-/// By how many milliseconds the machine's clock is ahead of the database's, or behind if negative.
+/// The milliseconds by which the machine's clock is ahead of the database's, or behind if negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Skew(pub(crate) i64);
 
@@ -50,24 +50,24 @@ impl Default for SharedClock {
 }
 
 impl SharedClock {
-    /// The clock of a database beside these two of the machine.
+    /// Creates the clock of a database, next to these two of the machine.
     pub(crate) fn beside(machine: impl TwoClocks + 'static) -> Self {
         Self { machine: Box::new(machine), known: Mutex::default() }
     }
 
-    /// The machine's clocks, for a measurement.
+    /// Reads the machine's clocks for a measurement.
     pub(crate) fn machine(&self) -> Reading {
         self.machine.read()
     }
 
-    /// Takes in that the database's clock showed `shown` at some moment between two readings of the machine's; answers
-    /// the skew if it has become another order of magnitude.
+    /// Records that the database's clock showed `shown` at some time between two readings of the machine's. Returns the
+    /// skew if its order of magnitude has changed.
     pub(crate) fn measured(&self, sent: Reading, shown: Millis, received: Reading) -> Option<Skew> {
         let mut known = self.known();
         let [earliest, latest] =
             [received, sent].map(|reading| shown.0.saturating_sub(millis(reading.monotonic)));
-        // As long as it may be right it stays, so that the clock runs evenly however long an answer took. The
-        // first is the earliest, so that what was written by this clock is due by the database's.
+        // The offset stays while it is possible, so that the clock runs evenly even if an answer takes long. The
+        // first offset is the earliest possible, so that what is due by this clock is due by the database's.
         let offset = known.offset.unwrap_or(earliest).clamp(earliest, latest.max(earliest));
         let ahead = received.wall.0 - offset.saturating_add(millis(received.monotonic));
         let distance = distance(ahead, known.distance.unwrap_or(Distance::Near));
@@ -76,7 +76,7 @@ impl SharedClock {
         has_changed.then_some(Skew(ahead))
     }
 
-    /// The skew, while it is so large that the server must not be used: one of the two clocks is wrong.
+    /// Returns the skew while it is so large that the server must not be used: one of the two clocks is wrong.
     pub(crate) fn too_far(&self) -> Option<Skew> {
         let known = self.known();
         (known.distance == Some(Distance::TooFar)).then_some(Skew(known.ahead))
@@ -96,7 +96,7 @@ impl TwoClocks for std::sync::Arc<SharedClock> {
     }
 }
 
-/// Half of a limit leads back below it: a clock that is just as far off as the limit is logged once.
+/// Classifies a skew. It returns to a lower class only at half the limit, so that a clock at the limit is logged once.
 fn distance(ahead: i64, before: Distance) -> Distance {
     let is_beyond = |limit: i64, distance: Distance| {
         ahead.saturating_abs() > if before >= distance { limit / 2 } else { limit }
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// The machine's clocks, the wall clock so many milliseconds after the monotonic one.
+    /// The machine's clocks, set by the test.
     #[derive(Debug, Clone)]
     struct Machine(Arc<Mutex<Reading>>);
 
@@ -157,21 +157,21 @@ mod tests {
     }
 
     #[test]
-    fn the_database_counts_whatever_the_machine_s_clock_shows() {
+    fn the_database_s_clock_counts_and_not_the_machine_s() {
         for ahead in [0, Millis::DAY, -Millis::DAY] {
             let (clock, machine) = clock(ahead);
             clock.measured(reading(0, ahead), Millis(START), reading(0, ahead));
             *machine.0.lock().unwrap() = reading(700, ahead);
             assert_eq!(clock.read().wall, Millis(START + 700));
             *machine.0.lock().unwrap() = reading(800, ahead + Millis::HOUR);
-            assert_eq!(clock.read().wall, Millis(START + 800), "it was set, and no one has looked");
+            assert_eq!(clock.read().wall, Millis(START + 800), "the machine's clock was set since");
         }
     }
 
     #[test]
-    fn a_slow_answer_moves_the_clock_no_further_than_it_can_be_wrong() {
+    fn a_slow_answer_moves_the_clock_only_as_far_as_needed() {
         let (clock, _) = clock(0);
-        // (sent, shown, received, what is known after it of the database's time zero)
+        // (sent, shown, received, offset of the database's clock that is known afterwards)
         let table = [
             (10, 12, 16, -4),
             (100, 150, 190, -4),
@@ -186,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn a_skew_is_told_when_it_changes_and_not_at_each_look() {
+    fn a_skew_is_reported_when_it_changes() {
         let (clock, _) = clock(0);
-        // (by how much the machine is ahead, whether that is news, whether the server may be used)
+        // (milliseconds that the machine is ahead, whether that is reported, whether the server may be used)
         let table = [
             (900, false, true),
             (1_001, true, true),

@@ -1,12 +1,12 @@
-//! From where a key may be used: the client's address, and the key's IP list
+//! The addresses from which a key may be used: the client's address and the key's IP list
 //! (spec: API key properties; docs/api.md, IP list).
 
 use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
-/// The address of the client: the socket's peer, unless that is a trusted proxy; then the
-/// right-most entry of `X-Forwarded-For` that no trusted proxy has.
+/// Returns the address of the client: the socket's peer or, if that is a trusted proxy, the right-most
+/// entry of `X-Forwarded-For` that is not one.
 pub(crate) fn client_address<'a>(
     peer: IpAddr,
     forwarded_for: impl DoubleEndedIterator<Item = &'a str>,
@@ -24,19 +24,19 @@ pub(crate) fn client_address<'a>(
     client
 }
 
-/// An entry's address; some proxies write the client's port behind it.
+/// Parses an entry's address. Some proxies append the client's port.
 fn hop_address(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
     bare.parse().ok().or_else(|| Some(hop.parse::<SocketAddr>().ok()?.ip()))
 }
 
-/// Whether a key with this list may be used from `client`; an empty list allows any address.
+/// Returns true if a key with this list may be used from `client`. An empty list allows any address.
 pub(crate) fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
     list.is_empty() || contains(list, client)
 }
 
-/// Whose requests and attempts are counted together: an address, and of IPv6 its /64, which is the
-/// least that a household or a rented server is given.
+/// Returns the network whose requests and attempts are counted together: an IPv4 address, or an IPv6 /64,
+/// the smallest network that a household or a rented server gets.
 pub(crate) fn client_network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {
@@ -47,7 +47,7 @@ pub(crate) fn client_network(client: IpAddr) -> IpAddr {
     }
 }
 
-/// Reads an address, as a network of one, or a network. IPv4 written as IPv6 is IPv4, as it is in
+/// Parses a network, or an address as a network of one. IPv4 written as IPv6 becomes IPv4, as in
 /// [`client_address`].
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     if let Ok(address) = text.parse::<IpAddr>() {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_the_last_hop_that_is_no_proxy_of_ours() {
+    fn the_client_is_the_last_hop_that_is_not_a_trusted_proxy() {
         let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
         let table = [
             ("203.0.113.9", vec!["198.51.100.1"], "203.0.113.9"),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_network_of_one_and_ipv4_is_ipv4_however_it_is_written() {
+    fn an_address_is_a_network_of_one_in_any_spelling() {
         let read = |text| network(text).map(|net| net.to_string());
         let table = [
             ("192.0.2.1", Some("192.0.2.1/32")),

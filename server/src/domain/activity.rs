@@ -1,37 +1,37 @@
-//! What an account's parcels have been doing: counts by day, state and country, and which of them are late.
+//! The activity of an account: counts of parcels by day, state and country, and how many are late.
 
 use parcelo::CountryCode;
 
 use super::{State, delivery};
 use crate::clock::Millis;
 
-/// How many of the parcels created on a day are in a state now: a parcel voided today counts under the day it was
-/// created.
+/// The number of parcels created on a day that are in a state now. A parcel voided today counts under the day of its
+/// creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParcelCount {
-    /// The day of creation, since 1970 began, in UTC.
+    /// The day of creation in UTC, in days since 1970-01-01.
     pub created_day: i64,
     /// The state.
     pub state: State,
     /// The destination.
     pub country: CountryCode,
-    /// How many.
+    /// The number of parcels.
     pub parcels: u64,
 }
 
-/// The day in which a moment lies.
+/// Returns the day that contains a time.
 pub(crate) const fn day_of(at: Millis) -> i64 {
     at.0.div_euclid(Millis::DAY)
 }
 
-/// When a day begins.
+/// Returns the time at which a day begins.
 pub(crate) const fn begin_of(day: i64) -> Millis {
     Millis(day.saturating_mul(Millis::DAY))
 }
 
-/// How many parcels are late, by state, of those created on the same days. A count has no times of day: a parcel is
-/// late when every parcel of its day is, which is at most a day after its own promised day has passed at the
-/// destination. One that is out for delivery is not among them: it arrives today.
+/// Counts the late parcels by state. The counts have no times of day, so a parcel is late once every parcel of its day
+/// is: at most a day after its own promised day has passed at the destination. A parcel that is out for delivery is not
+/// late, since it arrives today.
 pub(crate) fn late(counted: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
     let is_late = |one: &&ParcelCount| {
         let last_order = begin_of(one.created_day + 1).plus(-1);
@@ -46,8 +46,8 @@ pub(crate) fn late(counted: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
         State::InTransit,
     ];
     let late_in = |state| {
-        let of_it = counted.iter().filter(|one| one.state == state).filter(is_late);
-        (state, of_it.map(|one| one.parcels).sum())
+        let late = counted.iter().filter(|one| one.state == state).filter(is_late);
+        (state, late.map(|one| one.parcels).sum())
     };
     waiting.map(late_in).into_iter().filter(|(_, parcels)| *parcels > 0).collect()
 }
@@ -57,14 +57,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parcel_is_late_when_the_promised_day_of_its_day_has_passed_in_all_of_its_country() {
+    fn a_parcel_is_late_once_its_promised_day_is_over_everywhere() {
         let at = |text: &str| {
             Millis(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap().timestamp_millis())
         };
         let created_day = day_of(at("2026-01-10T15:05:00Z"));
         let one = |state, country| ParcelCount { created_day, state, country, parcels: 2 };
         let ecuador = one(State::InTransit, CountryCode::EC);
-        // Promised for January 18, which ends in the Galápagos at 6 o'clock UTC.
+        // Promised for January 18, which ends in the Galápagos at 06:00 UTC.
         assert_eq!(late(&[ecuador], at("2026-01-19T05:59:59Z")), []);
         assert_eq!(late(&[ecuador], at("2026-01-19T06:00:00Z")), [(State::InTransit, 2)]);
         let now = at("2026-03-01T00:00:00Z");

@@ -1,5 +1,5 @@
-//! What operators are shown of accounts, webhooks and carriers, by the admin API and by the admin commands:
-//! records as they stand on the wire. Of credentials: [`super::credential_views`].
+//! Accounts, webhooks and carriers as the admin API and the admin commands show them to operators, in the
+//! form of the wire. For credentials, see [`super::credential_views`].
 
 use parcelo::{Environment, ParcelStatus, model};
 use serde::Serialize;
@@ -33,7 +33,7 @@ impl From<&AccountRecord> for AccountView {
     }
 }
 
-/// What receivers see of an account.
+/// The shop of an account, as receivers see it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShopView {
@@ -59,19 +59,19 @@ pub(crate) struct WebhookView {
     account: String,
     events: Vec<model::EventKind>,
     enabled: bool,
-    /// Why nothing is sent: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings cannot be read).
+    /// The reason why it is off: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings).
     disabled_by: Option<&'static str>,
     created_at: String,
-    /// Until when the secret before signs beside the present one.
+    /// The time until which the previous secret signs beside the present one.
     old_secret_until: Option<String>,
-    /// What verifies the signatures; only in the answer that sets the webhook up.
+    /// The secret that verifies the signatures; only in the answer to setting the webhook up.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schema(nullable = false))]
     secret: Option<String>,
 }
 
 impl WebhookView {
-    /// A webhook of the account with this name, without its secret.
+    /// Creates the view of a webhook of the account with this name, without its secret.
     pub(crate) fn new(account: &str, endpoint: &Endpoint) -> Self {
         Self {
             url: endpoint.url.clone(),
@@ -86,7 +86,7 @@ impl WebhookView {
         }
     }
 
-    /// The same with its secret.
+    /// Creates the view with the secret.
     pub(crate) fn with_secret(account: &str, endpoint: &Endpoint) -> Self {
         let secret = Some(endpoint.secret.expose());
         Self { secret, ..Self::new(account, endpoint) }
@@ -100,12 +100,12 @@ impl WebhookView {
 pub(crate) struct NewSecret {
     /// The new secret, shown this once.
     secret: String,
-    /// Until when the one before signs beside it.
+    /// The time until which the previous secret signs beside it.
     old_secret_until: String,
 }
 
 impl NewSecret {
-    /// The secret, and until when the one before is in force.
+    /// Creates the view of a secret; `old_until` is the end of the previous one.
     pub(crate) fn new(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
         Self { secret: secret.expose(), old_secret_until: wire(old_until) }
     }
@@ -125,11 +125,11 @@ impl From<Ulid> for TestedView {
     }
 }
 
-/// Events that are sent again.
+/// The answer to a request to send events again.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ReplayedView {
-    /// How many.
+    /// The number of events.
     pub replayed: usize,
 }
 
@@ -158,7 +158,7 @@ pub(crate) struct AttemptView {
     milliseconds: i64,
     http_status: Option<u16>,
     error: Option<String>,
-    /// The beginning of what the receiver answered: at most 1 KiB.
+    /// The beginning of the receiver's answer, at most 1 KiB.
     answer: String,
 }
 
@@ -189,7 +189,7 @@ impl From<&LoggedAttempt> for AttemptView {
     }
 }
 
-/// A carrier's event that a parcel could not take.
+/// A carrier's event that was refused because of the parcel's state.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -198,11 +198,11 @@ pub(crate) struct ExceptionView {
     /// The carrier's name.
     carrier: String,
     event_id: String,
-    /// Where the parcel stood.
+    /// The parcel's state at that time.
     from: ParcelStatus,
-    /// What was reported, and cannot follow.
+    /// The reported state, which cannot follow.
     to: ParcelStatus,
-    /// When the carrier says that it happened.
+    /// The time at which it happened, according to the carrier.
     occurred_at: String,
     location: String,
     description: Option<String>,

@@ -1,5 +1,5 @@
-//! What can be said of a parcel's arrival now. The promise itself never moves (`estimatedDelivery`); what pages and
-//! answers say of it follows from the parcel's state and from what day it is at the destination.
+//! A parcel's arrival as pages and answers present it. The promised day (`estimatedDelivery`) never changes; the
+//! arrival also depends on the parcel's state and on the present date at the destination.
 
 use chrono::NaiveDate;
 use parcelo::model::{Arrival, ArrivalKind};
@@ -7,11 +7,11 @@ use parcelo::model::{Arrival, ArrivalKind};
 use super::{ParcelRow, State, delivery};
 use crate::clock::Millis;
 
-/// When the parcel arrives, or that it is late, or when it was delivered; none while no day can be promised.
+/// Returns the day on which the parcel arrives, is late, or was delivered; none while no day can be promised.
 pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
     let zones = delivery::zones(parcel.country);
     let promised = NaiveDate::from_epoch_days(parcel.promised_day)?;
-    // The newest event is the one that led to the present state.
+    // The newest event led to the present state.
     let since = zones.date_of(parcel.updated_at);
     let today = zones.earliest_date(now);
     let (kind, date) = match parcel.state {
@@ -32,10 +32,11 @@ pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
         | State::PickedUp
         | State::CustomsClearance
         | State::InTransit => (ArrivalKind::Delayed, promised),
-        // A driver who did not come by the end of the day is late, even before the promised day.
+        // A driver who did not arrive by the end of the day is late, even before the promised day.
         State::OutForDelivery => (ArrivalKind::Delayed, promised.min(since)),
         State::Delivered => (ArrivalKind::Delivered, since),
-        // Held or missed: the day depends on others. Given up, returning or void: no delivery follows.
+        // While the parcel is held, or after a missed delivery, the day depends on others. In the other states
+        // no delivery follows.
         State::CustomsHold
         | State::DeliveryAttempted
         | State::DeliveryFailed
@@ -80,14 +81,14 @@ mod tests {
         }
     }
 
-    fn said(country: &str, state: State, since: &str, now: &str) -> Option<(String, String)> {
+    fn arrival_of(country: &str, state: State, since: &str, now: &str) -> Option<(String, String)> {
         let arrival = arrival(&parcel(country, state, since), at(now))?;
         Some((arrival.kind.code().to_owned(), arrival.date.to_string()))
     }
 
-    /// Every state before, on and after the promised day. A parcel reached it at noon of January 8 in Quito.
+    /// Tries every state before, on and after the promised day. The parcel reached it at noon of January 8 in Quito.
     #[test]
-    fn each_state_has_its_words_before_and_after_the_promised_day() {
+    fn each_state_has_its_arrival_before_and_after_the_promise() {
         use State::{
             CustomsClearance, CustomsHold, Delivered, DeliveryAttempted, DeliveryFailed, InTransit,
             LabelGenerated, ManifestSubmitted, Ordered, OutForDelivery, PickedUp, ReturnToSender,
@@ -119,7 +120,7 @@ mod tests {
                 let expected =
                     expected.map(|(kind, day)| (kind.to_owned(), format!("2026-01-{day}")));
                 assert_eq!(
-                    said("EC", state, "2026-01-08T17:00:00Z", now),
+                    arrival_of("EC", state, "2026-01-08T17:00:00Z", now),
                     expected,
                     "{state:?} {now}"
                 );
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// The promised day ends when it has ended everywhere in the country.
+    /// Checks that the promised day ends when it has ended everywhere in the country.
     #[test]
     fn a_day_has_passed_when_it_has_at_the_destination() {
         let table = [
@@ -141,12 +142,12 @@ mod tests {
         ];
         for (country, still, over) in table {
             let kind =
-                |now| said(country, State::InTransit, "2026-01-08T17:00:00Z", now).unwrap().0;
+                |now| arrival_of(country, State::InTransit, "2026-01-08T17:00:00Z", now).unwrap().0;
             assert_eq!((&*kind(still), &*kind(over)), ("EXPECTED", "DELAYED"), "{country}");
         }
     }
 
-    /// What happens between eight in the morning and nine in the evening has the date of every zone of the country.
+    /// Checks that from eight in the morning to nine in the evening, all zones of the country have the shown date.
     #[test]
     fn a_delivery_has_the_date_at_the_destination() {
         let table = [
@@ -167,14 +168,15 @@ mod tests {
         ];
         for (country, since, date) in table {
             let (kind, day) =
-                said(country, State::Delivered, since, "2026-02-01T00:00:00Z").unwrap();
+                arrival_of(country, State::Delivered, since, "2026-02-01T00:00:00Z").unwrap();
             assert_eq!((&*kind, &*day), ("DELIVERED", date), "{country} {since}");
         }
     }
 
     #[test]
-    fn a_parcel_that_goes_out_for_delivery_after_the_promised_day_arrives_today() {
-        let out = |now| said("EC", State::OutForDelivery, "2026-01-26T12:00:00Z", now).unwrap();
+    fn a_late_parcel_that_is_out_for_delivery_arrives_today() {
+        let out =
+            |now| arrival_of("EC", State::OutForDelivery, "2026-01-26T12:00:00Z", now).unwrap();
         // Midnight in Quito; on the Galápagos it is an hour earlier.
         assert_eq!(out("2026-01-27T05:59:59Z"), ("TODAY".to_owned(), "2026-01-26".to_owned()));
         assert_eq!(out("2026-01-27T06:00:00Z"), ("DELAYED".to_owned(), "2026-01-13".to_owned()));

@@ -5,19 +5,19 @@ use parcelo::Language;
 use super::{AccountRowId, Tenant};
 use crate::clock::Millis;
 
-/// How long an entry is kept.
+/// Time that an entry is kept.
 pub(crate) const AUDIT_RETENTION: i64 = 365 * Millis::DAY;
 
-/// Who makes a change, and when. Each write that belongs in the log asks for one, so no edge forgets it.
+/// The author and the time of a change. Each audited write requires one, so no caller can forget it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// Who.
+    /// The author.
     pub actor: Actor,
-    /// When.
+    /// The time.
     pub at: Millis,
 }
 
-/// Who makes a change.
+/// The author of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
     /// Someone who is signed in to the dashboard as the account that the entry is about.
@@ -33,13 +33,13 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// The author of what it changes at a moment.
+    /// Returns the author of a change at a time.
     #[must_use]
     pub const fn at(self, at: Millis) -> Author {
         Author { actor: self, at }
     }
 
-    /// Its stable code; a token's is its id.
+    /// Returns the stable code; for a token, its id.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -61,7 +61,7 @@ impl Actor {
         }
     }
 
-    /// It in words.
+    /// Returns the text for people.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         match self {
@@ -78,26 +78,26 @@ impl Actor {
     }
 }
 
-/// One list of the actions, with their stable codes and texts.
+/// Defines the actions with their stable codes and texts.
 macro_rules! actions {
     ($($name:ident $code:literal $en:literal $es:literal,)+) => {
-        /// What was changed.
+        /// The kind of change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum AuditAction {
             $(#[doc = $en] $name,)+
         }
 
         impl AuditAction {
-            /// All of them.
+            /// Every action.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// Its stable code.
+            /// Returns the stable code.
             #[must_use]
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// It in words.
+            /// Returns the text for people.
             #[must_use]
             pub fn text(self, language: Language) -> &'static str {
                 match self { $(Self::$name => language.pick($en, $es),)+ }
@@ -130,23 +130,23 @@ impl AuditAction {
     }
 }
 
-/// A change that is to be written down with its author.
+/// A change to be logged with its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditedChange {
-    /// Whose; what belongs to the whole server has none.
+    /// The account that is changed; none for a change of the whole server.
     pub(crate) account: Option<AccountRowId>,
     pub(crate) action: AuditAction,
-    /// The id of what was changed; the environment of a webhook; empty for what an account has one of.
+    /// The id of what was changed; for a webhook its environment; empty if an account has only one.
     pub(crate) subject: String,
 }
 
 impl AuditedChange {
-    /// Of what an account has one of.
+    /// Creates a change of something that an account has only one of.
     pub(crate) const fn of_account(account: AccountRowId, action: AuditAction) -> Self {
         Self { account: Some(account), action, subject: String::new() }
     }
 
-    /// Of a tenant's webhook.
+    /// Creates a change of a tenant's webhook.
     pub(crate) fn of_webhook(tenant: Tenant, action: AuditAction) -> Self {
         let subject = tenant.environment.code().to_owned();
         Self { account: Some(tenant.account), action, subject }
@@ -156,19 +156,19 @@ impl AuditedChange {
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// When.
+    /// The time.
     pub at: Millis,
-    /// The name of the account that it is about, if it is about one.
+    /// The name of the account that was changed, if there is one.
     pub account: Option<String>,
-    /// Who.
+    /// The author.
     pub actor: Actor,
-    /// What.
+    /// The action.
     pub action: AuditAction,
-    /// The id of what was changed; the environment of a webhook; empty for what an account has one of.
+    /// The id of what was changed; for a webhook its environment; empty if an account has only one.
     pub subject: String,
 }
 
-/// An author for tests of something else.
+/// An author for tests that are not about the log.
 #[cfg(test)]
 pub(crate) static BY: Author = Actor::Server.at(Millis(0));
 
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_lead_back_to_what_they_stand_for_and_no_two_are_the_same() {
+    fn codes_are_unique_and_read_back() {
         for action in AuditAction::ALL {
             assert_eq!(AuditAction::from_code(action.code()), Some(*action));
             assert_ne!(action.text(Language::En), action.text(Language::Es));

@@ -1,4 +1,4 @@
-//! What carriers report: whether a scan moves a parcel, joins its history only, or is refused
+//! Judges carriers' reports: a scan moves a parcel, joins its history only, or is refused
 //! (docs/api.md, Carrier events). The sandbox's simulated scans are judged here too.
 
 use parcelo::{TrackingNumber, admin::CarrierOutcome};
@@ -9,23 +9,23 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// What a scan means to a parcel.
+/// The effect of a scan on a parcel.
 #[derive(Debug, Clone)]
 pub(crate) enum Judgement {
     /// The parcel moves.
     Applied(Vec<Op>),
-    /// The scan joins the history, and the parcel stays where it is.
+    /// The scan joins the history, and the parcel's state stays.
     Recorded(Vec<Op>),
-    /// The state cannot follow.
+    /// The scan's state cannot follow the parcel's.
     Rejected(IllegalTransition),
 }
 
 /// A transition that the table or its cause forbids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IllegalTransition {
-    /// Where the parcel stands.
+    /// The parcel's state.
     pub from: State,
-    /// Where it should have gone.
+    /// The state that was reported.
     pub to: State,
 }
 
@@ -35,8 +35,8 @@ impl From<IllegalTransition> for Refusal {
     }
 }
 
-/// Judges a scan. Older than the newest event: it joins the history at its place. The same state
-/// again: so too. Otherwise the table decides. No scan shows what only others can bring about.
+/// Judges a scan. One that is older than the newest event, or repeats its state, only joins the history.
+/// Otherwise the table decides. A state that carriers cannot cause is always rejected.
 pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
@@ -54,14 +54,14 @@ pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     }
 }
 
-/// Decides what becomes of a report: the carrier's result, and what changes. A refused event is
-/// not marked as taken: sent again, it is judged again, since scans come out of order.
+/// Decides on a report: returns the carrier's result and the changes. A refused event is not marked as
+/// accepted, so it is judged again when it is sent again, since scans come out of order.
 pub(crate) fn take(
     parcel: &ParcelRow,
     report: CarrierReport,
     now: Millis,
 ) -> (Result<CarrierOutcome, Refusal>, Changes) {
-    let (told, ops) = match judge_scan(parcel, report.scan.clone()) {
+    let (result, ops) = match judge_scan(parcel, report.scan.clone()) {
         Judgement::Applied(ops) => (Ok(CarrierOutcome::Applied), and_seen(ops, parcel, report)),
         Judgement::Recorded(ops) => (Ok(CarrierOutcome::Recorded), and_seen(ops, parcel, report)),
         Judgement::Rejected(illegal) => {
@@ -76,12 +76,12 @@ pub(crate) fn take(
         }
     };
     (
-        told,
+        result,
         Changes { now, idempotency_record: None, expect: vec![(parcel.key, parcel.version)], ops },
     )
 }
 
-/// With the event marked as taken, which is first: it is refused before anything is written.
+/// Puts the operation first that marks the event as accepted, so that a repeated one is refused before any write.
 fn and_seen(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
     let CarrierReport { carrier, event_id, code, scan: _ } = report;
     let sequence = parcel.last_sequence + 1;
@@ -148,7 +148,7 @@ mod tests {
         Scan { state, at, location: "Miami, US".to_owned(), description: None }
     }
 
-    /// `APPLIED`, `RECORDED` or `REJECTED`.
+    /// Returns `APPLIED`, `RECORDED` or `REJECTED`.
     fn word(judgement: &Judgement) -> &'static str {
         match judgement {
             Judgement::Applied(ops) => {
@@ -221,7 +221,7 @@ mod tests {
             }
         }
 
-        /// A void or a manifest, as their own decisions make it.
+        /// Moves the parcel as a void or a manifest does, if its state allows it.
         fn try_move(&mut self, cause: Cause, to: State, now: Millis) {
             if self.row.state.can_become_by(cause, to) {
                 let event = event(&self.row, Scan { at: now, ..scan(to, 0) });
@@ -236,10 +236,10 @@ mod tests {
     }
 
     proptest! {
-        /// Scans in any order, simulated steps, a void and a manifest between them: the moves are
-        /// legal, the history is whole, and its newest event is where the parcel stands.
+        /// Mixes scans in any order with simulated steps, voids and manifests. The moves are legal, the history is
+        /// complete, and its newest event has the parcel's state.
         #[test]
-        fn any_sequence_of_scans_and_steps_leaves_a_legal_history_in_time_order(
+        fn any_scans_and_steps_leave_a_legal_history_in_time_order(
             journey in 0..SCENARIOS.len(),
             events in prop::collection::vec((state(), -30..=5_i64, 0..10_i64, 0..12_u8), 1..60),
         ) {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_step_that_a_carrier_was_faster_with_does_not_end_the_journey() {
+    fn a_step_that_a_carrier_reported_first_is_skipped() {
         let mut row = parcel("SB-SUCCESS-0001", State::CustomsClearance);
         let step = Step { index: 0, due: BORN.plus(5 * Millis::MINUTE) };
         for seen in [4, 5, 6] {

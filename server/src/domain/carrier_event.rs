@@ -1,22 +1,22 @@
-//! What a carrier reports of a parcel, and what becomes of it: taken, or refused.
+//! Carriers' reports about parcels, accepted or refused.
 
 use super::{State, Tenant, parcel::ParcelRowId};
 use crate::clock::Millis;
 
-/// A carrier's number inside the database; all keys of one carrier share it.
+/// A carrier's row id in the database. All keys of a carrier share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CarrierRowId(pub i64);
 
-/// A parcel was seen somewhere.
+/// A scan of a parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan {
     /// The state it shows.
     pub state: State,
-    /// When.
+    /// The time.
     pub at: Millis,
-    /// Where.
+    /// The place.
     pub location: String,
-    /// More, when there is more to say.
+    /// A further description, if there is one.
     pub description: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Scan {
 pub struct CarrierReport {
     /// The carrier.
     pub carrier: CarrierRowId,
-    /// The carrier's own id of the event.
+    /// The carrier's id of the event.
     pub event_id: String,
     /// The carrier's own code.
     pub code: Option<String>,
@@ -33,12 +33,12 @@ pub struct CarrierReport {
     pub scan: Scan,
 }
 
-/// A carrier's event that was taken; the same one is not taken again.
+/// A carrier's event that was accepted. The same event is not accepted again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedCarrierEvent {
     /// The carrier.
     pub carrier: CarrierRowId,
-    /// The carrier's own id of the event.
+    /// The carrier's id of the event.
     pub event_id: String,
     /// The parcel.
     pub parcel: ParcelRowId,
@@ -48,17 +48,17 @@ pub struct AcceptedCarrierEvent {
     pub code: Option<String>,
 }
 
-/// A carrier's event that was refused, for people to look at.
+/// A carrier's event that was refused, for people to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CarrierException {
-    /// Whose parcel it is.
+    /// The tenant that owns the parcel.
     pub tenant: Tenant,
     /// The parcel.
     pub parcel: ParcelRowId,
-    /// Where the parcel stood.
+    /// The parcel's state at that time.
     pub from: State,
-    /// What the carrier had reported.
+    /// The carrier's report.
     pub report: CarrierReport,
-    /// When it was refused.
+    /// The time of the refusal.
     pub refused_at: Millis,
 }

@@ -1,4 +1,4 @@
-//! What a decision wants done to the store, as plain data: all of it is committed, or none.
+//! The changes that a decision asks of the store, as plain data. They are committed together or not at all.
 
 use parcelo::{Awb, CountryCode, TrackingNumber};
 use ulid::Ulid;
@@ -12,31 +12,31 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// One mutation: committed whole, together with the answer it will be replayed with.
+/// One mutation, committed together with the answer that repeated requests get.
 #[derive(Debug, Clone)]
 pub struct Changes {
-    /// When it was decided.
+    /// The time of the decision.
     pub now: Millis,
     /// The idempotency record to be kept, for keyed writes.
     pub idempotency_record: Option<IdempotencyRecord>,
-    /// The parcels it was decided on, at the versions that were seen.
+    /// The parcels that the decision read, at the versions that it saw.
     pub expect: Vec<(ParcelRowId, Version)>,
-    /// What to do, in this order.
+    /// The operations, in the order in which they apply.
     pub ops: Vec<Op>,
 }
 
 impl Changes {
-    /// Counts the orders among them.
+    /// Counts the orders that are created.
     pub(crate) fn orders(&self) -> usize {
         self.ops.iter().filter(|op| matches!(op, Op::InsertParcel(_))).count()
     }
 
-    /// Returns the body that is kept with them; an empty one if none is.
+    /// Returns the body of the idempotency record; empty if there is no record.
     pub(crate) fn into_body(self) -> Vec<u8> {
         self.idempotency_record.map(|record| record.body).unwrap_or_default()
     }
 
-    /// Adds the e-mails that they bring.
+    /// Adds the e-mails that the parcels' moves trigger.
     pub(crate) fn add_mails(&mut self) {
         let at = self.now;
         let moves = self.ops.iter().filter_map(|op| match op {
@@ -53,43 +53,43 @@ impl Changes {
 pub enum Op {
     /// A new parcel; its first two events are implied by its row.
     InsertParcel(Box<NewParcel>),
-    /// A new manifest; its parcels move by operations of their own.
+    /// A new manifest. Its parcels are moved by separate operations.
     InsertManifest(Box<NewManifest>),
-    /// The parcel takes the event's state, and the event joins its history.
+    /// Sets the parcel's state to the event's, and adds the event to its history.
     Move {
         /// The parcel.
         parcel: ParcelRowId,
-        /// What happened.
+        /// The event.
         event: Event,
     },
-    /// The event joins the parcel's history; its state stays.
+    /// Adds the event to the parcel's history without changing its state.
     AddEvent {
         /// The parcel.
         parcel: ParcelRowId,
-        /// What happened.
+        /// The event.
         event: Event,
     },
-    /// The carrier's event is taken and will not be again.
+    /// Marks a carrier's event as accepted, so that it is not accepted again.
     RecordCarrierEvent(AcceptedCarrierEvent),
-    /// A carrier's event was refused; it joins the log.
+    /// Logs a carrier's event that was refused.
     LogCarrierException(Box<CarrierException>),
-    /// The parcel's next simulated step.
+    /// Schedules the parcel's next simulated step.
     Schedule {
         /// The parcel.
         parcel: ParcelRowId,
         /// The step.
         step: Step,
     },
-    /// The parcel's label is reprinted.
+    /// Records a reprint of the parcel's label.
     Reprint {
         /// The parcel.
         parcel: ParcelRowId,
-        /// When.
+        /// The time of the reprint.
         at: Millis,
     },
-    /// An e-mail about a change of the parcel, unless it has had it.
+    /// Adds an e-mail about a change of the parcel, unless it was added before.
     InsertMail(NewMail),
-    /// The parcel has no further simulated steps.
+    /// Cancels the parcel's remaining simulated steps.
     CancelSteps {
         /// The parcel.
         parcel: ParcelRowId,
@@ -102,21 +102,21 @@ pub enum Op {
 pub struct NewParcel {
     /// The public id, without its prefix; the label's id is the same with another prefix.
     pub id: Ulid,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// Its number, unique in its environment whatever the case.
+    /// The tracking number, unique in its environment regardless of case.
     pub tracking_number: TrackingNumber,
-    /// The numbers to be had instead if that one is taken; none for a number that the caller gave.
+    /// The draws that are left if that number is taken; none for a number that the caller chose.
     pub(crate) redraws: Option<Redraws>,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Millis,
-    /// Where its first events happened: `Miami, US`.
+    /// The place of its first events: `Miami, US`.
     pub origin: String,
-    /// Where simulated events happen: `Quito, EC`.
+    /// The place of simulated events: `Quito, EC`.
     pub destination: String,
     /// The destination country.
     pub country: CountryCode,
-    /// The promised day at the destination, in days since 1970 began.
+    /// The promised day at the destination, in days since 1970-01-01.
     pub promised_day: i32,
     /// Its first simulated step.
     pub step: Option<Step>,
@@ -131,11 +131,11 @@ pub struct NewParcel {
 pub struct NewManifest {
     /// The public id, without its prefix.
     pub id: Ulid,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// Its air waybill; a tenant has one manifest under it.
+    /// The air waybill. A tenant has at most one manifest under it.
     pub awb: Awb,
-    /// When it was submitted.
+    /// The time of submission.
     pub submitted_at: Millis,
     /// The [`Manifest`](parcelo::model::Manifest) as JSON.
     pub document: Vec<u8>,

@@ -19,26 +19,26 @@ use super::{
 };
 use crate::{clock::Millis, ids::parcel_id};
 
-/// A valid order, and all that its creation needs.
+/// A valid order, with everything that its creation needs.
 #[derive(Debug)]
 pub(crate) struct Creation<'a> {
-    /// Whose parcel it will be.
+    /// The tenant that will own the parcel.
     pub tenant: Tenant,
     /// The order.
     pub order: OrderRequest,
-    /// What was odd about it.
+    /// The warnings about the order.
     pub warnings: Vec<Warning>,
     /// The idempotency key in its scope, and the request's fingerprint.
     pub idempotency: (RecordKey, parcelo::model::Fingerprint),
-    /// The addresses that stand in the answer.
+    /// The source of the URLs in the answer.
     pub site: &'a Site,
     /// Signs the label link.
     pub secrets: &'a Secrets,
-    /// Draws its number, if it has none.
+    /// Draws the tracking number if the order has none.
     pub numbers: &'a Arc<NumberSource>,
 }
 
-/// Decides what a creation changes; the body of its answer is the record's.
+/// Decides the changes of a creation. The idempotency record holds the body of the answer.
 pub(crate) fn create(creation: Creation<'_>, id: Ulid, now: Millis) -> Changes {
     let Creation { tenant, order, warnings, idempotency, site, secrets, numbers } = creation;
     let place = (tenant.environment, order.receiver.address.country);
@@ -62,8 +62,8 @@ pub(crate) fn create(creation: Creation<'_>, id: Ulid, now: Millis) -> Changes {
     Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops }
 }
 
-/// Draws another number for a parcel whose number is taken, and puts it into the parcel and its answer. Returns false
-/// for a number that the caller gave, which stays.
+/// Draws another number for a parcel whose number is taken, and writes it into the parcel and its answer. Returns false
+/// if the caller chose the number, or if no draw is left.
 pub(crate) fn redraw(parcel: &mut NewParcel, record: Option<&mut IdempotencyRecord>) -> bool {
     let Some(source) = parcel.redraws.as_mut().and_then(Redraws::next) else { return false };
     let environment = parcel.tenant.environment;
@@ -78,7 +78,7 @@ pub(crate) fn redraw(parcel: &mut NewParcel, record: Option<&mut IdempotencyReco
     true
 }
 
-/// Replaces a text that is as long as the other, wherever it stands in an answer.
+/// Replaces every occurrence of a text in an answer by another text of the same length.
 fn replace(body: &mut [u8], text: &str, other: &str) {
     let length = text.len();
     for at in 0..body.len() {

@@ -1,5 +1,5 @@
-//! What operators are shown of credentials, by the admin API and by the admin commands: records without
-//! their secrets, and secrets that are shown once.
+//! Credentials as the admin API and the admin commands show them to operators: records without their
+//! secrets, and new secrets, which are shown once.
 
 use parcelo::{
     ApiKey, Environment,
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// A kind of credential that operators are shown.
+/// A kind of credential that is shown to operators.
 pub(crate) trait ShownScope: Scope {
-    /// It without its secret.
+    /// The credential without its secret.
     type View: Serialize;
-    /// It with its secret, when it was just made.
+    /// A new credential with its secret.
     type Created: Serialize;
 
-    /// The credential as it is at a moment.
+    /// Returns the credential as of `now`.
     fn view(record: &Credential<Self>, now: Millis) -> Self::View;
-    /// The credential that was just made.
+    /// Returns a new credential with its secret.
     fn created(secret: &Self::Secret, record: &Credential<Self>) -> Self::Created;
 }
 
@@ -126,12 +126,12 @@ pub(crate) struct RotatedApiKey {
     key_id: String,
     /// The whole key with its new secret, shown this once.
     key: String,
-    /// Until when the old secret still works; null when it has ended.
+    /// The time until which the old secret still works; null if it no longer does.
     old_secret_until: Option<String>,
 }
 
 impl RotatedApiKey {
-    /// The key with what is kept of it.
+    /// Combines the key with its record.
     pub(crate) fn new(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> Self {
         Self {
             key_id: record.id.clone(),
@@ -158,7 +158,7 @@ pub(crate) struct ApiKeyView {
     ip_whitelist: Vec<String>,
     created_at: String,
     revoked_at: Option<String>,
-    /// Until when an old secret still works; null when none does.
+    /// The time until which an old secret still works; null if none does.
     old_secret_until: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! Credentials as they are stored: API keys, carrier keys and admin tokens, which differ in what they
-//! open. The secret itself is nowhere; there is only a keyed hash of it (docs/api.md, Keys, IP list,
-//! rate limit; Carrier events; Admin API).
+//! Credentials as they are stored: API keys, carrier keys and admin tokens, which differ in their scope.
+//! Only a keyed hash of the secret is stored (docs/api.md, Keys, IP list, rate limit; Carrier events;
+//! Admin API).
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use parcelo::{
 use super::{CarrierRowId, Tenant, secrets::HashedKey};
 use crate::clock::Millis;
 
-/// For how many seconds a replaced secret still works unless the operator says otherwise: a day.
+/// Default number of seconds for which a replaced secret still works: a day.
 pub(crate) const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
-/// The most seconds that a replaced secret may still work: a week.
+/// Maximum number of seconds for which a replaced secret may still work: a week.
 pub(crate) const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
-/// Replaced secrets kept for each key: the latest. More at once would mean a rotation every few
-/// hours, and each one is another secret that may have leaked.
+/// Maximum number of replaced secrets kept for a key: the latest. More would mean a rotation every few
+/// hours, and each is another secret that may have leaked.
 pub(crate) const OLD_SECRETS: u32 = 15;
 
 /// The destinations a key may create orders for.
@@ -31,7 +31,7 @@ pub enum Countries {
 }
 
 impl Countries {
-    /// The codes on the wire; `["*"]` for every supported destination.
+    /// Returns the codes on the wire; `["*"]` for every supported destination.
     pub fn to_wire(&self) -> Vec<&'static str> {
         match self {
             Self::All => vec!["*"],
@@ -49,91 +49,91 @@ impl From<AllowedCountries> for Countries {
     }
 }
 
-/// A kind of credential, by what it opens.
+/// The scope of a kind of credential: what it gives access to.
 pub trait Scope: Send + Sync + Sized + 'static {
-    /// What is known of the scope before it is stored.
+    /// The part of the scope that is known before it is stored.
     type New: Send + 'static;
-    /// The secret, as its holder has it.
+    /// The secret in the form that its holder has.
     type Secret: HashedKey;
-    /// What its public ids begin with.
+    /// The prefix of its public ids.
     const ID_PREFIX: &str;
 
-    /// The secret made of 32 random bytes.
+    /// Makes a secret from 32 random bytes.
     fn generate(new: &Self::New, random: &[u8; 32]) -> Self::Secret;
 }
 
-/// A credential that does not exist yet; `S` is what is known of its scope before it is stored.
+/// A credential that does not exist yet; `S` is the part of its scope that is known before it is stored.
 #[derive(Clone)]
 pub struct NewCredential<S> {
     /// The public id: `key_…`, `car_…` or `adt_…`.
     pub id: String,
-    /// What its owner calls it; of a carrier key the carrier's name.
+    /// The name that its owner gave it; for a carrier key, the carrier's name.
     pub name: String,
     /// The keyed hash of the secret.
     pub hash: [u8; 32],
     /// The secret's last four characters.
     pub last4: String,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Millis,
-    /// What it opens.
+    /// The scope.
     pub scope: S,
 }
 
 /// A credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential<S> {
-    /// Its number inside the database.
+    /// The row id in the database.
     pub row: i64,
     /// The public id: `key_…`, `car_…` or `adt_…`.
     pub id: String,
-    /// What its owner calls it; of a carrier key the carrier's name.
+    /// The name that its owner gave it; for a carrier key, the carrier's name.
     pub name: String,
     /// The keyed hash of the secret.
     pub hash: [u8; 32],
-    /// The secrets before the present one, the latest first; API keys alone have any.
+    /// The replaced secrets, the latest first. Only API keys have any.
     pub old_secrets: Vec<OldSecret>,
     /// The secret's last four characters.
     pub last4: String,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Millis,
-    /// When it stopped working.
+    /// The time of revocation.
     pub revoked_at: Option<Millis>,
-    /// What it opens.
+    /// The scope.
     pub scope: S,
 }
 
 /// An API key.
 pub type ApiKeyRecord = Credential<ApiKeyScope>;
-/// A carrier key; keys of one name in one environment are one carrier's.
+/// A carrier key. Keys with the same name in an environment belong to the same carrier.
 pub(crate) type CarrierKeyRecord = Credential<CarrierScope>;
 /// An admin token.
 pub(crate) type AdminTokenRecord = Credential<AdminScope>;
 
-/// What an API key opens.
+/// The scope of an API key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKeyScope {
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
     /// The account's name.
     pub account: String,
     /// The destinations it may create orders for.
     pub countries: Countries,
-    /// The client addresses it works from; empty is any.
+    /// The client addresses from which it works; any if empty.
     pub ip_list: Vec<IpNet>,
-    /// Requests a second, when it is not the environment's usual limit.
+    /// Maximum number of requests in a second, if it is not the environment's usual limit.
     pub rate_limit: Option<u32>,
 }
 
-/// What a carrier key opens.
+/// The scope of a carrier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CarrierScope {
-    /// Whose it is.
+    /// The carrier that owns it.
     pub carrier: CarrierRowId,
     /// The environment whose parcels it may report on.
     pub environment: Environment,
 }
 
-/// What an admin token opens: the whole admin API.
+/// The scope of an admin token: the whole admin API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdminScope;
 
@@ -148,7 +148,7 @@ impl Scope for ApiKeyScope {
 }
 
 impl Scope for CarrierScope {
-    /// The carrier follows from environment and name; it is made with its first key.
+    /// Environment and name determine the carrier, which is created with its first key.
     type New = Environment;
     type Secret = CarrierKey;
     const ID_PREFIX: &str = "car";
@@ -173,7 +173,7 @@ impl Scope for AdminScope {
 pub struct OldSecret {
     /// Its keyed hash.
     pub hash: [u8; 32],
-    /// When it stops working.
+    /// The time at which it stops working.
     pub until: Millis,
 }
 
@@ -184,30 +184,30 @@ pub struct NewSecret {
     pub hash: [u8; 32],
     /// The key's last four characters.
     pub last4: String,
-    /// When the secrets before it stop working, unless their own time is over earlier.
+    /// The time at which the secrets before it stop working, unless they stop earlier.
     pub old_until: Millis,
 }
 
 impl<S> Credential<S> {
-    /// Whether the secret with this hash opens it now.
+    /// Returns true if the secret with this hash is valid now.
     pub fn is_opened_by(&self, hash: &[u8; 32], now: Millis) -> bool {
         let is_old = |old: &OldSecret| old.hash == *hash && now < old.until;
         self.revoked_at.is_none() && (self.hash == *hash || self.old_secrets.iter().any(is_old))
     }
 
-    /// When the last secret before the present one stops working; none when none works now.
+    /// Returns the time at which the last replaced secret stops working; none if none works now.
     pub fn old_secret_until(&self, now: Millis) -> Option<Millis> {
         let alive = self.old_secrets.iter().map(|old| old.until).filter(|until| now < *until);
         alive.max().filter(|_| self.revoked_at.is_none())
     }
 
-    /// The hashes of all its secrets, also of those whose time is over.
+    /// Returns the hashes of all its secrets, including those that no longer work.
     pub fn hashes(&self) -> impl Iterator<Item = [u8; 32]> {
         [self.hash].into_iter().chain(self.old_secrets.iter().map(|old| old.hash))
     }
 }
 
-// With the database's secret, the hash is as good as the key: no log shows it.
+// No log shows the hash: together with the database's secret, it is as good as the key.
 impl<S> fmt::Debug for NewCredential<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewCredential").field("id", &self.id).finish_non_exhaustive()
@@ -224,7 +224,7 @@ impl<S: fmt::Debug> fmt::Debug for Credential<S> {
     }
 }
 
-// The customer's name and addresses are for no log either.
+// No log shows the customer's name and addresses either.
 impl fmt::Debug for ApiKeyScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiKeyScope")
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_opened_by_its_secret_and_by_each_old_one_until_its_time_is_over() {
+    fn a_key_accepts_its_secret_and_old_ones_until_they_expire() {
         let old = |hash, until| OldSecret { hash: [hash; 32], until: Millis(until) };
         let key = record(vec![old(1, 20), old(2, 10)], None);
         let table = [(0, 99, true), (1, 19, true), (1, 20, false), (2, 9, true), (2, 10, false)];

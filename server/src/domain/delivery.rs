@@ -1,25 +1,25 @@
-//! When a parcel is promised to arrive, and whose day it is at the destination (docs/api.md, Conventions, Arrival).
+//! The promised day of a parcel's arrival, and the dates at its destination (docs/api.md, Conventions, Arrival).
 
 use chrono::{DateTime, Days, FixedOffset, NaiveDate, Offset, TimeZone, Utc};
 use parcelo::CountryCode;
 
 use crate::clock::Millis;
 
-/// A destination: country, days on the way, hours that `estimatedDelivery` is behind UTC, and its zones.
+/// A destination: country, days in transit, hours that `estimatedDelivery` is behind UTC, and its zones.
 struct Destination(&'static str, u64, i32, Zones);
 
-/// Hours that a country is behind UTC, in two of its zones. None of these countries that has one zone has summer time;
-/// of the others, offsets on both sides are right where a database of zones would still need an address's own.
+/// The hours that a country is behind UTC in two of its zones. The countries with one zone have no summer time. For
+/// the others, these bounds are enough, while a database of time zones would need the zone of each address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Zones {
-    /// Dates are this zone's. From 8 to 21 o'clock, when parcels are delivered, its date is that of all other zones
-    /// of the country, in summer too: so `US` and `CA`, which span five hours and more, have one in the west.
+    /// The zone whose dates are shown. From 8 to 21 o'clock, when parcels are delivered, all zones of the country have
+    /// its date, in summer too. That is why it is in the west of `US` and `CA`, which span five hours or more.
     dates: i32,
-    /// A day has passed when it has in the last of the country's zones: nothing is late before that.
+    /// The last zone of the country in which a day ends: nothing is late before that.
     last: i32,
 }
 
-/// Their second zones are the Galápagos, Tijuana, Honolulu and Vancouver.
+/// Destinations with their own times. The second zones are the Galápagos, Tijuana, Honolulu and Vancouver.
 const DESTINATIONS: [Destination; 6] = [
     Destination("EC", 8, 5, Zones { dates: 5, last: 6 }),
     Destination("CO", 8, 5, Zones { dates: 5, last: 5 }),
@@ -28,17 +28,17 @@ const DESTINATIONS: [Destination; 6] = [
     Destination("US", 5, 0, Zones { dates: 8, last: 10 }),
     Destination("CA", 6, 0, Zones { dates: 8, last: 8 }),
 ];
-/// Dates are in UTC, and a day has passed when it has on the whole Earth.
+/// Any other destination: dates are in UTC, and a day has passed when it has on the whole Earth.
 const ELSEWHERE: Destination = Destination("", 12, 0, Zones { dates: 0, last: 12 });
 
-/// The promised day at the destination, in days since 1970 began: the local date of the order,
-/// and the days on the way.
+/// Returns the promised day at the destination, in days since 1970-01-01: the local date of the order plus
+/// the days in transit.
 pub(crate) fn promised_day(country: CountryCode, created: Millis) -> i32 {
     let destination = destination(country);
     (date_in(destination.2, created) + Days::new(destination.1)).to_epoch_days()
 }
 
-/// The end of a promised day, with the destination's own offset.
+/// Returns the end of a promised day, with the destination's offset.
 pub(crate) fn estimated_delivery(country: CountryCode, day: i32) -> DateTime<FixedOffset> {
     let last_second = NaiveDate::from_epoch_days(day).and_then(|date| date.and_hms_opt(23, 59, 59));
     behind_utc(destination(country).2)
@@ -51,18 +51,18 @@ fn destination(country: CountryCode) -> &'static Destination {
     DESTINATIONS.iter().find(|known| known.0 == country.as_str()).unwrap_or(&ELSEWHERE)
 }
 
-/// The zones by which "today" and "passed" are judged at a destination.
+/// Returns the zones that determine the date at a destination, and whether a day has passed.
 pub(crate) fn zones(country: CountryCode) -> Zones {
     destination(country).3
 }
 
 impl Zones {
-    /// The date of a moment.
+    /// Returns the date of a time.
     pub(crate) fn date_of(self, at: Millis) -> NaiveDate {
         date_in(self.dates, at)
     }
 
-    /// The earliest date that it is anywhere in the country.
+    /// Returns the earliest date anywhere in the country.
     pub(crate) fn earliest_date(self, now: Millis) -> NaiveDate {
         date_in(self.last, now)
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_promise_counts_from_the_local_date_and_ends_its_day_there() {
+    fn the_promise_counts_from_the_local_date() {
         let table = [
             ("EC", "2026-01-10T15:05:00Z", "2026-01-18T23:59:59-05:00"),
             ("EC", "2026-01-10T03:00:00Z", "2026-01-17T23:59:59-05:00"),

@@ -1,4 +1,4 @@
-//! Tracking records: what a parcel's row and events say to people, in their language
+//! Tracking records: a parcel's status and history for people, in their language
 //! (spec: Tracking record).
 
 use parcelo::{
@@ -9,7 +9,7 @@ use parcelo::{
 use super::{Event, ParcelRow, Refusal, State, arrival::arrival, delivery};
 use crate::clock::Millis;
 
-/// The two events that every parcel begins with; its row implies them.
+/// Returns the two events that every parcel begins with. The row implies them, so they are not stored.
 pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
     [(1, State::Ordered), (2, State::LabelGenerated)].map(|(sequence, state)| Event {
         sequence,
@@ -20,7 +20,7 @@ pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
     })
 }
 
-/// The record of a parcel at this moment, with its history when there is one to show.
+/// Returns the tracking record of a parcel as of `now`, with its history if `events` is given.
 pub(crate) fn record(
     parcel: &ParcelRow,
     events: Option<&[Event]>,
@@ -38,7 +38,7 @@ pub(crate) fn record(
     record
 }
 
-/// The record as anyone may see it: of an event only what happened, when, and in which city.
+/// Returns the record that anyone may see. Its events have only status, time and city.
 pub(crate) fn public_record(
     parcel: &ParcelRow,
     events: &[Event],
@@ -63,7 +63,7 @@ fn entry(event: &Event, language: Language) -> HistoryEntry {
     entry
 }
 
-/// One number of a batch: its record, or why it has none.
+/// Returns the result for one number of a batch: its record, or the error.
 pub(crate) fn batch_result(
     tracking_number: String,
     tracking: Result<TrackingRecord, Refusal>,

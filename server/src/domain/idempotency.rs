@@ -1,4 +1,4 @@
-//! Exactly once: what a key record means to a request that names the same key
+//! Exactly once: compares a request with the record of the same idempotency key
 //! (spec: Idempotency; docs/api.md, Idempotency).
 
 use parcelo::{IdempotencyKey, Operation, model::Fingerprint};
@@ -7,15 +7,15 @@ use sha2::{Digest, Sha256};
 use super::Tenant;
 use crate::clock::Millis;
 
-/// How long a key is remembered, from its first use.
+/// Time that a key is remembered after its first use.
 pub(crate) const LIFETIME: i64 = 24 * Millis::HOUR;
 
-/// A hash of (API key, operation, idempotency key): the scope in which a key is one key.
+/// A hash of API key, operation and idempotency key. An idempotency key is unique within the other two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordKey(pub [u8; 16]);
 
 impl RecordKey {
-    /// The record key of a caller's key.
+    /// Returns the record key of a caller's key.
     pub fn new(api_key: i64, operation: Operation, key: &IdempotencyKey) -> Self {
         let mut hash = Sha256::new();
         hash.update(api_key.to_be_bytes());
@@ -28,29 +28,29 @@ impl RecordKey {
     }
 }
 
-/// A write that was done, and the answer it got.
+/// A completed write and its answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdempotencyRecord {
     /// The key in its scope.
     pub key: RecordKey,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// What the request said.
+    /// The fingerprint of the request.
     pub fingerprint: Fingerprint,
-    /// When it was first seen.
+    /// The time of the first request.
     pub first_seen: Millis,
     /// The body of the answer.
     pub body: Vec<u8>,
 }
 
 impl IdempotencyRecord {
-    /// When the key is forgotten.
+    /// Returns the time at which the key is forgotten.
     pub const fn expires(&self) -> Millis {
         self.first_seen.plus(LIFETIME)
     }
 }
 
-// The answer holds a label link, which opens the label to anyone who reads it: no log shows it.
+// No log shows the answer: it holds a label link, which opens the label to anyone.
 impl std::fmt::Debug for IdempotencyRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IdempotencyRecord")
@@ -60,7 +60,7 @@ impl std::fmt::Debug for IdempotencyRecord {
     }
 }
 
-/// What a key means to the request at hand.
+/// The decision on a request with an idempotency key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReplayDecision {
     /// The key is new, or forgotten.
@@ -71,12 +71,12 @@ pub(crate) enum ReplayDecision {
     Conflict(IdempotencyRecord),
 }
 
-/// Whether a record of this age still counts.
+/// Returns true if a record of this age still counts.
 pub(crate) const fn is_alive(first_seen: Millis, now: Millis) -> bool {
     now.0 < first_seen.plus(LIFETIME).0
 }
 
-/// Decides what the record found under a key means to a request.
+/// Decides on a request, given the record that was found under its key.
 pub(crate) fn judge(
     found: Option<IdempotencyRecord>,
     fingerprint: &Fingerprint,

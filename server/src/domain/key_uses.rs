@@ -1,6 +1,6 @@
-//! On which day each API key was used last.
+//! The day on which each API key was last used.
 
 use std::collections::BTreeMap;
 
-/// By a key's row: the day, since 1970 began, in UTC.
+/// The day in UTC, in days since 1970-01-01, by the key's row id.
 pub(crate) type LastUses = BTreeMap<i64, i64>;

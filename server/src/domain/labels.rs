@@ -1,4 +1,4 @@
-//! What is known about a label, and reprinting it (docs/api.md, Label metadata, Reprint).
+//! The metadata of labels, and reprints (docs/api.md, Label metadata, Reprint).
 
 use parcelo::{
     Environment, ErrorCode, LabelFormat,
@@ -8,7 +8,7 @@ use parcelo::{
 use super::{ParcelRow, Refusal, Secrets, Site, State};
 use crate::{clock::Millis, ids::named};
 
-/// The metadata of a parcel's label; an order without a label has none.
+/// Returns the metadata of a parcel's label; an order without a label has none.
 pub(crate) fn metadata(
     parcel: &ParcelRow,
     site: &Site,
@@ -37,7 +37,7 @@ pub(crate) fn metadata(
     })
 }
 
-/// Whether a parcel in this state has a label that can be used.
+/// Refuses a parcel whose state means that it has no usable label.
 pub(crate) fn check_alive(state: State) -> Result<(), Refusal> {
     if state == State::Ordered {
         return Err(ErrorCode::LabelNotFound.into());
@@ -48,7 +48,7 @@ pub(crate) fn check_alive(state: State) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The parcel after a reprint of its label, unless its journey is over.
+/// Returns the parcel after a reprint of its label, unless its journey has ended.
 pub(crate) fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
     check_alive(parcel.state)?;
     match parcel.state {

@@ -1,5 +1,5 @@
-//! The legacy API's spelling: its flat `snake_case` requests as those of `/api/v1`, and the answers
-//! of `/api/v1` in its words (docs/api.md, Legacy API). It has no rules of its own.
+//! Translates the legacy API's flat `snake_case` requests to `/api/v1`, and the answers of `/api/v1` back
+//! (docs/api.md, Legacy API). It adds no rules.
 
 use parcelo::{
     Language,
@@ -11,46 +11,46 @@ use sha2::{Digest, Sha256};
 use super::Refusal;
 use crate::clock::Millis;
 
-/// The most numbers of one tracking request.
-pub(crate) const MOST_NUMBERS: usize = 20;
+/// Maximum number of tracking numbers in one request.
+pub(crate) const MAX_NUMBERS: usize = 20;
 
-/// When the legacy API was deprecated, and when it ends.
+/// The dates on which the legacy API was deprecated and will end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Era {
-    /// Since when.
+pub struct LegacySchedule {
+    /// The start of the deprecation.
     pub deprecated: Millis,
-    /// From when on its answers are 410.
+    /// The time from which the legacy API answers 410.
     pub sunset: Option<Millis>,
 }
 
-impl Default for Era {
-    /// Deprecated since 2026-01-01, without an end.
+impl Default for LegacySchedule {
+    /// Returns a deprecation since 2026-01-01, without an end.
     fn default() -> Self {
         Self { deprecated: Millis(1_767_225_600_000), sunset: None }
     }
 }
 
-impl Era {
-    /// Whether the legacy API has ended.
+impl LegacySchedule {
+    /// Returns true if the legacy API has ended.
     pub fn is_over(self, now: Millis) -> bool {
         self.sunset.is_some_and(|sunset| now >= sunset)
     }
 }
 
-/// How often a key used the legacy API on one day.
+/// A key's use of the legacy API on one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uses {
+pub struct DailyUsage {
     /// The key's public id.
     pub key_id: String,
     /// The key's name.
     pub name: String,
     /// The day, in UTC.
     pub day: chrono::NaiveDate,
-    /// Requests.
+    /// The number of requests.
     pub requests: u64,
 }
 
-/// Each legacy field, and the field of an order that it stands for.
+/// Legacy fields, each with the field of an order that it stands for.
 pub const FIELDS: &[(&str, &str)] = &[
     ("reference", "externalOrderId"),
     ("tracking_number", "trackingNumber"),
@@ -76,11 +76,11 @@ pub const FIELDS: &[(&str, &str)] = &[
     ("description", "customsInfo.description"),
 ];
 
-/// Fields of `/api/v1` that faults name although no legacy field is sent under them.
+/// Legacy names for further fields of `/api/v1`, which appear in faults but have no legacy field.
 const FURTHER: &[(&str, &str)] =
     &[("X-Idempotency-Key", "idempotencyKey"), ("receiver_province", "receiver.address.state")];
 
-/// The order that a legacy body describes, without an idempotency key.
+/// Converts a legacy body to an order without an idempotency key.
 pub(crate) fn order(body: &Value) -> Value {
     let mut order =
         json!({ "sender": { "address": {} }, "receiver": { "address": {} }, "parcelDetails": {} });
@@ -93,7 +93,7 @@ pub(crate) fn order(body: &Value) -> Value {
     order
 }
 
-/// The idempotency key of an order that has a reference: the same reference is the same order.
+/// Derives the idempotency key from the reference, if there is one: the same reference means the same order.
 pub(crate) fn key_of_reference(body: &Value) -> Option<String> {
     let reference = body.get("reference")?.as_str()?.trim();
     let hash = Sha256::digest(reference);
@@ -113,13 +113,13 @@ fn put(order: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
-/// The legacy name of a field of `/api/v1`; one that has none keeps its own.
+/// Returns the legacy name of a field of `/api/v1`, or the same name if it has none.
 fn name_of(path: &str) -> &str {
     let known = FIELDS.iter().chain(FURTHER).find(|(_, known)| *known == path);
     known.map_or(path, |(legacy, _)| legacy)
 }
 
-/// A refusal in the legacy API's words.
+/// Converts a refusal to the legacy format.
 pub(crate) fn refusal(refusal: &Refusal) -> Value {
     let mut answer = json!({
         "ok": false,
@@ -135,7 +135,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> Value {
     answer
 }
 
-/// What is wrong with each field; the first fault of a field counts.
+/// Returns the first fault of each field.
 fn fields(faults: &[FieldFault], language: Language) -> Value {
     let mut fields = Map::new();
     for fault in faults {
@@ -145,7 +145,7 @@ fn fields(faults: &[FieldFault], language: Language) -> Value {
     Value::Object(fields)
 }
 
-/// A text with the fields that it names in their legacy spelling.
+/// Replaces the names of fields in a text by their legacy names.
 fn in_legacy_words(text: &str) -> String {
     FIELDS.iter().fold(text.to_owned(), |text, (legacy, path)| match unmistakable(path) {
         Some(name) => text.replace(name, legacy),
@@ -153,15 +153,15 @@ fn in_legacy_words(text: &str) -> String {
     })
 }
 
-/// The last name of a path, when it is nothing but this field's: in camelCase, so no word of a
-/// sentence, and not also another field's.
+/// Returns the last name in a path if it cannot mean anything else in a sentence: it is in camelCase, so
+/// it is not a word, and no other field has it.
 fn unmistakable(path: &str) -> Option<&str> {
     let name = path.rsplit('.').next()?;
     let bearers = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();
     (bearers == 1 && name.contains(char::is_uppercase)).then_some(name)
 }
 
-/// A created order.
+/// Converts a created order to the legacy format.
 pub(crate) fn created(order: &CreatedOrder) -> Value {
     let parcel = &order.parcel;
     json!({
@@ -173,14 +173,14 @@ pub(crate) fn created(order: &CreatedOrder) -> Value {
     })
 }
 
-/// Where parcels stand.
+/// Converts tracking records to the legacy format.
 pub(crate) fn tracked(batch: &BatchTracking) -> Value {
     let results = batch.results.iter().map(|result| match result {
         BatchResult::Found { tracking, .. } => record(tracking),
         BatchResult::NotFound { tracking_number, error, .. } => {
             json!({ "tracking_number": tracking_number, "error": error.code })
         }
-        // No answer of our own.
+        // Only clients read this variant; the server never creates it.
         BatchResult::Unreadable { row, .. } => row.json().clone(),
     });
     json!({ "ok": true, "tracking": results.collect::<Vec<_>>() })
@@ -238,7 +238,7 @@ mod tests {
             .iter()
             .filter(|warning| warning.code.to_string() == "UNKNOWN_FIELD")
             .collect();
-        assert!(unknown.is_empty(), "every place is one that the rules know: {unknown:?}");
+        assert!(unknown.is_empty(), "the rules know every path: {unknown:?}");
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_reference_is_its_own_and_a_sound_one() {
+    fn the_key_of_a_reference_is_unique_and_valid() {
         let key = |reference: Value| key_of_reference(&json!({ "reference": reference }));
         let made = key(json!("PO-77")).unwrap();
         assert!(parcelo::IdempotencyKey::parse(&made).is_ok());
@@ -324,9 +324,9 @@ mod tests {
     }
 
     #[test]
-    fn the_era_ends_at_its_sunset() {
-        let era = Era { sunset: Some(Millis(10)), ..Era::default() };
-        assert_eq!([9, 10, 11].map(|now| era.is_over(Millis(now))), [false, true, true]);
-        assert!(!Era::default().is_over(Millis(i64::MAX)));
+    fn the_legacy_api_ends_at_its_sunset() {
+        let schedule = LegacySchedule { sunset: Some(Millis(10)), ..LegacySchedule::default() };
+        assert_eq!([9, 10, 11].map(|now| schedule.is_over(Millis(now))), [false, true, true]);
+        assert!(!LegacySchedule::default().is_over(Millis(i64::MAX)));
     }
 }

@@ -5,13 +5,13 @@ use std::{collections::HashMap, hash::Hash};
 
 use crate::clock::Millis;
 
-/// Callers for whom room is kept from one second to the next.
+/// Maximum number of callers for which memory is kept from one second to the next.
 const MAX_WINDOWS: usize = 10_000;
 
-/// What the three rate headers say.
+/// The values of the three rate-limit headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// The most requests in a window.
+    /// Maximum number of requests in a window.
     pub limit: u32,
     /// Requests left in this window.
     pub remaining: u32,
@@ -20,28 +20,27 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// The quota of a caller whom nothing limits.
+    /// Returns the full quota, for a caller that is not limited.
     pub const fn whole(limit: u32, now: Millis) -> Self {
         Self { limit, remaining: limit, reset: now.second() + 1 }
     }
 
-    /// Whole seconds until the window ends; at least one.
+    /// Returns the whole seconds until the window ends, at least one.
     pub fn wait(self, now: Millis) -> u32 {
         u32::try_from(self.reset - now.second()).unwrap_or(1).max(1)
     }
 }
 
-/// Whether a request may go on.
+/// The decision on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It may; it has been counted.
+    /// Admitted and counted.
     Granted(Quota),
-    /// It may not, and does not count.
+    /// Refused and not counted.
     Refused(Quota),
 }
 
-/// What callers have used of the current second. It remembers one second at most, so that no caller has
-/// to look for what can be forgotten.
+/// The requests of each caller in the current second. Earlier seconds are dropped as a whole, so nothing must expire.
 #[derive(Debug)]
 pub struct Windows<K> {
     second: i64,
@@ -66,26 +65,26 @@ impl<K: Eq + Hash> Windows<K> {
         Admission::Granted(quota(limit, *used, self.second))
     }
 
-    /// What is left, without counting anything.
+    /// Returns the quota without counting a request.
     pub fn quota(&self, who: &K, limit: u32, now: Millis) -> Quota {
         let used = if self.second == now.second() { self.used.get(who) } else { None };
         quota(limit, used.copied().unwrap_or(0), now.second())
     }
 
-    /// Forgets all.
+    /// Forgets all counts.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
     fn turn_to(&mut self, second: i64) {
-        // Requests overtake each other: one that began just before the second turned counts in the
-        // new one, and takes no caller's count away. A clock that was set back starts a new window.
+        // Requests overtake each other: one from just before the end of a second counts in the next one, and
+        // does not reset its counts. A clock that was set back starts a new window.
         if second == self.second || second.checked_add(1) == Some(self.second) {
             return;
         }
         self.second = second;
         self.used.clear();
-        // After a flood of addresses the memory is given back.
+        // Release the memory after a flood of addresses.
         self.used.shrink_to(MAX_WINDOWS);
     }
 }
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
+    fn the_51st_request_of_a_window_is_refused() {
         let mut windows = Windows::default();
         let now = Millis(1_700_000_000_400);
         for left in (0..50).rev() {
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_overtaken_when_the_second_turns_takes_nobodys_count_away() {
+    fn an_overtaken_request_does_not_reset_the_counts() {
         let mut windows = Windows::default();
         assert!(matches!(windows.take("a", 1, Millis(6_000)), Admission::Granted(_)));
         assert!(matches!(windows.take("b", 1, Millis(5_999)), Admission::Granted(_)));
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_called_in_an_earlier_second_is_forgotten() {
+    fn callers_of_an_earlier_second_are_forgotten() {
         let mut windows = Windows::default();
         for caller in 0..100_000 {
             windows.take(caller, 1, Millis(1_000));

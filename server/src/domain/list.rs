@@ -1,4 +1,4 @@
-//! Parcels in a list: what is shown of them, and nothing personal (spec: GET parcels).
+//! Summaries of parcels for lists, without personal data (spec: GET parcels).
 
 use parcelo::{Awb, Language, ParcelStatus, model::ParcelSummary};
 use ulid::Ulid;
@@ -9,7 +9,7 @@ use crate::{
     ids::{manifest_id, parcel_id},
 };
 
-/// A parcel as the store hands it to a list.
+/// A parcel as the store returns it for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParcelListRow {
     /// The parcel.
@@ -22,7 +22,7 @@ pub struct ParcelListRow {
     pub manifest: Option<(Ulid, Awb)>,
 }
 
-/// The parcel in a list at this moment; `label_url` is where its label lies, if it has one that lives.
+/// Returns the summary of a parcel as of `now`. `label_url` is called only if the parcel has a valid label.
 pub(crate) fn summary(
     listed: ParcelListRow,
     label_url: impl FnOnce(&ParcelRow) -> String,
@@ -31,10 +31,10 @@ pub(crate) fn summary(
 ) -> ParcelSummary {
     let ParcelListRow { parcel, external_order_id, customer_reference, manifest } = listed;
     let status = ParcelStatus::from(parcel.state);
-    let label_lives = !matches!(parcel.state, State::Ordered | State::Voided);
+    let has_label = !matches!(parcel.state, State::Ordered | State::Voided);
     let (manifest, awb) = manifest.unzip();
     let name = status.name(language).to_owned();
-    let label_url = label_lives.then(|| label_url(&parcel));
+    let label_url = has_label.then(|| label_url(&parcel));
     let id = parcel_id(parcel.id);
     let arrival = arrival(&parcel, now);
     let mut summary = ParcelSummary::new(id, parcel.tracking_number, status, parcel.country)

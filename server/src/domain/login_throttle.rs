@@ -1,9 +1,8 @@
-//! How often a client may try to sign in. Failures are counted by the account that was named and by
-//! the network that they came from; from some number on, each makes the next attempt wait longer.
+//! Limits attempts to sign in. Failures are counted by account and by client network. After a few free
+//! ones, each failure makes the next attempt wait longer.
 //!
-//! Strangers cannot lock out an account's owner with that: who is signed in to it, or comes from a network
-//! from which its owner signed in before, is counted apart from all others, and waits a few
-//! seconds at most.
+//! Strangers cannot lock out an account's owner this way. Clients that are signed in to the account, or
+//! whose network has signed in to it before, are counted separately and wait a few seconds at most.
 
 use std::net::IpAddr;
 
@@ -12,27 +11,27 @@ use hashlink::LruCache;
 use super::access::client_network;
 use crate::clock::Millis;
 
-/// Counts that are remembered, and networks that have signed in: the latest. An attacker who wants
-/// one of them forgotten has to fail as often under other names, and each failure takes time.
+/// Maximum number of counts, and of known networks, that are remembered. To evict one, an attacker has
+/// to fail this often under other names, and each failure takes time.
 const MAX_COUNTS: usize = 10_000;
-/// Failures are forgotten when none was added for so long.
+/// Time after the last failure at which all of them are forgotten.
 pub(crate) const FAILURE_LIFETIME: i64 = Millis::HOUR;
-/// The longest name of an account, in characters; what is longer is counted by its beginning.
+/// Maximum length of an account's name in characters; longer names are counted by their beginning.
 const MAX_NAME_CHARS: usize = 100;
 
-/// How many failures cost nothing, and how long the next attempts wait after further ones.
+/// The number of free failures, and the pauses after further ones.
 struct Pauses {
     free: u32,
-    /// After the last free failure; each further one doubles it.
+    /// The pause after the last free failure; each further failure doubles it.
     first: i64,
     longest: i64,
 }
 
 const NETWORK: Pauses = Pauses { free: 5, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
-// More than one network has, so that an office's slips do not slow down its account elsewhere.
+// More free failures than a network has, so that typos in an office do not slow down its account elsewhere.
 const ACCOUNT: Pauses = Pauses { free: 10, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
-// A neighbour behind the same router must not keep the owner out, nor guess without end: at one
-// attempt in five seconds a password of twelve characters outlasts everyone.
+// A neighbour behind the same router must neither lock the owner out nor guess without limit. At one
+// attempt in five seconds, a password of twelve characters cannot be guessed in a lifetime.
 const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Millis::SECOND };
 
 /// An attempt to sign in.
@@ -40,41 +39,41 @@ const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Mill
 pub struct LoginAttempt<'a> {
     /// The account that is named; it may not exist.
     pub account: &'a str,
-    /// From where.
+    /// The client's address.
     pub client: IpAddr,
-    /// Whether a session of this account came along.
+    /// True if the request has a session of this account.
     pub is_signed_in: bool,
 }
 
-/// By what failures are counted.
+/// A key under which failures are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum CountedBy {
     Network(IpAddr),
     Account(String),
-    /// An account and a network from which it was signed in to.
+    /// An account, and a network that has signed in to it.
     Known(String, IpAddr),
 }
 
-/// How often attempts failed, and when one did last.
+/// The number of failed attempts, and the time of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failures {
     pub count: u32,
     pub last: Millis,
 }
 
-/// An attempt that was let through, and counts as a failure until it is taken back.
+/// An admitted attempt, which counts as a failure until it is taken back.
 #[derive(Debug)]
 #[must_use = "an attempt that did not fail has to be taken back"]
 pub struct BegunLogin(pub(crate) Vec<CountedBy>);
 
 impl LoginAttempt<'_> {
-    /// The account and the network, if it was signed in to from there.
+    /// Returns the key for the account and the network together.
     pub(crate) fn known(self) -> CountedBy {
         let (account, network) = known(self);
         CountedBy::Known(account, network)
     }
 
-    /// By what it is counted. `is_known`: its account was signed in to from its network.
+    /// Returns the keys under which it is counted. `is_known` means that its network has signed in to its account.
     pub(crate) fn counted_by(self, is_known: bool) -> Vec<CountedBy> {
         if is_known || self.is_signed_in {
             return vec![self.known()];
@@ -85,7 +84,7 @@ impl LoginAttempt<'_> {
 }
 
 impl CountedBy {
-    /// How many milliseconds the next attempt has to wait after these failures.
+    /// Returns how many milliseconds the next attempt has to wait after these failures.
     fn wait(&self, failures: Failures, now: Millis) -> i64 {
         let pauses = match self {
             Self::Network(_) => NETWORK,
@@ -98,7 +97,7 @@ impl CountedBy {
     }
 }
 
-/// The failures after one more attempt, or how many seconds it has to wait.
+/// Returns the failures including one more attempt, or how many seconds that attempt has to wait.
 pub(crate) fn count_attempt(
     so_far: &[(&CountedBy, Option<Failures>)],
     now: Millis,
@@ -117,7 +116,7 @@ pub(crate) fn count_attempt(
     Ok(counted.collect())
 }
 
-/// The failures so far, and who is known, of a server that is alone. Several keep the same in their database.
+/// The failures and the known networks of a single server. Several servers keep them in their database.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
     failures: LruCache<CountedBy, Failures>,
@@ -131,14 +130,14 @@ impl Default for LoginThrottle {
 }
 
 impl LoginThrottle {
-    /// Lets an attempt through, or says how many seconds it has to wait. It counts as a failure at
-    /// once, so that of many at a time no more get through than one after the other.
+    /// Admits an attempt, or returns how many seconds it has to wait. It counts as a failure at once, so
+    /// that no more get through at the same time than one after the other.
     pub(crate) fn begin(
         &mut self,
         attempt: LoginAttempt<'_>,
         now: Millis,
     ) -> Result<BegunLogin, u32> {
-        // To ask for it keeps it among the latest.
+        // `get` marks it as recently used.
         let is_known = self.known.get(&known(attempt)).is_some();
         let counted = attempt.counted_by(is_known);
         let so_far: Vec<_> =
@@ -150,7 +149,7 @@ impl LoginThrottle {
         Ok(BegunLogin(counted))
     }
 
-    /// The attempt did not fail, or its outcome is unknown.
+    /// Takes back the failure of an attempt that succeeded, or whose outcome is unknown.
     pub(crate) fn take_back(&mut self, BegunLogin(counted): BegunLogin) {
         for by in counted {
             if let Some(failures) = self.failures.get_mut(&by) {
@@ -159,7 +158,7 @@ impl LoginThrottle {
         }
     }
 
-    /// The sign-in succeeded: further attempts from there are counted apart.
+    /// Remembers the network of a successful sign-in. Its further attempts are counted separately.
     pub(crate) fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
         self.known.insert(known(attempt), ());
     }
@@ -191,13 +190,13 @@ mod tests {
         LoginAttempt { account, client: client.parse().unwrap(), is_signed_in: false }
     }
 
-    /// Fails, or answers how many seconds to wait.
+    /// Fails, or returns how many seconds to wait.
     fn fail(throttle: &mut LoginThrottle, attempt: LoginAttempt<'_>, now: i64) -> u32 {
         throttle.begin(attempt, Millis(now * 1_000)).err().unwrap_or(0)
     }
 
     #[test]
-    fn each_failure_of_a_network_after_the_fifth_makes_the_pause_longer() {
+    fn each_failure_of_a_network_after_the_fifth_waits_longer() {
         let (mut throttle, mut now) = (LoginThrottle::default(), 0);
         for account in 0..5 {
             let account = account.to_string();
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_signed_in_or_comes_from_where_one_signed_in_is_not_locked_out() {
+    fn a_session_or_a_known_network_is_not_locked_out() {
         let mut throttle = LoginThrottle::default();
         let owner = from("shop", "2001:db8:1:2::1");
         let begun = throttle.begin(owner, Millis(0)).unwrap();
@@ -239,7 +238,7 @@ mod tests {
         let member = LoginAttempt { is_signed_in: true, ..from("shop", "203.0.113.200") };
         for client in 0..100 {
             fail(&mut throttle, from("shop", &format!("203.0.113.{client}")), 0);
-            // The neighbours' failures at other accounts count against the network, not against her.
+            // The neighbours' failures at other accounts count against the network, not against the owner.
             fail(&mut throttle, from("other", "2001:db8:1:2::9"), 0);
         }
         assert_eq!(fail(&mut throttle, from("shop", "198.51.100.1"), 0), 60);
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_thousand_attempts_at_once_as_many_get_through_as_one_after_the_other() {
+    fn concurrent_attempts_get_no_more_tries_than_sequential_ones() {
         let mut throttle = LoginThrottle::default();
         let all: Vec<_> =
             (0..1_000).map(|_| throttle.begin(from("a", "203.0.113.7"), Millis(0))).collect();
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_locks_nobody_out() {
+    fn a_clock_that_was_set_back_locks_no_one_out() {
         let mut throttle = LoginThrottle::default();
         for _ in 0..5 {
             fail(&mut throttle, from("a", "203.0.113.7"), 90);
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_memory_is_bounded() {
         let mut throttle = LoginThrottle::default();
         let long = "ñ".repeat(10_000);
         assert!(known(from(&long, "::1")).0.len() <= 4 * MAX_NAME_CHARS);

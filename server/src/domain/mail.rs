@@ -1,7 +1,7 @@
-//! E-mails about parcels: which change of a parcel brings one, to whom, when it is due, and what comes of an attempt.
+//! E-mails about parcels: the changes that trigger them, their recipients, their schedule and the result of an attempt.
 //!
-//! An e-mail is written down in the commit of its change, without any address: that is read from the order when it is
-//! sent, so that it goes with the parcel. The parcel is looked at then, too: what it has left behind is not reported.
+//! An e-mail is stored in the commit of its change, without an address. The address is read from the order when the
+//! e-mail is sent, so it is deleted with the parcel. News that is out of date by then is not sent.
 
 use super::{
     State,
@@ -9,19 +9,19 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// How long an e-mail waits for its parcel's next event. A burst of events is one e-mail: the last.
+/// Time that an e-mail waits for its parcel's next event. A burst of events sends one e-mail: the last.
 pub(crate) const BURST: i64 = 60 * Millis::SECOND;
-/// How long an attempt is its server's alone: longer than one takes.
+/// Time that an e-mail is leased to one server for an attempt; longer than any attempt takes.
 pub(crate) const LEASE: i64 = 2 * Millis::MINUTE;
-/// How long what became of an e-mail is known, as with webhooks.
+/// Time that the result of an e-mail is kept, as with webhooks.
 pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
-/// The e-mails that one address gets in a day from one tenant: a parcel has at most six.
+/// Maximum number of e-mails from a tenant to an address in a day. A parcel has at most six.
 pub(crate) const MAX_TO_ADDRESS_A_DAY: u32 = 30;
-/// The e-mails that a tenant sends in an hour.
+/// Maximum number of e-mails from a tenant in an hour.
 pub(crate) const MAX_OF_TENANT_AN_HOUR: u32 = 10_000;
 
-/// The pauses after each attempt that failed for now; after the last the e-mail is given up. About two days in all,
-/// in which a relay that is down is mended.
+/// The pauses after attempts that failed temporarily. When they are used up, the e-mail is given up: after about two
+/// days, in which a relay that is down can be repaired.
 const PAUSES: [i64; 9] = [
     Millis::MINUTE,
     5 * Millis::MINUTE,
@@ -34,21 +34,21 @@ const PAUSES: [i64; 9] = [
     12 * Millis::HOUR,
 ];
 
-/// To whom an e-mail goes.
+/// The recipient of an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MailRecipient {
-    /// Who receives the parcel.
+    /// The parcel's receiver.
     Receiver,
-    /// Who sends it: hears of exceptions only.
+    /// The parcel's sender, who gets e-mails about exceptions only.
     Sender,
 }
 
-/// What an e-mail is about.
+/// The news in an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MailKind {
-    /// The carrier has the parcel. A parcel has one of these.
+    /// The carrier has the parcel. Sent once for each parcel.
     OnItsWay,
-    /// Customs hold it.
+    /// Customs holds it.
     Held,
     /// It arrives today.
     OutForDelivery,
@@ -63,7 +63,7 @@ pub enum MailKind {
 use MailKind::{Delivered, Failed, Held, OnItsWay, OutForDelivery, Returning};
 use MailRecipient::{Receiver, Sender};
 
-/// Each state with the e-mails that it brings.
+/// Each state with the e-mails that it triggers.
 const MAILS: [(State, MailKind, &[MailRecipient]); 8] = [
     (State::PickedUp, OnItsWay, &[Receiver]),
     (State::InTransit, OnItsWay, &[Receiver]),
@@ -76,7 +76,7 @@ const MAILS: [(State, MailKind, &[MailRecipient]); 8] = [
 ];
 
 impl MailRecipient {
-    /// Its number in the database.
+    /// Returns the number in the database.
     pub(crate) const fn number(self) -> u8 {
         self as u8
     }
@@ -89,7 +89,7 @@ impl MailRecipient {
         }
     }
 
-    /// Its name for programs.
+    /// Returns the name for programs.
     pub const fn code(self) -> &'static str {
         match self {
             Receiver => "receiver",
@@ -102,7 +102,7 @@ impl MailKind {
     /// Every kind.
     pub const ALL: [Self; 6] = [OnItsWay, Held, OutForDelivery, Delivered, Failed, Returning];
 
-    /// Its number in the database.
+    /// Returns the number in the database.
     pub(crate) const fn number(self) -> u8 {
         self as u8
     }
@@ -111,7 +111,7 @@ impl MailKind {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// Its name for programs.
+    /// Returns the name for programs.
     pub const fn code(self) -> &'static str {
         match self {
             OnItsWay => "on-its-way",
@@ -129,7 +129,7 @@ impl MailKind {
 pub struct MailsOff(u8);
 
 impl MailsOff {
-    /// As the database has it; what is unknown there is left out.
+    /// Reads the number in the database. Unknown bits are ignored.
     pub(crate) const fn from_number(number: u8) -> Self {
         Self(number & 0b11_1111)
     }
@@ -138,34 +138,34 @@ impl MailsOff {
         self.0
     }
 
-    /// Whether a kind is switched off.
+    /// Returns true if a kind is switched off.
     pub const fn contains(self, kind: MailKind) -> bool {
         self.0 & (1 << kind.number()) != 0
     }
 
-    /// The same with one more.
+    /// Adds a kind.
     #[must_use]
     pub const fn with(self, kind: MailKind) -> Self {
         Self(self.0 | 1 << kind.number())
     }
 }
 
-/// An e-mail that a change brings.
+/// An e-mail that a change triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewMail {
-    /// Whose change.
+    /// The parcel that changed.
     pub parcel: ParcelRowId,
-    /// The event's.
+    /// The sequence of the event.
     pub sequence: u32,
-    /// To whom.
+    /// The recipient.
     pub recipient: MailRecipient,
-    /// About what.
+    /// The news.
     pub kind: MailKind,
-    /// When it was decided.
+    /// The time of the change.
     pub at: Millis,
 }
 
-/// The e-mails that an event of a parcel brings, when it is a move.
+/// Returns the e-mails that a move of a parcel triggers.
 pub(super) fn mails_of(
     parcel: ParcelRowId,
     event: &Event,
@@ -181,70 +181,70 @@ pub(super) fn mails_of(
 /// An e-mail that is leased to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailLease {
-    /// Its row.
+    /// The row id.
     pub id: i64,
-    /// The lease's number, which is never given twice.
+    /// The lease number, which is never used again.
     pub number: i64,
-    /// Whose parcel it is about.
+    /// The parcel it is about.
     pub parcel: ParcelRowId,
-    /// The event's.
+    /// The sequence of the event.
     pub sequence: u32,
-    /// To whom.
+    /// The recipient.
     pub recipient: MailRecipient,
-    /// About what.
+    /// The news.
     pub kind: MailKind,
-    /// When its change was decided.
+    /// The time of its change.
     pub at: Millis,
-    /// Which attempt this is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// Why an e-mail is not sent.
+/// A reason not to send an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dropped {
     /// The parcel has moved on, or a later e-mail says more.
     Superseded,
-    /// The parcel is from before e-mails were switched on.
+    /// The parcel was created before e-mails were switched on.
     Older,
     /// The order has no address for it.
     NoAddress,
-    /// Who has the address wants none, or it does not exist.
+    /// The recipient unsubscribed, or the address does not exist.
     OptedOut,
     /// The account has switched the kind off.
     SwitchedOff,
     /// The sandbox may not write to the address.
     NotAllowed,
-    /// The address, or the tenant, has had its share.
+    /// The address or the tenant has reached its limit.
     TooMany,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MailOutcome {
-    /// The relay has taken it.
+    /// The relay accepted it.
     Sent,
-    /// The relay says that the address does not exist.
+    /// The relay reported that the address does not exist.
     Bounced,
-    /// The relay will never take this e-mail.
+    /// The relay refused this e-mail permanently.
     Refused,
-    /// It did not get through, or it is not known whether it did.
+    /// It failed temporarily, or the outcome is unknown.
     Failed,
-    /// It was not to be sent.
+    /// It was not sent, for this reason.
     Dropped(Dropped),
 }
 
-/// Where an e-mail stands.
+/// The status of an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MailStatus {
     /// It is still to be sent.
     Waiting,
-    /// The relay has taken it.
+    /// The relay accepted it.
     Sent,
     /// The address does not exist.
     Bounced,
-    /// It was refused for good, or given up.
+    /// It was refused permanently, or given up.
     GivenUp,
-    /// It was not to be sent.
+    /// It was not sent, for this reason.
     Dropped(Dropped),
 }
 
@@ -263,7 +263,7 @@ impl MailStatus {
         (Self::Dropped(Dropped::TooMany), 16),
     ];
 
-    /// Its number in the database.
+    /// Returns the number in the database.
     pub(crate) fn number(self) -> u8 {
         Self::ALL.iter().find(|(status, _)| *status == self).map_or(0, |(_, number)| *number)
     }
@@ -272,7 +272,7 @@ impl MailStatus {
         Self::ALL.iter().find(|(_, known)| *known == number).map(|(status, _)| *status)
     }
 
-    /// Its name for programs.
+    /// Returns the name for programs.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -290,17 +290,17 @@ impl MailStatus {
     }
 }
 
-/// What an attempt means for its e-mail.
+/// The decision after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDecision {
-    /// It is tried again then.
+    /// The e-mail is tried again at this time.
     Again(Millis),
-    /// It is done.
+    /// The e-mail has this final status.
     Done(MailStatus),
 }
 
 impl MailDecision {
-    /// Its name in the metrics.
+    /// Returns the name in the metrics.
     pub(crate) const fn code(self) -> &'static str {
         match self {
             Self::Again(_) => "failed",
@@ -309,7 +309,7 @@ impl MailDecision {
     }
 }
 
-/// What comes of an attempt, the so-manyth from 1.
+/// Decides what follows an attempt. Attempts count from 1.
 pub(crate) fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDecision {
     MailDecision::Done(match outcome {
         MailOutcome::Sent => MailStatus::Sent,
@@ -326,14 +326,14 @@ pub(crate) fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDec
     })
 }
 
-/// Why an e-mail about a parcel as it is now is not to be sent, as far as the parcel tells.
+/// Returns the reason not to send an e-mail about a parcel in its present state, if there is one.
 pub(crate) fn is_outdated(mail: &MailLease, parcel: &ParcelRow, since: Millis) -> Option<Dropped> {
     if parcel.created_at < since {
         return Some(Dropped::Older);
     }
     let brings =
         |(state, kind, _): &(State, MailKind, _)| *state == parcel.state && *kind == mail.kind;
-    // From being on its way a parcel goes through customs, of which it tells nothing new.
+    // A parcel in customs clearance is still on its way, and there is no e-mail about clearance.
     let is_still_true = MAILS.iter().any(brings)
         || (mail.kind == OnItsWay && parcel.state == State::CustomsClearance);
     (!is_still_true).then_some(Dropped::Superseded)
@@ -342,35 +342,35 @@ pub(crate) fn is_outdated(mail: &MailLease, parcel: &ParcelRow, since: Millis) -
 /// One of a parcel's e-mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedMail {
-    /// To whom.
+    /// The recipient.
     pub recipient: MailRecipient,
-    /// About what.
+    /// The news.
     pub kind: MailKind,
-    /// When its change was decided.
+    /// The time of its change.
     pub at: Millis,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Where it stands.
+    /// The status.
     pub status: MailStatus,
 }
 
-/// Why an address gets no e-mails of an account.
+/// A reason why an address gets no e-mails from an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptOut {
-    /// Who has it unsubscribed.
+    /// The recipient unsubscribed.
     Unsubscribed,
-    /// The relay said that it does not exist.
+    /// The relay reported that it does not exist.
     Bounced,
 }
 
 impl OptOut {
-    /// Its number in the database.
+    /// Returns the number in the database.
     pub(crate) const fn number(self) -> u8 {
         self as u8
     }
 }
 
-/// Whether one more e-mail is within the limits, when these are the numbers with it.
+/// Returns true if an e-mail is within the limits. Both numbers include it.
 pub(crate) const fn is_within_limits(to_address: u32, of_tenant: u32) -> bool {
     to_address <= MAX_TO_ADDRESS_A_DAY && of_tenant <= MAX_OF_TENANT_AN_HOUR
 }
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_to_act_or_to_wait_hears_of_it_and_nobody_of_the_rest() {
+    fn e_mails_go_to_those_who_have_to_act_or_wait() {
         let table: [(State, &[(MailRecipient, MailKind)]); 13] = [
             (State::Ordered, &[]),
             (State::LabelGenerated, &[]),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_tried_for_two_days_and_the_rest_is_final() {
+    fn temporary_failures_are_tried_for_two_days() {
         let now = Millis(0);
         let mut waited = 0;
         for attempt in 1..=9 {
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parcel_has_left_behind_is_not_told() {
+    fn news_that_is_out_of_date_is_not_sent() {
         let lease = |kind| MailLease {
             id: 1,
             number: 1,

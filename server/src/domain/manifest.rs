@@ -22,42 +22,42 @@ use crate::{
 
 const NUMBERS: &str = "trackingNumbers";
 
-/// A parcel that is asked for, and what its manifest adds up.
+/// A requested parcel, with the values that its manifest adds up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The parcel.
     pub parcel: ParcelRow,
     /// Its weight and value.
     pub details: ParcelDetails,
-    /// The manifest it is in already.
+    /// The manifest that it is already in.
     pub manifest: Option<Ulid>,
 }
 
-/// A request to submit a manifest, and what was found for it.
+/// A request to submit a manifest, with the records that were found for it.
 #[derive(Debug)]
 pub(crate) struct Submission<'a> {
-    /// Whose request it is.
+    /// The tenant that makes the request.
     pub tenant: Tenant,
     /// The request.
     pub request: &'a ManifestRequest,
     /// The tenant's manifest under the same air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels for the numbers asked, in their order, or why it has none.
+    /// The tenant's parcels for the requested numbers, in their order, or the reason why there is none.
     pub found: &'a [Result<Candidate, Refusal>],
 }
 
-/// What comes of a submission that is not refused.
+/// The result of a submission that is not refused.
 #[derive(Debug)]
 pub(crate) enum Submitted {
-    /// The same had been submitted before; there is nothing to do.
+    /// The same manifest was submitted before; there is nothing to do.
     Before(Manifest),
     /// It is submitted now.
     Now {
         /// The manifest.
         manifest: Manifest,
-        /// The parcels it was decided on.
+        /// The parcels that the decision read, at the versions that it saw.
         expect: Vec<(ParcelRowId, Version)>,
-        /// What to do.
+        /// The operations.
         ops: Vec<Op>,
     },
 }
@@ -77,9 +77,9 @@ pub(crate) fn submit(
             Err(Refusal::from(ErrorCode::ManifestAlreadySubmitted).with_details(details))
         };
     }
-    let asked = request.tracking_numbers.iter().zip(found).enumerate();
+    let requested = request.tracking_numbers.iter().zip(found).enumerate();
     let offenders: Vec<_> =
-        asked.filter_map(|(place, (number, found))| offender(place, number, found)).collect();
+        requested.filter_map(|(place, (number, found))| offender(place, number, found)).collect();
     if !offenders.is_empty() {
         let details = json!({ "errors": offenders });
         return Err(Refusal::from(ErrorCode::ManifestParcelsRejected).with_details(details));
@@ -101,16 +101,16 @@ pub(crate) fn submit(
     Ok(Submitted::Now { manifest, expect, ops })
 }
 
-/// Whether the manifest has just the parcels that are asked for, in whatever order and case.
+/// Returns true if the manifest has exactly the requested parcels, regardless of order and case.
 fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
-    let asked: HashSet<_> =
+    let requested: HashSet<_> =
         request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();
     let has: HashSet<_> =
         known.tracking_numbers.iter().map(|number| number.as_str().to_ascii_uppercase()).collect();
-    asked == has
+    requested == has
 }
 
-/// A parcel that keeps the manifest from being submitted.
+/// A parcel that prevents the submission of the manifest.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Offender<'a> {
@@ -187,7 +187,7 @@ fn manifest(
     manifest
 }
 
-/// The sums by currency, in the order of their codes.
+/// Returns the sums by currency, in the order of their codes.
 fn declared_values(candidates: &[&Candidate]) -> Vec<Row<DeclaredValue>> {
     let mut sums: BTreeMap<&str, (CurrencyCode, Decimal)> = BTreeMap::new();
     for ParcelDetails { currency, declared_value, .. } in

@@ -1,7 +1,7 @@
-//! The domain: what is decided, as pure functions of a request, loaded state, now and ids.
+//! The domain: decisions as pure functions of a request, loaded state, the time and ids.
 //!
-//! No store, no HTTP, no clock, no randomness in here. A decision answers with one [`Changes`],
-//! which the store commits whole or not at all.
+//! Nothing in here uses the store, HTTP, a clock or randomness. A decision returns one [`Changes`],
+//! which the store commits as a whole or not at all.
 
 pub(crate) mod access;
 pub(crate) mod activity;
@@ -70,7 +70,7 @@ pub(crate) use stored_order::{Layout, StoredOrder};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
 pub(crate) use tracking_numbers::NumberSource;
 
-/// An answer's body on the wire.
+/// Writes an answer's body as JSON.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {
     #[expect(
         clippy::expect_used,

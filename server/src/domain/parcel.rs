@@ -10,40 +10,40 @@ use crate::clock::Millis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParcelRowId(pub i64);
 
-/// How often a parcel's row has been written; a decision names the version it was made on.
+/// The number of writes to a parcel's row. A decision names the version that it was made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(pub i64);
 
-/// A parcel as the store gives it to a decision; the order itself is read on its own.
+/// A parcel as the store gives it to a decision. The order is read separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParcelRow {
-    /// Its number inside the database.
+    /// The row id in the database.
     pub key: ParcelRowId,
-    /// How often it has been written.
+    /// The version of the row.
     pub version: Version,
     /// The public id, without its prefix.
     pub id: Ulid,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// Its number, as it was given.
+    /// The tracking number, as it was given.
     pub tracking_number: TrackingNumber,
-    /// Where it stands.
+    /// The present state.
     pub state: State,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Millis,
-    /// When the newest event of its history happened.
+    /// The time of the newest event in its history.
     pub updated_at: Millis,
-    /// Where its first events happened.
+    /// The place of its first events.
     pub origin: String,
-    /// Where simulated events happen.
+    /// The place of simulated events.
     pub destination: String,
     /// The destination country.
     pub country: CountryCode,
-    /// The promised day at the destination, in days since 1970 began.
+    /// The promised day at the destination, in days since 1970-01-01.
     pub promised_day: i32,
-    /// 1, and one more with each reprint.
+    /// The version of the label: 1, and one more with each reprint.
     pub label_version: u32,
-    /// When its label was last reprinted.
+    /// The time of the label's last reprint.
     pub reprinted_at: Option<Millis>,
     /// The sequence of its last event.
     pub last_sequence: u32,
@@ -51,12 +51,12 @@ pub struct ParcelRow {
     pub step: Option<Step>,
 }
 
-/// A simulated step that is to come.
+/// A simulated step that is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// Its place in the scenario, from 0.
     pub index: u8,
-    /// When it happens.
+    /// The time at which it happens.
     pub due: Millis,
 }
 
@@ -67,10 +67,10 @@ pub struct Event {
     pub sequence: u32,
     /// The state at this event.
     pub state: State,
-    /// When it happened.
+    /// The time of the event.
     pub at: Millis,
     /// City and country.
     pub location: String,
-    /// More, when there is more to say.
+    /// A further description, if there is one.
     pub description: Option<String>,
 }

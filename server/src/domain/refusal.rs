@@ -1,4 +1,4 @@
-//! Why a request is refused: one constructor for each failure, the texts from the SDK's catalogue.
+//! Refusals of requests: one constructor for each failure, with texts from the SDK's catalogue.
 
 use std::net::IpAddr;
 
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::{IdempotencyRecord, State};
 use crate::clock::Millis;
 
-/// A request that is not carried out, and the error its caller gets.
+/// The error that a caller gets for a request that is not carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// The code, from which status and texts follow.
+    /// The code, which determines status and texts.
     pub code: ErrorCode,
-    /// Whole seconds to wait before trying again.
+    /// The whole seconds to wait before trying again.
     pub retry_after: Option<u32>,
     values: Vec<(&'static str, String)>,
     hint: Option<(String, String)>,
@@ -30,12 +30,12 @@ impl From<ErrorCode> for Refusal {
 }
 
 impl Refusal {
-    /// The request breaks rules.
+    /// Refuses a request that breaks rules.
     pub fn invalid(faults: &[FieldFault]) -> Self {
         Self { details: Some(json!({ "errors": faults })), ..ErrorCode::ValidationFailed.into() }
     }
 
-    /// The key belongs to the other environment, whose address is named where it is known.
+    /// Refuses a key of the other environment, and names that environment's address if it is known.
     pub fn other_environment(of_key: Environment, address: Option<&str>) -> Self {
         let spanish = in_spanish(of_key);
         let (place, place_es) =
@@ -47,13 +47,13 @@ impl Refusal {
         Self { hint: Some(hint), ..ErrorCode::AuthInvalidApiKey.into() }
     }
 
-    /// The client's address is not in the key's list.
+    /// Refuses a client whose address is not in the key's list.
     pub fn address(client: IpAddr) -> Self {
         let details = json!({ "clientIp": client.to_string() });
         Self { details: Some(details), ..ErrorCode::AuthIpNotAllowed.into() }
     }
 
-    /// The key may not ship to this country.
+    /// Refuses a country to which the key may not ship.
     pub fn country(country: CountryCode, allowed: &[CountryCode]) -> Self {
         Self {
             values: vec![("country", country.to_string())],
@@ -62,7 +62,7 @@ impl Refusal {
         }
     }
 
-    /// The window is used up.
+    /// Refuses a request because the limit of its window is used up.
     pub fn rate_limited(retry_after: u32) -> Self {
         Self {
             values: vec![("n", retry_after.to_string())],
@@ -71,7 +71,7 @@ impl Refusal {
         }
     }
 
-    /// The key was used with another request; if that created an order, its parcel is named.
+    /// Refuses a key that was used with another request. If that request created an order, its parcel is named.
     pub fn conflict(record: &IdempotencyRecord) -> Self {
         let answer: Value = serde_json::from_slice(&record.body).unwrap_or_default();
         let mut details = serde_json::Map::from_iter([
@@ -84,17 +84,17 @@ impl Refusal {
         Self { details: Some(details.into()), ..ErrorCode::IdempotencyConflict.into() }
     }
 
-    /// The first request with this key has not come back yet.
+    /// Refuses a repeated request while the first with the key is running.
     pub fn in_progress() -> Self {
         Self { retry_after: Some(1), ..ErrorCode::IdempotencyInProgress.into() }
     }
 
-    /// The service cannot answer now.
+    /// Refuses a request that the service cannot answer now.
     pub fn unavailable() -> Self {
         Self { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }
     }
 
-    /// The request was executed, or not, and no key makes it safe to repeat.
+    /// Reports that it is unknown whether a request was executed, and that no key makes it safe to repeat.
     pub fn outcome_unknown() -> Self {
         let hint = (
             "The request was executed, or not: look up what it was to change before you repeat it.".to_owned(),
@@ -103,52 +103,52 @@ impl Refusal {
         Self { hint: Some(hint), ..ErrorCode::InternalError.into() }
     }
 
-    /// Whether it says nothing of the request.
+    /// Returns true if the server is at fault, not the request.
     pub fn is_the_servers_fault(&self) -> bool {
         self.code.status() >= 500
     }
 
-    /// The parcel's status does not allow it; `code`'s text has a `{status}`.
+    /// Refuses a request because of the parcel's status. The text of `code` has a `{status}`.
     pub fn status(code: ErrorCode, state: State) -> Self {
         Self::from_status(code, parcelo::ParcelStatus::from(state).code())
     }
 
-    /// The same for several parcels, whose statuses are named.
+    /// Refuses a request because of the statuses of several parcels.
     pub fn from_status(code: ErrorCode, status: &str) -> Self {
         Self { values: vec![("status", status.to_owned())], ..code.into() }
     }
 
-    /// The parcel is in a manifest already.
+    /// Refuses a parcel that is already in a manifest.
     pub fn already_manifested(manifest: &str) -> Self {
         let values = vec![("manifestId", manifest.to_owned())];
         Self { values, ..ErrorCode::ParcelAlreadyManifested.into() }
     }
 
-    /// The faults of a request that breaks rules.
+    /// Returns the faults of a request that breaks rules.
     pub fn faults(&self) -> Vec<FieldFault> {
         let errors = self.details.as_ref().and_then(|details| details.get("errors"));
         errors.and_then(|errors| serde_json::from_value(errors.clone()).ok()).unwrap_or_default()
     }
 
-    /// The same refusal with more to say.
+    /// Sets the details.
     #[must_use]
     pub fn with_details(self, details: Value) -> Self {
         Self { details: Some(details), ..self }
     }
 
-    /// The refusal of one item of a list.
+    /// Converts it to the error of one item in a list.
     pub fn to_item(&self) -> ItemError {
         ItemError::new(self.code.code(), self.texts())
     }
 
-    /// A parcel's state cannot follow the one it has.
+    /// Refuses a state that cannot follow the parcel's present one.
     pub fn transition(from: State, to: State) -> Self {
         let word = |state| parcelo::ParcelStatus::from(state).to_string();
         let values = vec![("from", word(from)), ("to", word(to))];
         Self { values, ..ErrorCode::IllegalTransition.into() }
     }
 
-    /// A refusal as a caller may meet it, with an example wherever the code's text names something.
+    /// Returns a refusal with example values wherever the code's text names something.
     pub fn example(code: ErrorCode) -> Self {
         match code {
             ErrorCode::ValidationFailed => Self::invalid(&[]),
@@ -162,7 +162,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal on the wire.
+    /// Converts it to the error on the wire.
     pub fn to_envelope(&self, request_id: &str) -> ErrorEnvelope {
         let mut error = ErrorBody::new(self.code.code(), self.texts())
             .with_request_id(RequestId::unchecked(request_id));
@@ -175,7 +175,7 @@ impl Refusal {
         (self.text(Language::En), self.text(Language::Es))
     }
 
-    /// The message for the caller, in one language.
+    /// Returns the message for the caller in a language.
     pub fn text(&self, language: Language) -> String {
         let values: Vec<_> =
             self.values.iter().map(|(name, value)| (*name, value.as_str())).collect();

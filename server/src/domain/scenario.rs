@@ -13,13 +13,12 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// A simulated journey: the prefix of tracking numbers that choose it, and what happens how many
-/// minutes after the order was created.
+/// A simulated journey: the prefix of the tracking numbers that choose it, and its steps.
 #[derive(Debug)]
 pub struct Scenario {
-    /// What a tracking number starts with.
+    /// The prefix of a tracking number.
     pub prefix: &'static str,
-    /// Minutes after creation, and the state that is reached then.
+    /// The minutes after creation, and the state that is reached then.
     pub steps: &'static [(i64, State)],
 }
 
@@ -44,36 +43,35 @@ pub const SCENARIOS: [Scenario; 4] = [
 ];
 
 impl Scenario {
-    /// The journey that a tracking number chooses; most choose none.
+    /// Returns the journey that a tracking number chooses; most choose none.
     pub fn for_number(number: &TrackingNumber) -> Option<&'static Self> {
         SCENARIOS.iter().find(|scenario| number.starts_with(scenario.prefix))
     }
 
-    /// The step with this number, counted from 0, for an order created at `created`.
+    /// Returns the step with this index for an order created at `created`.
     pub fn step(&self, index: u8, created: Millis) -> Option<Step> {
         let (minutes, _) = self.steps.get(usize::from(index))?;
         Some(Step { index, due: created.plus(minutes * Millis::MINUTE) })
     }
 }
 
-/// What happens to a parcel whose next step is due: the scan at its scheduled time, judged as a
-/// carrier's, and the step after it. A parcel whose state does not let the step happen leaves its
-/// journey.
+/// Takes a step that is due: judges its scan as a carrier's at its scheduled time, and schedules the step
+/// after it. The journey ends if the parcel's state does not allow the step.
 pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
-    let leave = Op::CancelSteps { parcel: parcel.key };
-    let Some(scenario) = Scenario::for_number(&parcel.tracking_number) else { return vec![leave] };
-    let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![leave] };
+    let end = Op::CancelSteps { parcel: parcel.key };
+    let Some(scenario) = Scenario::for_number(&parcel.tracking_number) else { return vec![end] };
+    let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![end] };
     let location = parcel.destination.clone();
     let scan = Scan { state: *state, at: step.due, location, description: None };
     match carrier::judge_scan(parcel, scan) {
         Judgement::Applied(mut ops) | Judgement::Recorded(mut ops) => {
             ops.push(match scenario.step(step.index + 1, parcel.created_at) {
                 Some(step) => Op::Schedule { parcel: parcel.key, step },
-                None => leave,
+                None => end,
             });
             ops
         }
-        Judgement::Rejected(_) => vec![leave],
+        Judgement::Rejected(_) => vec![end],
     }
 }
 

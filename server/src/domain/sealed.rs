@@ -1,15 +1,15 @@
-//! What the dashboard shows once, sealed: the database, or a copy of it, does not open it without the
-//! cookie of the session that it is for.
+//! Encrypts flashes, which are messages that the dashboard shows once. The database, or a copy of it, does
+//! not reveal them without the cookie of the session that they are for.
 
 use chacha20poly1305::{
     ChaCha20Poly1305, KeyInit,
     aead::{Aead, Payload},
 };
 
-/// The bytes of a nonce, which comes first in what is sealed. A session has few flashes: random ones do not repeat.
+/// Length of a nonce, which precedes the encrypted text. A session has few flashes, so random nonces do not repeat.
 const NONCE_BYTES: usize = 12;
 
-/// Encrypts what a page is to say; it opens for that page only.
+/// Encrypts a message that only the given page can open.
 pub(crate) fn seal(
     key: &[u8; 32],
     nonce: [u8; NONCE_BYTES],
@@ -21,7 +21,7 @@ pub(crate) fn seal(
     Some([&nonce, sealed.as_slice()].concat())
 }
 
-/// Opens it; none when it was sealed with another key or for another page.
+/// Decrypts a message; none if it was sealed with another key or for another page.
 pub(crate) fn open(key: &[u8; 32], page: &str, sealed: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>()?;
     let payload = Payload { msg: sealed, aad: page.as_bytes() };
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_with_its_key_on_its_page_only() {
+    fn a_message_opens_only_with_its_key_and_on_its_page() {
         let (key, nonce, plain) = ([1; 32], [2; NONCE_BYTES], b"sk_sandbox_1".as_slice());
         let sealed = seal(&key, nonce, "keys", plain).unwrap();
         assert!(!sealed.windows(4).any(|part| part == &plain[..4]));

@@ -1,11 +1,10 @@
-//! Finding parcels by what people have at hand: the beginning, or the last four or more characters, of a tracking
-//! number, a reference or an air waybill, and beginnings of words of the receiver's name.
+//! Searches for parcels by the beginning, or the last four or more characters, of a tracking number, a reference or an
+//! air waybill, and by the beginnings of words in the receiver's name.
 //!
-//! The store keeps a few *terms* for each parcel, sorted, so that a beginning is a range of them; an ending is the
-//! beginning of the text reversed. They follow from the parcel's number and order alone, which never change, so a
-//! parcel's terms can be computed again to delete them. For that they must not change with the code either: another
-//! folding needs a migration that builds the terms again. An air waybill comes later, and has no terms: the store finds
-//! a parcel's by its manifest.
+//! The store keeps a few *terms* for each parcel, sorted, so that a prefix is a range of terms. A suffix is a prefix of
+//! the reversed text. Terms depend only on the parcel's number and order, which never change, so they can be computed
+//! again to delete them. The code must not change them either: a different folding needs a migration that rebuilds
+//! them. Air waybills are assigned later and have no terms; the store finds them through the manifest.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -16,19 +15,18 @@ use fold::{fold, fold_code};
 
 mod fold;
 
-/// The shortest ending that is looked for.
+/// Minimum length of a suffix that is searched for.
 const MIN_ENDING: usize = 4;
-/// The longest term, in characters without its kind: as long as a reference may be.
+/// Maximum length of a term in characters, without its kind: that of a reference.
 const MAX_TERM: usize = ListQuery::MAX_SEARCH;
-/// How many digits an air waybill has.
+/// Number of digits in an air waybill.
 const AWB_DIGITS: usize = 11;
-/// The most words of a name that are found.
+/// Maximum number of words in a name that are indexed.
 const MAX_WORDS: usize = 16;
-/// What stands at the end of a term that is looked for as a whole; no term has it. The store's entries have it behind
-/// theirs.
+/// A terminator for terms that are searched for as a whole. No term contains it; the store appends it to its entries.
 pub(crate) const END: &str = "\0";
 
-/// What a term is of; the letter it begins with keeps the kinds apart.
+/// The field that a term comes from. The first letter of a term tells its kind.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Number,
@@ -54,7 +52,7 @@ impl Kind {
     }
 }
 
-/// What a parcel is found by.
+/// The fields of a parcel that are searched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Findable<'a> {
     /// Its tracking number.
@@ -65,7 +63,7 @@ pub(crate) struct Findable<'a> {
     pub(crate) receiver: &'a str,
 }
 
-/// What of a stored order a parcel is found by.
+/// The fields of a stored order that are searched.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FindableOrder {
@@ -81,7 +79,7 @@ struct FindableReceiver {
 }
 
 impl FindableOrder {
-    /// The parcel of this order.
+    /// Adds the tracking number of the order's parcel.
     pub(crate) fn findable<'a>(&'a self, number: &'a str) -> Findable<'a> {
         let references = [self.customer_reference.as_deref(), self.external_order_id.as_deref()];
         Findable { number, references, receiver: &self.receiver.full_name }
@@ -89,7 +87,7 @@ impl FindableOrder {
 }
 
 impl Findable<'_> {
-    /// The terms under which the store keeps the parcel, sorted, each once.
+    /// Returns the terms under which the store keeps the parcel, sorted and without duplicates.
     pub(crate) fn terms(&self) -> Vec<String> {
         let mut terms = BTreeSet::new();
         let number = fold_code(self.number);
@@ -118,36 +116,36 @@ fn push_code(terms: &mut BTreeSet<String>, code: &str, [beginning, ending]: [Kin
     }
 }
 
-/// What is looked for: all the words of one of the alternatives.
+/// A search. It matches a parcel that has all words of one of the alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     pub(crate) alternatives: Vec<Vec<Word>>,
 }
 
-/// One word of it, which is found in any of these places.
+/// One word of a search. A parcel has it if a term or the air waybill matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// The beginnings of terms.
+    /// Prefixes of terms.
     pub(crate) terms: Vec<String>,
-    /// Digits at the beginning or, from four on, at the end of an air waybill.
+    /// Digits at the beginning of an air waybill or, if there are at least four, at its end.
     pub(crate) awb: Option<String>,
 }
 
 /// Air waybills that begin or end with some digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AwbBounds {
-    /// The first that may begin so,
+    /// The lower bound of those that begin with the digits, inclusive.
     pub(crate) from: String,
-    /// and what comes after the last.
+    /// The upper bound of those, exclusive.
     pub(crate) to: String,
-    /// The last four digits of those that end so; none when there are too few to be an ending.
+    /// The last four digits of those that end with the digits; none if there are too few for a suffix.
     pub(crate) last: Option<String>,
-    /// What they end with.
+    /// The digits.
     pub(crate) digits: String,
 }
 
 impl Search {
-    /// What a query looks for; none when it is a plain list.
+    /// Returns the search in a query; none if the query only lists parcels.
     pub(crate) fn new(query: &ListQuery) -> Option<Self> {
         if query.search.is_none() && query.reference.is_none() {
             return None;
@@ -157,17 +155,17 @@ impl Search {
         let text = query.search.as_deref().map(fold);
         let reference = query.reference.as_deref().map(fold_code);
         if [&text, &reference].into_iter().flatten().any(String::is_empty) {
-            // Nothing but marks: no parcel is found by them.
+            // Only punctuation: no parcel matches.
             return Some(Self { alternatives: Vec::new() });
         }
         let text = text.unwrap_or_default();
         let mut words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
-        // What is longer is rarer, and is looked for first.
+        // Longer words are rarer, so they are looked up first.
         words.sort_by_key(|word| (Reverse(word.len()), *word));
         words.dedup();
         let mut alternatives = vec![words.iter().copied().map(Word::anywhere).collect::<Vec<_>>()];
         if text.contains(' ') {
-            // A number that was written with blanks between its parts.
+            // A number written with spaces between its parts.
             alternatives.push(vec![Word::code(&fold_code(&text))]);
         }
         if is_whole {
@@ -200,13 +198,13 @@ impl Word {
         Self { terms: beginnings(code, [Kind::Reference, Kind::ReferenceEnd]), awb: None }
     }
 
-    /// The same, not as the beginning or the ending of something longer.
+    /// Limits the word to whole terms and numbers, not their prefixes or suffixes.
     fn whole(self) -> Self {
         let terms = self.terms.into_iter().map(|term| term + END);
         Self { terms: terms.collect(), awb: self.awb.filter(|awb| awb.len() == AWB_DIGITS) }
     }
 
-    /// Whether a parcel has it that has these terms, and this air waybill.
+    /// Returns true if a parcel with these terms and this air waybill has the word.
     pub(crate) fn is_of(&self, terms: &[String], awb: Option<&str>) -> bool {
         let has = |wanted: &String| {
             if let Some(whole) = wanted.strip_suffix(END) {
@@ -225,14 +223,14 @@ impl Word {
             || (wanted.len() >= MIN_ENDING && digits.ends_with(wanted.as_str()))
     }
 
-    /// Where the store's indexes of air waybills have it.
+    /// Returns the ranges that match it in the store's indexes of air waybills.
     pub(crate) fn awb_bounds(&self) -> Option<AwbBounds> {
         let digits = self.awb.clone()?;
         let from = match digits.split_at_checked(3) {
             Some((airline, serial)) if !serial.is_empty() => format!("{airline}-{serial}"),
             _ => digits.clone(),
         };
-        // The colon is the character after the nine.
+        // In ASCII, the colon follows the digit nine.
         let to = format!("{from}:");
         let last = digits.len().checked_sub(MIN_ENDING).and_then(|at| digits.get(at..));
         let last = last.map(str::to_owned);
@@ -298,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_quotation_marks_is_looked_for_as_a_whole() {
+    fn a_quoted_text_matches_as_a_whole() {
         let parcel = Findable {
             number: "EC7K2M9QX4T8WD0",
             references: [Some("PO-1001"), Some("1001 b")],
@@ -323,7 +321,7 @@ mod tests {
         assert!(is_found(search(None, Some("\"PO 1001\"")).unwrap()));
         assert!(is_found(search(Some("Rui"), Some("\"PO1001\"")).unwrap()), "each by itself");
         assert!(!is_found(search(None, Some("\"PO 100\"")).unwrap()));
-        assert!(!is_found(search(None, Some("\"Ana\"")).unwrap()), "names are no references");
+        assert!(!is_found(search(None, Some("\"Ana\"")).unwrap()), "a name is not a reference");
         assert!(is_found(search(Some("\"PO-100"), None).unwrap()), "one mark alone is punctuation");
     }
 

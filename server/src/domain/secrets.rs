@@ -1,5 +1,5 @@
-//! What derives from the database's one secret: the hashes of API and carrier keys and of sessions,
-//! the signature of label links, the tokens of forms, the keys of flashes, each with a key of its own.
+//! Keys that derive from the database's one secret, one for each purpose: hashes of credentials and sessions,
+//! signatures of links, tokens of forms, and the encryption of flashes (messages that the dashboard shows once).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,8 +13,7 @@ use ulid::Ulid;
 
 use super::tenant::{AccountRowId, Tenant};
 
-/// HMAC-SHA256 that has taken its key: taking it is half the cost of a signature, and a page of parcels
-/// has one for each.
+/// HMAC-SHA256 with its key already set, which is half the cost of a signature: a page of parcels needs many.
 type Keyed = Hmac<Sha256>;
 
 /// The keys that derive from the database's secret.
@@ -59,30 +58,30 @@ impl Secrets {
         }
     }
 
-    /// The hash under which an API key, a carrier key or an admin token is stored.
+    /// Returns the hash under which an API key, a carrier key or an admin token is stored.
     pub fn hash_of<K: HashedKey>(&self, key: &K) -> [u8; 32] {
         mac(K::hash_key(self), &[key.text().as_bytes()])
     }
 
-    /// The hash under which a session of the dashboard is stored.
+    /// Returns the hash under which a session of the dashboard is stored.
     pub fn hash_of_session(&self, token: &str) -> [u8; 32] {
         mac(&self.sessions, &[token.as_bytes()])
     }
 
-    /// The token of the forms that are shown to the holder of this cookie, and to no one else.
+    /// Returns the token of forms that are shown to the holder of this cookie, and to no one else.
     pub fn form_token(&self, cookie: &str) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
     }
 
-    /// The key of what the dashboard shows once to the holder of this cookie. The database knows the hash of the cookie,
-    /// from which it does not follow.
+    /// Returns the key that encrypts flashes for the holder of this cookie. It cannot be derived from the cookie's
+    /// hash, which is all that the database has.
     #[cfg(feature = "server")]
     pub fn flash_key(&self, cookie: &str) -> [u8; 32] {
         mac(&self.flashes, &[cookie.as_bytes()])
     }
 
-    /// The signature of a parcel's label link. It covers the parcel's id, so that a number that is
-    /// used again after a sandbox reset does not open its successor's label.
+    /// Returns the signature of a parcel's label link. It covers the parcel's id, so that an old link does not open
+    /// the label of a parcel that uses the number again after a sandbox reset.
     pub fn link_signature(
         &self,
         environment: Environment,
@@ -95,14 +94,14 @@ impl Secrets {
         URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
-    /// Under what the database keeps who wants no e-mails of an account: no address stands in it. Domains are the same
-    /// in capitals, and so are mailboxes in practice.
+    /// Returns the hash under which an address opts out of an account's e-mails, so that no address is stored. Case
+    /// does not matter in domains and, in practice, in mailboxes.
     pub(crate) fn hash_of_mail_address(&self, account: AccountRowId, address: &str) -> [u8; 32] {
         let address = address.trim().to_lowercase();
         mac(&self.mail_addresses, &[b"address", &account.0.to_be_bytes(), address.as_bytes()])
     }
 
-    /// Under what a tenant's e-mails are counted: those to an address, known by its keyed hash, or all of them.
+    /// Returns the hash under which a tenant's e-mails are counted: those to an address, given as its hash, or all.
     pub(crate) fn hash_of_mail_count(
         &self,
         tenant: Tenant,
@@ -112,26 +111,26 @@ impl Secrets {
         mac(&self.mail_addresses, &[b"count", &tenant.number().to_be_bytes(), address])
     }
 
-    /// The part of a Message-ID before the `@`: the same at every attempt, and nothing is read from it.
+    /// Returns the part of a Message-ID before the `@`. It is the same at every attempt, and opaque.
     pub(crate) fn message_id(&self, parcel: Ulid, sequence: u32, recipient: u8) -> String {
         let parts = [&parcel.to_bytes()[..], &sequence.to_be_bytes(), &[recipient]];
         let whole = mac(&self.message_ids, &parts);
         URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
-    /// The signature of the link that unsubscribes an address from an account, both known by their keyed hash.
+    /// Returns the signature of the link that unsubscribes an address from an account, both given as one hash.
     pub(crate) fn unsubscribe_signature(&self, hash: &[u8; 32]) -> [u8; 16] {
         let whole = mac(&self.unsubscribe_links, &[hash]);
         *whole.first_chunk::<16>().unwrap_or(&[0; 16])
     }
 
-    /// Whether a signature is the one expected, in the same time for any wrong one.
+    /// Compares signatures in constant time.
     pub fn is_same(expected: &str, given: &str) -> bool {
         expected.as_bytes().ct_eq(given.as_bytes()).into()
     }
 }
 
-/// Under what servers count failures to sign in: neither an address nor a name stands in the database.
+/// Returns the hash under which servers count failed sign-ins, so that neither address nor name is stored.
 #[cfg(feature = "postgres")]
 pub(crate) fn hash_of_login(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {
     let key = mac(&keyed(secret), &[b"failures to sign in"]);
@@ -139,13 +138,13 @@ pub(crate) fn hash_of_login(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {
 }
 
 fn keyed(key: &[u8; 32]) -> Keyed {
-    // A key shorter than the hash's block is filled up with zeros: the definition of HMAC.
+    // By the definition of HMAC, a key shorter than the hash's block is padded with zeros.
     let mut block = [0; 64];
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     Keyed::new(&block.into())
 }
 
-/// The code over parts that cannot run into each other.
+/// Computes the code over parts whose lengths are included, so that they cannot run into each other.
 fn mac(keyed: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = keyed.clone();
     for part in parts {
@@ -155,11 +154,11 @@ fn mac(keyed: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// A credential's secret, of which only the hash is stored.
+/// A credential's secret. Only its hash is stored.
 pub trait HashedKey: Send {
-    /// It in full.
+    /// Returns the whole secret.
     fn text(&self) -> &str;
-    /// What its kind is hashed with.
+    /// Returns the key that hashes secrets of its kind.
     fn hash_key(secrets: &Secrets) -> &Keyed;
 }
 
@@ -188,7 +187,7 @@ mod tests {
         let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
         let secrets = Secrets::derive(&[1; 32]);
         let signature = secrets.link_signature(Environment::Sandbox, &number, Ulid::nil());
-        // By Python's hmac, from the definition.
+        // Computed with Python's hmac.
         assert_eq!(signature, "tN2Btlx4aZYviuBTutHFag");
     }
 

@@ -1,4 +1,4 @@
-//! Being signed in to the dashboard: for how long, and what a password is.
+//! Sessions of the dashboard, their lifetimes, and the rules for passwords.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use super::{AccountRowId, Tenant};
 use crate::clock::Millis;
 use parcelo::{Environment, rules::is_invisible};
 
-/// How long one stays signed in.
+/// Lifetime of a session.
 pub const SESSION_LIFETIME: i64 = 12 * Millis::HOUR;
-/// How long a flash waits until its page is loaded.
+/// Time that a flash waits until its page is loaded.
 pub(crate) const FLASH_LIFETIME: i64 = 5 * Millis::MINUTE;
-/// The fewest characters of a password.
+/// Minimum length of a password in characters.
 pub(crate) const MIN_PASSWORD_CHARS: usize = 12;
-/// The most characters of a password.
+/// Maximum length of a password in characters.
 pub(crate) const MAX_PASSWORD_CHARS: usize = 200;
 
 /// An account with a password.
@@ -37,16 +37,16 @@ pub struct Session {
     pub account: AccountRowId,
     /// The account's name.
     pub name: String,
-    /// When it is over.
+    /// The time at which it ends.
     pub ends_at: Millis,
 }
 
-/// What the next page says of what was just done, a secret perhaps: sealed for the session, whose token opens it.
+/// A flash: a message that the next page shows once, perhaps with a secret. The session's token decrypts it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedFlash {
-    /// Since when it waits for its page.
+    /// The time since which it waits for its page.
     pub left_at: Millis,
-    /// Its nonce and what it says, encrypted.
+    /// The nonce and the encrypted message.
     pub sealed: Vec<u8>,
 }
 
@@ -57,18 +57,18 @@ impl fmt::Debug for SealedFlash {
 }
 
 impl Session {
-    /// Whether it is not over yet.
+    /// Returns true until it ends.
     pub fn is_alive(&self, now: Millis) -> bool {
         now < self.ends_at
     }
 
-    /// The account in an environment.
+    /// Returns the tenant of the account in an environment.
     pub const fn tenant(&self, environment: Environment) -> Tenant {
         Tenant { account: self.account, environment }
     }
 }
 
-/// Whether a text can be a password: long enough to be hard to guess, one line, and not blank.
+/// Returns true if a text can be a password: long enough to be hard to guess, one line, and not blank.
 pub(crate) fn is_password(text: &str) -> bool {
     let is_blank = text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c));
     let is_line = !text.contains(['\n', '\r']);

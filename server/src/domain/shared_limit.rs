@@ -1,28 +1,28 @@
-//! A rate limit that several servers keep together: the part of it that decides (docs/operations.md, What several
-//! servers share). [`super::limit`] is the same limit on one server, and its windows are these.
+//! Decides on requests under a rate limit that several servers share (docs/operations.md, What several servers share).
+//! [`super::limit`] is the same limit on one server, with the same windows.
 //!
-//! For each key and second the database counts the requests that servers have taken from the limit. To ask it for each
-//! request would make every one of them wait, so each server has some leeway, the same two times ([`Share::spare`]):
+//! For each key and second, the database counts the requests that servers have claimed. If every request needed a
+//! claim, every one would have to wait, so each server has the leeway [`Share::spare`] in two ways:
 //!
-//! * it begins a second with so many requests that it has not asked for. What it admits so is added to the count with
-//!   its next claim; if none comes, or all was taken meanwhile, that much is admitted beyond the limit;
-//! * it holds so many that it has asked for and not used yet, and asks for more before they run out. They die with
-//!   the second, and are missing to a caller of another server.
+//! * It may admit that many requests in a second without a claim. They are counted with its next claim. If there is
+//!   none, or if the limit was used up meanwhile, they are admitted beyond the limit.
+//! * It may hold that many claimed requests unused, and claims more before they run out. They expire with the second,
+//!   and are lost to callers of other servers.
 //!
-//! All others together have at most a tenth of the limit of either kind. So a second admits at most
+//! All other servers together have at most a tenth of the limit of either kind. So a second admits at most
 //! `limit + max(limit / 10, servers - 1)` requests, and no caller is refused before nine tenths of the limit are used,
-//! whichever servers it calls. What is not covered by the leeway waits for a claim: those that wait ask together, and
-//! one question is on its way at a time, so that a flood costs no more questions than round trips.
+//! whichever servers it calls. Requests beyond the leeway wait for a claim. They are claimed in one batch, and only one
+//! batch is in flight at a time, so that a flood costs no more queries than round trips.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::limit::{Admission, Quota};
 use crate::clock::Millis;
 
-/// The part of a limit that the other servers together may have in hand unused, or admit unasked.
+/// The divisor for the part of a limit that the other servers together may hold unused, or admit without a claim.
 const LEEWAY: u32 = 10;
 
-/// A key whose requests are counted over all servers, by its row.
+/// A key whose requests are counted across all servers, by its row id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SharedKey {
     /// An API key.
@@ -31,54 +31,54 @@ pub enum SharedKey {
     Carrier(i64),
 }
 
-/// What a server asks of the database for one key.
+/// A server's claim to a part of a key's limit, sent to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
-    /// For which second of the database's clock.
+    /// The second by the database's clock.
     pub second: i64,
-    /// Whose requests.
+    /// The key that is limited.
     pub key: SharedKey,
-    /// The most of them in that second, on all servers.
+    /// Maximum number of requests in that second on all servers.
     pub limit: u32,
-    /// Requests that were admitted without asking: they are counted in any case.
+    /// The requests that were admitted without a claim. They are counted in any case.
     pub admitted: u32,
-    /// How many more are asked for.
+    /// The number of further requests that are claimed.
     pub wanted: u32,
 }
 
-/// What the database answers to a claim.
+/// The database's answer to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// How many of those that were asked for; fewer when there are no more.
+    /// The number of claimed requests that are granted; fewer if the limit has no more.
     pub granted: u32,
-    /// What all servers have taken of the second.
+    /// The number of requests that all servers have taken in the second.
     pub taken: u32,
 }
 
-/// How many servers there are, and the time in the database.
+/// The number of servers, and the time in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Meeting {
-    /// This one too.
+pub struct ServerCount {
+    /// The number of servers, including this one.
     pub servers: u32,
-    /// By the database's clock.
+    /// The time by the database's clock.
     pub now: Millis,
 }
 
-/// Claims that are to be asked of the database together, and who waits for each.
+/// Claims that are sent to the database together, with the requests that wait for each.
 #[derive(Debug)]
-pub(crate) struct Question<T> {
+pub(crate) struct ClaimBatch<T> {
     claims: Vec<Claim>,
     tickets: Vec<Vec<T>>,
 }
 
-impl<T> Question<T> {
-    /// What is to be asked.
+impl<T> ClaimBatch<T> {
+    /// Returns the claims to send.
     pub(crate) fn claims(&self) -> &[Claim] {
         &self.claims
     }
 }
 
-/// What the servers' share of a limit is.
+/// A limit and the number of servers that share it.
 #[derive(Debug, Clone, Copy)]
 struct Share {
     limit: u32,
@@ -86,7 +86,7 @@ struct Share {
 }
 
 impl Share {
-    /// How much one server may hold that it does not use.
+    /// Returns how many requests one server may hold unused.
     fn spare(self) -> u32 {
         match self.servers.checked_sub(1) {
             None | Some(0) => 0,
@@ -94,51 +94,51 @@ impl Share {
         }
     }
 
-    /// With how many requests a server begins a second unasked. At least one: a key that is hardly used waits for
-    /// nothing, however many servers there are.
-    fn unasked(self) -> u32 {
+    /// Returns how many requests a server may admit in a second without a claim. At least one, so that a key that is
+    /// seldom used never waits, however many servers there are.
+    fn without_claim(self) -> u32 {
         if self.servers <= 1 { self.limit } else { self.spare().max(1).min(self.limit) }
     }
 
-    /// What is left to a server that cannot ask.
+    /// Returns the limit of a server that cannot reach the database.
     fn alone(self) -> u32 {
         (self.limit / self.servers.max(1)).max(1).min(self.limit)
     }
 }
 
-/// Whether the database has more to give.
+/// The state of the limit in the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Pool {
     #[default]
     Open,
-    /// All is taken.
+    /// The limit is used up.
     Empty,
-    /// It did not answer.
+    /// The database did not answer.
     Unreachable,
 }
 
 /// A key's use of the present second.
 #[derive(Debug, Default)]
 struct Usage {
-    /// Requests that were admitted here.
+    /// The requests that this server admitted.
     admitted: u32,
-    /// Of the database's count what this server has taken.
+    /// The part of the database's count that this server has taken.
     taken: u32,
-    /// What the others have, as far as is known.
+    /// The part that the other servers have taken, as far as is known.
     others: u32,
     pool: Pool,
-    /// More is asked for already, or is about to be.
-    is_asked: bool,
+    /// True if a claim is in flight or about to be sent.
+    is_claiming: bool,
 }
 
 impl Usage {
-    /// Whether a request is admitted; none when that has to be asked.
+    /// Counts a request if it is admitted. Returns none if that needs a claim.
     fn take(&mut self, share: Share) -> Option<bool> {
         let is_admitted = self.admitted < self.taken
             || match self.pool {
                 Pool::Empty => false,
                 Pool::Unreachable => self.admitted < share.alone(),
-                Pool::Open if self.admitted < share.unasked() => true,
+                Pool::Open if self.admitted < share.without_claim() => true,
                 Pool::Open if share.servers <= 1 => false,
                 Pool::Open => return None,
             };
@@ -148,19 +148,22 @@ impl Usage {
         Some(is_admitted)
     }
 
-    /// What was taken and not used yet.
+    /// Returns how many requests are taken and not used yet.
     fn in_hand(&self) -> u32 {
         self.taken.saturating_sub(self.admitted)
     }
 
-    /// Whether it is time to ask for more, so that the next requests need not wait.
+    /// Returns true if it is time to claim more, so that the next requests need not wait.
     fn is_low(&self, share: Share) -> bool {
-        let left = self.taken.max(share.unasked()).saturating_sub(self.admitted);
-        self.pool == Pool::Open && !self.is_asked && share.spare() > 0 && left <= share.spare() / 2
+        let left = self.taken.max(share.without_claim()).saturating_sub(self.admitted);
+        self.pool == Pool::Open
+            && !self.is_claiming
+            && share.spare() > 0
+            && left <= share.spare() / 2
     }
 
     fn settle(&mut self, claim: Claim, grant: Option<Grant>) {
-        self.is_asked = false;
+        self.is_claiming = false;
         let Some(Grant { granted, taken }) = grant else {
             self.pool = Pool::Unreachable;
             return;
@@ -185,21 +188,20 @@ struct Waiting<T> {
     ticket: T,
 }
 
-/// The use of the present second by the keys that called this server. `T` is by what a request that waits is
-/// answered.
+/// The use of the present second by each key that called this server. `T` identifies a waiting request.
 #[derive(Debug)]
 pub(crate) struct SharedWindows<T> {
     second: i64,
     usage: HashMap<SharedKey, Usage>,
-    /// The same of the second before: who waits across its end counts in the one in which the request came.
+    /// The use of the second before: a request that waits beyond its end still counts in it.
     before: HashMap<SharedKey, Usage>,
     servers: u32,
-    /// How far the database's clock is ahead of ours: all servers' seconds begin by that clock.
+    /// The milliseconds by which the database's clock is ahead of ours. On all servers, seconds begin by that clock.
     ahead: i64,
     waiting: Vec<Waiting<T>>,
     /// Keys that are about to run out, with their limits.
     low: Vec<(SharedKey, u32)>,
-    is_asking: bool,
+    is_in_flight: bool,
 }
 
 impl<T> Default for SharedWindows<T> {
@@ -212,28 +214,28 @@ impl<T> Default for SharedWindows<T> {
             ahead: 0,
             waiting: Vec::new(),
             low: Vec::new(),
-            is_asking: false,
+            is_in_flight: false,
         }
     }
 }
 
 impl<T> SharedWindows<T> {
-    /// Counts a request against `limit`. None when the database has to be asked: then it is to [wait](Self::wait).
+    /// Counts a request against `limit`. Returns none if it needs a claim: it must then [wait](Self::wait).
     pub(crate) fn take(&mut self, key: SharedKey, limit: u32, now: Millis) -> Option<Admission> {
         self.turn_to(now.plus(self.ahead).second());
         let share = self.share(limit);
         let usage = self.usage.entry(key).or_default();
         let is_admitted = usage.take(share);
         if usage.is_low(share) {
-            usage.is_asked = true;
+            usage.is_claiming = true;
             self.low.push((key, limit));
         }
         is_admitted.map(|is_admitted| admission(is_admitted, usage.quota(limit, self.second)))
     }
 
-    /// Counts `more` for a request that was admitted and stands for several. It may go beyond the limit, so that a limit
-    /// below its size does not keep it out for ever, but not when the limit is exceeded already: those that are on
-    /// their way at the same time go beyond it once, not each of them.
+    /// Counts `more` for an admitted request that stands for several. It may exceed the limit, so that a limit below
+    /// its size does not refuse it for ever. It is refused if the limit is already exceeded, so that concurrent requests
+    /// exceed it only once.
     pub(crate) fn take_more(
         &mut self,
         key: SharedKey,
@@ -245,16 +247,16 @@ impl<T> SharedWindows<T> {
         let is_admitted = usage.others.saturating_add(usage.admitted) <= limit;
         if is_admitted {
             usage.admitted = usage.admitted.saturating_add(more);
-            // The other servers are to count it too, now rather than with the next request, which may not come.
-            if self.servers > 1 && !usage.is_asked {
-                usage.is_asked = true;
+            // Claim now, so that the other servers count it too: there may be no next request.
+            if self.servers > 1 && !usage.is_claiming {
+                usage.is_claiming = true;
                 self.low.push((key, limit));
             }
         }
         admission(is_admitted, usage.quota(limit, self.second))
     }
 
-    /// What is left, without counting anything.
+    /// Returns the quota without counting a request.
     pub(crate) fn quota(&self, key: SharedKey, limit: u32, now: Millis) -> Quota {
         let second = now.plus(self.ahead).second();
         let usage = self.usage.get(&key).filter(|_| second == self.second);
@@ -263,18 +265,18 @@ impl<T> SharedWindows<T> {
         })
     }
 
-    /// Lets a request wait that could not be decided.
+    /// Lets a request wait for a claim.
     pub(crate) fn wait(&mut self, key: SharedKey, limit: u32, ticket: T) {
         self.waiting.push(Waiting { second: self.second, key, limit, ticket });
     }
 
-    /// What is to be asked now; none while an answer is awaited. It is to be [answered](Self::answer), whatever
-    /// comes of it.
-    pub(crate) fn question(&mut self) -> Option<Question<T>> {
-        if self.is_asking || (self.waiting.is_empty() && self.low.is_empty()) {
+    /// Returns the batch of claims to send next; none while one is in flight. It must be [settled](Self::settle), even
+    /// if it fails.
+    pub(crate) fn next_batch(&mut self) -> Option<ClaimBatch<T>> {
+        if self.is_in_flight || (self.waiting.is_empty() && self.low.is_empty()) {
             return None;
         }
-        self.is_asking = true;
+        self.is_in_flight = true;
         let mut by_key = BTreeMap::<(i64, SharedKey), (u32, Vec<T>)>::new();
         for Waiting { second, key, limit, ticket } in self.waiting.drain(..) {
             by_key.entry((second, key)).or_insert_with(|| (limit, Vec::new())).1.push(ticket);
@@ -282,45 +284,43 @@ impl<T> SharedWindows<T> {
         for (key, limit) in self.low.drain(..) {
             by_key.entry((self.second, key)).or_insert_with(|| (limit, Vec::new()));
         }
-        let mut question = Question { claims: Vec::new(), tickets: Vec::new() };
+        let mut batch = ClaimBatch { claims: Vec::new(), tickets: Vec::new() };
         for ((second, key), (limit, tickets)) in by_key {
             let waiting = u32::try_from(tickets.len()).unwrap_or(u32::MAX);
-            question.claims.push(self.claim((second, key), limit, waiting));
-            question.tickets.push(tickets);
+            batch.claims.push(self.claim((second, key), limit, waiting));
+            batch.tickets.push(tickets);
         }
-        Some(question)
+        Some(batch)
     }
 
     fn claim(&mut self, (second, key): (i64, SharedKey), limit: u32, waiting: u32) -> Claim {
         let spare = self.share(limit).spare();
         let (mut admitted, mut wanted) = (0, waiting);
         if let Some(usage) = self.usage_of(second, key) {
-            usage.is_asked = true;
+            usage.is_claiming = true;
             admitted = usage.admitted.saturating_sub(usage.taken);
             wanted = waiting.saturating_add(spare).saturating_sub(usage.in_hand());
         }
         Claim { second, key, limit, admitted, wanted }
     }
 
-    /// Takes the answer to a question, with a grant for each claim; none when the database gave no answer. Returns
-    /// what became of those who waited.
-    pub(crate) fn answer(
+    /// Settles a batch with a grant for each claim, or with none if the database did not answer. Returns the decisions
+    /// on the requests that waited.
+    pub(crate) fn settle(
         &mut self,
-        question: Question<T>,
+        batch: ClaimBatch<T>,
         grants: Option<&[Grant]>,
     ) -> Vec<(T, Admission)> {
-        self.is_asking = false;
+        self.is_in_flight = false;
         let mut answered = Vec::new();
         let grants = (0..).map(|place| grants.and_then(|grants| grants.get(place)).copied());
-        for ((claim, tickets), grant) in
-            question.claims.into_iter().zip(question.tickets).zip(grants)
-        {
+        for ((claim, tickets), grant) in batch.claims.into_iter().zip(batch.tickets).zip(grants) {
             let share = self.share(claim.limit);
             let mut forgotten = Usage::default();
             let usage = self.usage_of(claim.second, claim.key).unwrap_or(&mut forgotten);
             usage.settle(claim, grant);
             for ticket in tickets {
-                // What was granted covers all that waited, or the pool is empty: nothing is left to be asked.
+                // The grant covers all waiting requests, or the pool is empty: none needs another claim.
                 let is_admitted = usage.take(share).unwrap_or(false);
                 let quota = usage.quota(claim.limit, claim.second);
                 answered.push((ticket, admission(is_admitted, quota)));
@@ -339,14 +339,14 @@ impl<T> SharedWindows<T> {
         }
     }
 
-    /// Takes note of how many servers there are, and of the database's clock, which said so at `at` by ours.
-    pub(crate) fn meet(&mut self, meeting: Meeting, at: Millis) {
-        self.servers = meeting.servers.max(1);
-        // One server alone keeps its own time, as a file's does.
-        self.ahead = if self.servers > 1 { meeting.now.0 - at.0 } else { 0 };
+    /// Sets the number of servers and the offset of the database's clock, which was read at `at` by ours.
+    pub(crate) fn set_servers(&mut self, count: ServerCount, at: Millis) {
+        self.servers = count.servers.max(1);
+        // A single server uses its own clock, as one on a database file does.
+        self.ahead = if self.servers > 1 { count.now.0 - at.0 } else { 0 };
     }
 
-    /// Forgets what was counted.
+    /// Forgets all counts.
     pub(crate) fn clear(&mut self) {
         self.second = i64::MIN;
         self.usage.clear();
@@ -359,7 +359,7 @@ impl<T> SharedWindows<T> {
     }
 
     fn turn_to(&mut self, second: i64) {
-        // As in `Windows`: one that began just before the second turned counts in the new one.
+        // As in `Windows`: a request from just before the end of a second counts in the next one.
         if second == self.second || second.checked_add(1) == Some(self.second) {
             return;
         }

@@ -1,26 +1,26 @@
-//! What receivers see of the account that ships: the shop's name, and where to ask. It stands on public pages, so only
-//! what is safe there is accepted: a text that hides nothing, and a link that a browser opens without running anything.
+//! The shop that receivers see: its name and its contact. They appear on public pages, so only safe values are
+//! accepted: text without invisible characters, and links that run nothing in a browser.
 
 use parcelo::{Language, admin::is_email, rules::is_invisible};
 use url::Url;
 
-/// The most characters of a shop's name: one line of a phone's screen.
+/// Maximum length of a shop's name in characters: one line on a phone.
 pub(crate) const MAX_NAME_CHARS: usize = 60;
-/// The most characters of a contact.
+/// Maximum length of a contact in characters.
 pub(crate) const MAX_CONTACT_CHARS: usize = 200;
-/// Digits of an international telephone number (ITU-T E.164), as for the order's own.
+/// Number of digits in an international telephone number (ITU-T E.164), as in orders.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
 /// The shop, as its account describes it; either part may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shop {
-    /// What it is called.
+    /// The name.
     pub name: Option<String>,
-    /// Where its customers ask.
+    /// The contact for its customers.
     pub contact: Option<Contact>,
 }
 
-/// Where a shop's customers ask.
+/// A contact for a shop's customers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contact {
     /// A page, https only.
@@ -31,17 +31,17 @@ pub enum Contact {
     Phone(String),
 }
 
-/// Why a shop's description is not accepted.
+/// A reason to refuse a shop's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShopFault {
-    /// The name is too long, or has characters that nothing shows.
+    /// The name is too long, or has invisible characters.
     Name,
     /// The contact is not one of the three kinds.
     Contact,
 }
 
 impl Shop {
-    /// Reads a shop as it was typed, and as it is stored; what is blank is missing.
+    /// Parses a shop as it was typed or stored. A blank part counts as missing.
     pub fn parse(name: &str, contact: &str) -> Result<Self, ShopFault> {
         let (name, contact) = (name.trim(), contact.trim());
         let is_shown = |c: char| !c.is_control() && !is_invisible(c);
@@ -55,12 +55,12 @@ impl Shop {
         Ok(Self { name: (!name.is_empty()).then(|| name.to_owned()), contact })
     }
 
-    /// Reads a row of the database; one that this version would not accept shows nothing.
+    /// Parses a row of the database. A row that this version would refuse becomes an empty shop.
     pub(crate) fn from_stored(row: Option<(String, String)>) -> Self {
         row.and_then(|(name, contact)| Self::parse(&name, &contact).ok()).unwrap_or_default()
     }
 
-    /// The name and the contact as they are stored, and as a form shows them.
+    /// Returns the name and the contact as they are stored and as forms show them.
     pub(crate) fn to_stored(&self) -> (String, String) {
         let contact = self.contact.as_ref().map(Contact::as_typed);
         (self.name.clone().unwrap_or_default(), contact.unwrap_or_default())
@@ -68,7 +68,7 @@ impl Shop {
 }
 
 impl Contact {
-    /// Reads `https://…`, `mailto:…`, `tel:…`, or an address or number without its scheme.
+    /// Parses `https://…`, `mailto:…`, `tel:…`, or an e-mail address or telephone number alone.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let fits = text.chars().count() <= MAX_CONTACT_CHARS && !text.chars().any(is_invisible);
         if !fits || text.chars().any(char::is_control) {
@@ -83,7 +83,7 @@ impl Contact {
         page(text).or_else(|| mail(text)).or_else(|| phone(text))
     }
 
-    /// How people write it.
+    /// Returns the contact as people type it.
     fn as_typed(&self) -> String {
         match self {
             Self::Page(url) => url.to_string(),
@@ -91,7 +91,7 @@ impl Contact {
         }
     }
 
-    /// The address of a link to it.
+    /// Returns the target of a link to it.
     pub fn link(&self) -> String {
         match self {
             Self::Page(url) => url.to_string(),
@@ -103,7 +103,7 @@ impl Contact {
         }
     }
 
-    /// What people read.
+    /// Returns the text of a link to it.
     pub fn text(&self) -> String {
         match self {
             Self::Page(url) => {
@@ -116,7 +116,7 @@ impl Contact {
 }
 
 impl ShopFault {
-    /// What is wrong, and what to do.
+    /// Explains what is wrong and what to do.
     pub fn text(self, language: Language) -> &'static str {
         match self {
             Self::Name => language.pick(
@@ -136,7 +136,7 @@ fn without_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     head.eq_ignore_ascii_case(scheme).then(|| text.get(scheme.len()..)).flatten()
 }
 
-/// A page under a name: a password in a link would be everyone's, and a bare address has no owner to recognise.
+/// Accepts a page under a domain name, without credentials: they would become public, and an IP address has no owner.
 fn page(text: &str) -> Option<Contact> {
     let url = Url::parse(text).ok()?;
     let is_plain = url.scheme() == "https"
@@ -146,7 +146,7 @@ fn page(text: &str) -> Option<Contact> {
     is_plain.then_some(Contact::Page(url))
 }
 
-/// An address alone: a link's `?bcc=` or `?body=` would write what its reader did not.
+/// Accepts an address alone: `?bcc=` or `?body=` in a link would add text that the reader did not write.
 fn mail(text: &str) -> Option<Contact> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.+-_".contains(c);
     (is_email(text) && text.chars().all(is_plain)).then(|| Contact::Mail(text.to_owned()))

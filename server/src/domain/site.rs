@@ -1,4 +1,4 @@
-//! Where the service is reached from outside: what stands in answers and on labels.
+//! The service's public addresses, as they appear in answers and on labels.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,15 +13,15 @@ use super::secrets::Secrets;
 pub struct Site {
     /// The environment.
     pub environment: Environment,
-    /// The API's address, without a slash at its end; none for an environment that is not served here and
-    /// whose address the operator did not give.
+    /// The API's URL without a trailing slash; none for an environment that is not served here and whose URL
+    /// the operator did not give.
     pub base_url: Option<String>,
-    /// The label files' address, without a slash at its end; it may hold a path.
+    /// The label files' URL without a trailing slash; it may have a path.
     pub labels_base_url: String,
 }
 
-/// The address under which a socket is called from its own machine: one that listens everywhere has
-/// no address that anyone could call.
+/// Returns the URL of a socket for callers on the same machine. The unspecified address of a socket that
+/// listens everywhere is replaced, since it cannot be called.
 pub(crate) fn local_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -33,13 +33,13 @@ pub(crate) fn local_url(mut address: SocketAddr) -> String {
 }
 
 impl Site {
-    /// The API's address for links; they are relative where it is unknown.
+    /// Returns the API's URL for links; empty if it is unknown, so that they are relative.
     pub fn base_url(&self) -> &str {
         self.base_url.as_deref().unwrap_or_default()
     }
 
-    /// Whether its address means the caller's own machine, so that a QR code with it does not lead
-    /// to the service.
+    /// Returns true if its URL means the caller's own machine, so that a QR code with it does not lead to
+    /// the service.
     pub fn is_local(&self) -> bool {
         let url = Url::parse(self.base_url()).ok();
         match url.as_ref().and_then(Url::host) {
@@ -50,7 +50,7 @@ impl Site {
         }
     }
 
-    /// The same site under another address.
+    /// Returns the same site under another URL.
     #[must_use]
     pub fn at(&self, base_url: &str) -> Self {
         let beyond = self.labels_base_url.strip_prefix(self.base_url());
@@ -59,17 +59,17 @@ impl Site {
         Self { environment: self.environment, base_url: Some(base_url.to_owned()), labels_base_url }
     }
 
-    /// The public tracking page of a parcel, which its QR code holds.
+    /// Returns the public tracking page of a parcel, which its QR code holds.
     pub fn tracking_url(&self, number: &TrackingNumber) -> String {
         format!("{}/track/{number}", self.base_url())
     }
 
-    /// The capability link to a parcel's label: its holder can read the file.
+    /// Returns the capability link to a parcel's label: anyone who has it can read the file.
     pub fn label_url(&self, secrets: &Secrets, number: &TrackingNumber, id: Ulid) -> String {
         self.label_file_url(secrets, number, id, LabelFormat::Pdf)
     }
 
-    /// The same, to the file in a format.
+    /// Returns the capability link to a parcel's label in a format.
     pub fn label_file_url(
         &self,
         secrets: &Secrets,
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_listens_everywhere_is_called_on_its_own_machine() {
+    fn a_socket_that_listens_everywhere_has_a_local_url() {
         for (address, url) in [
             ("0.0.0.0:8080", "http://127.0.0.1:8080"),
             ("[::]:8080", "http://[::1]:8080"),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_the_machine_itself_leads_nobody_else_anywhere() {
+    fn an_address_of_the_machine_itself_is_local() {
         for local in
             ["http://127.0.0.1:8080", "http://[::1]:1", "http://localhost", "http://0.0.0.0:1"]
         {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_moves_with_its_label_files_unless_they_have_a_host_of_their_own() {
+    fn label_files_move_with_their_site_unless_on_another_host() {
         let moved = site("http://127.0.0.1:1").at("http://mock:8080");
         assert_eq!(moved.labels_base_url, "http://mock:8080/files");
         let apart =

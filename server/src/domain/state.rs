@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use parcelo::ParcelStatus;
 
-/// Where a parcel stands: the closed counterpart of [`ParcelStatus`].
+/// The state of a parcel: the closed counterpart of [`ParcelStatus`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 #[expect(missing_docs, reason = "each is documented at the status it stands for")]
@@ -57,7 +57,7 @@ pub(crate) const TRANSITIONS: [(State, &[State]); 13] = [
     (Voided, &[]),
 ];
 
-/// What brings a parcel into a state.
+/// A cause for a parcel's change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The order is created.
@@ -74,7 +74,7 @@ impl Cause {
     /// Every cause.
     pub const ALL: [Self; 4] = [Self::Create, Self::Void, Self::Manifest, Self::Carrier];
 
-    /// Whether it can bring a parcel into `to` at all; each state has exactly one cause.
+    /// Returns true if it can lead to `to` at all. Each state has exactly one cause.
     pub const fn allows(self, to: State) -> bool {
         match to {
             Ordered | LabelGenerated => matches!(self, Self::Create),
@@ -89,12 +89,12 @@ impl Cause {
 }
 
 impl State {
-    /// Whether `to` may follow.
+    /// Returns true if `to` may follow.
     pub fn can_become(self, to: Self) -> bool {
         TRANSITIONS.iter().any(|(from, next)| *from == self && next.contains(&to))
     }
 
-    /// The shortest way to `to`: the states in between and `to` itself. None leads out of the last.
+    /// Returns the states on the shortest path to `to`, with `to` at its end; none if the table has no path.
     pub fn way_to(self, to: Self) -> Option<Vec<Self>> {
         let (mut seen, mut ways) = (vec![self], VecDeque::from([Vec::new()]));
         while let Some(way) = ways.pop_front() {
@@ -113,18 +113,18 @@ impl State {
         None
     }
 
-    /// What brings a parcel into this state.
+    /// Returns the cause that leads to this state.
     pub fn cause(self) -> Cause {
         let cause = Cause::ALL.into_iter().find(|cause| cause.allows(self));
         cause.unwrap_or(Cause::Create)
     }
 
-    /// Whether `cause` may make `to` follow.
+    /// Returns true if `to` may follow because of `cause`.
     pub fn can_become_by(self, cause: Cause, to: Self) -> bool {
         cause.allows(to) && self.can_become(to)
     }
 
-    /// The state that a status of the wire stands for; a word of the future stands for none.
+    /// Returns the state for a status on the wire; none for a status that this version does not know.
     pub fn from_status(status: &ParcelStatus) -> Option<Self> {
         TRANSITIONS
             .iter()
@@ -132,12 +132,12 @@ impl State {
             .find(|state| ParcelStatus::from(*state) == *status)
     }
 
-    /// The number under which the state is stored.
+    /// Returns the number under which the state is stored.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The state stored under a number.
+    /// Returns the state stored under a number.
     pub fn from_number(number: u8) -> Option<Self> {
         TRANSITIONS.iter().map(|(state, _)| *state).find(|state| state.number() == number)
     }
@@ -219,7 +219,7 @@ mod tests {
         assert!(!ParcelStatus::from("LOST_AT_SEA").is_final());
     }
 
-    /// The transitions of each cause, written out once more: `FROM` and all that may follow.
+    /// The transitions of each cause, listed independently of the table: `FROM` and the states that may follow.
     const BY_CAUSE: [(Cause, &[(&str, &str)]); 4] = [
         (Cause::Create, &[("ORDERED", "LABEL_GENERATED")]),
         (Cause::Void, &[("ORDERED", "VOIDED"), ("LABEL_GENERATED", "VOIDED")]),
@@ -254,7 +254,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_of_the_13_by_13_pairs_has_the_answer_it_should_for_each_cause() {
+    fn each_of_the_13_by_13_pairs_is_decided_for_each_cause() {
         let mut allowed = 0;
         for (cause, rows) in BY_CAUSE {
             for from in ParcelStatus::KNOWN {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_is_legal_and_there_is_one_wherever_the_table_leads() {
+    fn a_path_is_legal_and_found_wherever_there_is_one() {
         let ways = [
             (LabelGenerated, Delivered, Some(vec![InTransit, Delivered])),
             (LabelGenerated, ManifestSubmitted, Some(vec![ManifestSubmitted])),

@@ -1,15 +1,15 @@
-//! An order as the store keeps it: as it was accepted, and the layout of its papers.
+//! An order as the store keeps it: the accepted order, and the layout of its papers.
 
 use std::ops::Deref;
 
 use parcelo::OrderRequest;
 use serde::{Deserialize, Serialize};
 
-/// The layout of label and invoice. A parcel keeps the one with which it was created, so that a label that is printed again
-/// is the one that was printed before.
+/// The layout of label and invoice. A parcel keeps the one with which it was created, so that a label that is printed
+/// again is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
-    /// The layout of all parcels whose order does not name one.
+    /// The layout of parcels whose order names none.
     First,
     /// Addresses in the form of their country; a caption and more room for delivery instructions; no customs box within
     /// a country.
@@ -23,7 +23,7 @@ impl Layout {
     const fn from_number(number: u8) -> Self {
         match number {
             0 | 1 => Self::First,
-            // Of a later version of this server: its newest is closest.
+            // A later version of this server wrote it: the newest layout here is closest.
             2.. => Self::Second,
         }
     }
@@ -45,7 +45,7 @@ pub struct StoredOrder {
     pub layout: Layout,
 }
 
-/// A member beside those of the order, which servers from before it do not look at.
+/// The order with a further member for the layout, which older servers ignore.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -72,7 +72,7 @@ impl StoredOrder {
             .expect("an order can be written as JSON")
     }
 
-    /// Reads what [`Self::to_json`] or a server from before it wrote.
+    /// Reads the JSON that [`Self::to_json`] or an older server wrote.
     pub(crate) fn from_json(text: &str) -> serde_json::Result<Self> {
         let WrittenLayout { label_layout } = serde_json::from_str(text)?;
         let order = serde_json::from_str(text)?;
@@ -94,7 +94,7 @@ mod tests {
     use crate::domain::sample;
 
     #[test]
-    fn a_new_order_has_the_newest_layout_and_one_from_before_the_first() {
+    fn a_new_order_has_the_newest_layout_and_an_old_one_the_first() {
         let order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
         let json = StoredOrder::to_json(&order);
         let read = StoredOrder::from_json(&json).unwrap();

@@ -1,4 +1,4 @@
-//! Whose data it is: an account in one environment. Every row belongs to one tenant.
+//! Tenants: a tenant is an account in one environment, and every row belongs to one.
 
 use parcelo::Environment;
 
@@ -11,17 +11,17 @@ pub struct AccountRowId(pub i64);
 /// An account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountRecord {
-    /// Its number inside the database.
+    /// The row id in the database.
     pub key: AccountRowId,
     /// The public id: `acc_…`.
     pub id: String,
-    /// What the operator calls it.
+    /// The name that the operator gave it.
     pub name: String,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Millis,
 }
 
-/// One account in one environment: nothing of one tenant is seen by another.
+/// An account in one environment. No tenant sees another's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tenant {
     /// The account.
@@ -30,12 +30,11 @@ pub struct Tenant {
     pub environment: Environment,
 }
 
-/// The bits of a tenant's number that say whose it is. Those above them are 0 at first, and count the resets of a
-/// sandbox.
+/// The bits of a tenant's number that identify the tenant. The bits above them count the resets of a sandbox.
 const HOME: i64 = 0xFFFF_FFFF;
 
 impl Tenant {
-    /// Returns the tenant's own number: that of all that a reset leaves, and of the rest until the first reset.
+    /// Returns the tenant's number before any reset. Rows that a reset keeps have this number for ever.
     pub const fn number(self) -> i64 {
         let environment = match self.environment {
             Environment::Production => 0,
@@ -44,7 +43,7 @@ impl Tenant {
         self.account.0 * 2 + environment
     }
 
-    /// Returns the tenant whose number this is, or was until a reset.
+    /// Returns the tenant that has this number, or had it before a reset.
     pub const fn from_number(number: i64) -> Self {
         let environment =
             if number % 2 == 0 { Environment::Production } else { Environment::Sandbox };

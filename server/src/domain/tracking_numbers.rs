@@ -1,7 +1,7 @@
 //! Generated tracking numbers (docs/api.md, Conventions): a prefix, the second of creation, and 40 random bits.
 //!
-//! The second comes first, so that new entries of the index of numbers stand side by side. It wraps after 388 days:
-//! what keeps two parcels from one number is the index alone, and a number that is taken is drawn again.
+//! The second comes first, so that new entries are neighbours in the index of numbers. It wraps after 388 days, so only
+//! the index guarantees that numbers are unique. A number that is taken is replaced by another draw.
 
 use std::{fmt, sync::Arc};
 
@@ -10,12 +10,12 @@ use parcelo::{CountryCode, Environment, TrackingNumber};
 use super::secrets::Secrets;
 use crate::{clock::Millis, ids::CROCKFORD};
 
-/// Bytes of a number that nothing follows from.
+/// Number of random bytes in a tracking number.
 pub(crate) const RANDOM_BYTES: usize = 5;
 const RANDOM_BITS: u32 = 40;
 const SECONDS_BITS: u32 = 25;
 const BITS_PER_CHARACTER: usize = 5;
-/// Maximum number of draws for one parcel. With a million orders a second the second one is already a surprise.
+/// Maximum number of draws for one parcel. Even at a million orders a second, a second draw is rare.
 const MAX_DRAWS: u32 = 8;
 
 /// The source of the random part of numbers.
@@ -45,7 +45,7 @@ impl fmt::Debug for NumberSource {
     }
 }
 
-/// The numbers that are drawn for a parcel when its first is taken.
+/// The draws that are left for a parcel whose number is taken.
 #[derive(Debug, Clone)]
 pub(crate) struct Redraws {
     source: Arc<NumberSource>,
@@ -57,15 +57,14 @@ impl Redraws {
         Self { source: Arc::clone(source), left: MAX_DRAWS - 1 }
     }
 
-    /// Returns the source of the next number; none once it has repeated itself that often.
+    /// Returns the source of the next number, or none once the draws are used up.
     pub(super) fn next(&mut self) -> Option<Arc<NumberSource>> {
         self.left = self.left.checked_sub(1)?;
         Some(Arc::clone(&self.source))
     }
 }
 
-/// Returns the number that follows from the second and the random bytes. The sandbox's start with `SB`, and production's
-/// never do.
+/// Builds a number from the second and the random bytes. Sandbox numbers start with `SB`, production numbers never do.
 fn generated(
     (environment, country): (Environment, CountryCode),
     now: Millis,
@@ -73,7 +72,7 @@ fn generated(
 ) -> TrackingNumber {
     let mut number = match (environment, country.as_str()) {
         (Environment::Sandbox, code) => format!("SB{code}"),
-        // SB is the code of the Solomon Islands; XS is one that ISO 3166 leaves to its users, so no country has it.
+        // SB is the code of the Solomon Islands. ISO 3166 reserves XS for private use, so no country has it.
         (Environment::Production, "SB") => "XS".to_owned(),
         (Environment::Production, code) => code.to_owned(),
     };
@@ -118,7 +117,7 @@ mod tests {
             (1_000, [0; 5], "0000100000000"),
             (31_999, [0xff; 5], "0000ZZZZZZZZZ"),
             (32_000, [0, 0, 0, 0, 1], "0001000000001"),
-            // 2^25 seconds after the first, the same come again.
+            // The second repeats after 2^25 seconds.
             (((1 << 25) - 1) * 1_000, [0x84, 0x21, 0x08, 0x42, 0x10], "ZZZZZGGGGGGGG"),
             ((1 << 25) * 1_000, [0; 5], "0000000000000"),
             (-1, [0; 5], "ZZZZZ00000000"),

@@ -1,27 +1,26 @@
-//! The link of an e-mail by which its reader unsubscribes: it names the account and the address by their keyed hash, so
-//! that no address stands in a link, in the log of a proxy or in a browser's history. The signature keeps strangers from
-//! filling the list with hashes of their own.
+//! The link in an e-mail with which its reader unsubscribes. It identifies account and address by a keyed hash, so that
+//! no address appears in links, in logs of proxies or in a browser's history. Its signature keeps strangers from
+//! filling the list with invented hashes.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use subtle::ConstantTimeEq;
 
 use super::{Secrets, Site};
 
-/// Where the page is, with its token below.
+/// The path of the page, which the token follows.
 pub(crate) const FOLDER: &str = "/unsubscribe";
 
 const HASH_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 16;
 
-/// The token of an account and an address.
+/// Returns the token for an account and an address.
 pub(crate) fn token(secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
     URL_SAFE_NO_PAD.encode([hash, secrets.unsubscribe_signature(hash).as_slice()].concat())
 }
 
-/// The hash that a token names; none when this service did not sign it. A wrong one takes the same time whatever is
-/// wrong with its signature.
+/// Returns the hash in a token; none if this service did not sign it. Signatures are compared in constant time.
 pub(crate) fn read_token(secrets: &Secrets, token: &str) -> Option<[u8; HASH_BYTES]> {
-    // Longer than any token: nothing to decode.
+    // Longer than any token, so not worth decoding.
     if token.len() > 2 * (HASH_BYTES + SIGNATURE_BYTES) {
         return None;
     }
@@ -31,7 +30,7 @@ pub(crate) fn read_token(secrets: &Secrets, token: &str) -> Option<[u8; HASH_BYT
     is_ours.then_some(*hash)
 }
 
-/// The page's public address.
+/// Returns the page's public URL.
 pub(crate) fn url(site: &Site, secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
     format!("{}{FOLDER}/{}", site.base_url(), token(secrets, hash))
 }
@@ -44,7 +43,7 @@ mod tests {
     fn a_token_names_its_hash_for_ever() {
         let secrets = Secrets::derive(&[1; 32]);
         let token = token(&secrets, &[7; 32]);
-        // By Python's hmac, from the definition: links in old e-mails go on working.
+        // Computed with Python's hmac. Links in old e-mails must keep working.
         assert_eq!(token, TOKEN);
         assert_eq!(read_token(&secrets, &token), Some([7; 32]));
     }

@@ -1,4 +1,4 @@
-//! Voiding orders: which of those asked for can be voided, and the result of each
+//! Voids orders: decides which of the requested orders can be voided, and the result of each
 //! (docs/api.md, Void orders).
 
 use parcelo::{
@@ -10,18 +10,18 @@ use serde_json::json;
 use super::{Cause, Event, Op, ParcelRow, ParcelRowId, Refusal, State, Version, to_body};
 use crate::clock::Millis;
 
-/// What voiding changes, and the body of its answer.
+/// The changes of a void, and the body of its answer.
 #[derive(Debug)]
 pub(crate) struct Voiding {
-    /// The answer.
+    /// The body of the answer.
     pub body: Vec<u8>,
-    /// The parcels it was decided on.
+    /// The parcels that the decision read, at the versions that it saw.
     pub expect: Vec<(ParcelRowId, Version)>,
-    /// What to do.
+    /// The operations.
     pub ops: Vec<Op>,
 }
 
-/// Decides a void on the parcels that were found for the numbers asked, in their order, or why one was not.
+/// Decides a void. `found` has the parcels for the requested numbers, in their order, or the reason why there is none.
 pub(crate) fn void(
     request: &VoidRequest,
     found: &[Result<ParcelRow, Refusal>],
@@ -33,8 +33,8 @@ pub(crate) fn void(
         expect.push((parcel.key, parcel.version));
         ops.extend(moves(parcel, request.reason.clone(), now));
     }
-    let asked = request.tracking_numbers.iter().zip(found);
-    let results: Vec<_> = asked.map(|(number, parcel)| result(number, parcel, now)).collect();
+    let requested = request.tracking_numbers.iter().zip(found);
+    let results: Vec<_> = requested.map(|(number, parcel)| result(number, parcel, now)).collect();
     if !results.iter().any(|result| result.voided) {
         return Err(nothing_voided(&results));
     }
@@ -43,7 +43,7 @@ pub(crate) fn void(
     Ok(Voiding { body, expect, ops })
 }
 
-/// What voids one parcel for its account's owner; nothing when it is void.
+/// Returns the operations that void one parcel for the owner of its account; none if it is already void.
 pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refusal> {
     match parcel.state {
         State::Voided => Ok(Vec::new()),
@@ -52,7 +52,7 @@ pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refus
     }
 }
 
-/// Whether a parcel in this state can be voided.
+/// Returns true if a parcel in this state can be voided.
 pub(crate) fn can_be_voided(state: State) -> bool {
     state.can_become_by(Cause::Void, State::Voided)
 }
@@ -90,7 +90,7 @@ fn failed(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
     failed
 }
 
-/// Nothing voided is an error: the one that all items have, or one of its own.
+/// Returns the error if nothing was voided: the one that all items have in common, or a general one.
 fn nothing_voided(results: &[VoidResult]) -> Refusal {
     let all = |code: ErrorCode| {
         results

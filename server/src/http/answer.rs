@@ -1,4 +1,4 @@
-//! How answers and refusals become HTTP responses.
+//! Turning answers and refusals into HTTP responses.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -18,11 +18,11 @@ use crate::{
     service::Answer,
 };
 
-/// The request's id, for answers that hold it; the middleware puts it on each request.
+/// The request's id, for answers that include it; the middleware adds it to each request.
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(pub(super) String);
 
-/// A refusal as a response; the middleware gives it the request's id and writes its body.
+/// A refusal as a response; the middleware adds the request's id and writes the body.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused(pub(crate) Refusal);
 
@@ -44,7 +44,7 @@ pub(super) fn status_of(code: ErrorCode) -> StatusCode {
     StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Writes the body of a refusal, which needs the request's id; other responses pass.
+/// Writes the body of a refusal, which needs the request's id. Other responses are returned unchanged.
 pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
     let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() else {
         return response;
@@ -53,10 +53,10 @@ pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
     refusal_response(&response, &refusal, body)
 }
 
-/// A refusal with this body.
+/// Returns a refusal with this body.
 pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
     let mut rendered = json(status_of(refusal.code), body);
-    // Headers that the router has set, such as the allowed methods, stay.
+    // Headers that the router has set, such as the allowed methods, are kept.
     for (name, value) in response.headers() {
         if name != header::CONTENT_LENGTH {
             rendered.headers_mut().entry(name).or_insert_with(|| value.clone());
@@ -68,30 +68,31 @@ pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec
     rendered
 }
 
-/// As [`render_refusal`], for routes without the middleware; adds the request's id where the middleware puts it.
+/// Writes the body of a refusal, like [`render_refusal`], and the header with the request's id, for routes without
+/// the middleware.
 pub(crate) fn with_request_id(response: Response, request_id: &str) -> Response {
     let mut response = render_refusal(response, request_id);
     set_request_id(response.headers_mut(), request_id);
     response
 }
 
-/// The request's id, and that browsers must not guess a type from the body.
+/// Sets the header with the request's id, and the one that forbids browsers to guess a type from the body.
 fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let id = HeaderValue::from_str(request_id).unwrap_or(HeaderValue::from_static(""));
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
-/// The last second that a date in a header can name: it has four digits for the year.
+/// Maximum second that a date in a header can name, since its year has four digits.
 const LAST_HTTP_SECOND: i64 = 253_402_300_799;
 
-/// A moment as HTTP headers write it.
+/// Returns a moment in the format of HTTP headers.
 pub(super) fn http_date(at: Millis) -> String {
     let second = at.second().clamp(0, LAST_HTTP_SECOND).unsigned_abs();
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second))
 }
 
-/// The headers of every response.
+/// Sets the headers of every response.
 pub(super) fn set_common_headers(headers: &mut HeaderMap, request_id: &str, quota: Quota) {
     set_request_id(headers, request_id);
     headers.insert(HeaderName::from_static(names::RATE_LIMIT), quota.limit.into());
@@ -114,12 +115,12 @@ impl IntoResponse for Answer {
     }
 }
 
-/// A JSON answer in the envelope.
+/// Returns a JSON answer in the envelope.
 pub(super) fn enveloped(data: impl Serialize, request_id: RequestId) -> Response {
     enveloped_with_status(StatusCode::OK, data, request_id)
 }
 
-/// As [`enveloped`], with another status.
+/// Returns a JSON answer in the envelope, with this status.
 pub(super) fn enveloped_with_status(
     status: StatusCode,
     data: impl Serialize,
@@ -131,7 +132,7 @@ pub(super) fn enveloped_with_status(
     )
 }
 
-/// Status 200 with this value as the whole body, without the envelope.
+/// Returns status 200 with this value as the whole body, without the envelope.
 pub(crate) fn json_ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
 }
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_written_as_http_has_it_and_stays_within_its_years() {
+    fn http_dates_stay_within_four_digit_years() {
         let first = "Thu, 01 Jan 1970 00:00:00 GMT";
         let last = "Fri, 31 Dec 9999 23:59:59 GMT";
         let table = [

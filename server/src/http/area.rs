@@ -1,5 +1,5 @@
-//! An area of a listener: routes with one policy. The policy says who may call, what is counted and how
-//! responses look, and holds for the paths of the area's folders that have no route, too.
+//! An area of a listener: routes with one policy. The policy names the callers, the limit and the form of responses.
+//! It also applies to paths in the area's folders that have no route.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use parcelo::{ErrorCode, Operation, model::Method};
 use super::{Api, Refused};
 use crate::{clock::Millis, domain::Refusal, service::Caller};
 
-/// What the middleware does with each request to an area.
+/// The middleware's rules for requests to an area.
 #[derive(Clone)]
 pub(super) struct Policy {
-    /// Who may call.
+    /// The callers that are admitted.
     pub(super) principal: Principal,
-    /// How responses look.
+    /// The form of responses.
     pub(super) style: ResponseStyle,
-    /// How metrics count a route that is not in the table of operations.
+    /// The name in metrics of a route that is not in the table of operations.
     pub(super) metrics_name: &'static str,
 }
 
-/// Who may call an area, and whose requests are counted.
+/// The callers of an area, and the subject of its rate limit.
 #[derive(Clone, Copy)]
 pub(super) enum Principal {
     /// The holder of an API key, counted by key; a further check may refuse the caller.
@@ -37,62 +37,62 @@ pub(super) enum Principal {
     Anyone(AddressLimit),
 }
 
-/// Decides about a caller whose key is valid and within its limit.
+/// A further check of a caller whose key is valid and within its limit.
 pub(super) type CallerCheck = fn(&Api, &Caller, Millis) -> Result<(), Refusal>;
 
-/// Which limit counts the requests of an address.
+/// The limit that counts the requests of an address.
 #[derive(Clone, Copy)]
 pub(super) enum AddressLimit {
-    /// None: orchestrators probe as often as they like, and a limit would look like an outage.
+    /// No limit: orchestrators probe often, and a refusal would look like an outage.
     Unlimited,
-    /// That of callers without a valid key.
+    /// The limit of callers without a valid key.
     Unauthenticated,
-    /// That of public pages.
+    /// The limit of public pages.
     PublicPages,
-    /// That of the operators' listener, counted apart from the public ones so that no stranger's
-    /// requests can lock an operator out.
+    /// The limit of the operators' listener. It is counted apart from the public ones, so that strangers' requests
+    /// cannot lock an operator out.
     Operators,
 }
 
-/// How the responses of an area look.
+/// The form of an area's responses.
 #[derive(Clone)]
 pub(super) enum ResponseStyle {
-    /// As those of `/api/v1`: a refusal is a JSON envelope.
+    /// The form of `/api/v1`: a refusal is a JSON envelope.
     Json,
-    /// In the area's own form.
+    /// The area's own form.
     Custom(ResponseStyler),
 }
 
-/// Reads from a request how its response is to look, leaves that for the handler among the request's
-/// extensions, and returns what is done with the response.
+/// A function that reads from a request the form of its response, adds it to the request's extensions for the
+/// handler, and returns the function that finishes the response.
 pub(super) type ResponseStyler = Arc<dyn Fn(&Api, &mut Request) -> FinishResponse + Send + Sync>;
 
-/// Gives a response its final form; a refusal that it leaves alone becomes the JSON envelope.
+/// A function that gives a response its final form. A refusal that it leaves unchanged becomes the JSON envelope.
 pub(super) type FinishResponse = Box<dyn FnOnce(Response) -> Response + Send>;
 
 impl Policy {
-    /// Anyone may call, and refusals are JSON.
+    /// Returns a policy that admits anyone, with JSON refusals.
     pub(super) const fn open(limit: AddressLimit) -> Self {
         Self::json(Principal::Anyone(limit))
     }
 
-    /// Refusals are JSON.
+    /// Returns a policy with JSON refusals.
     pub(super) const fn json(principal: Principal) -> Self {
         Self { principal, style: ResponseStyle::Json, metrics_name: "Other" }
     }
 
-    /// Whether it is for people who follow a parcel.
+    /// Returns `true` if the area has pages for people who follow a parcel.
     pub(super) const fn is_public_page(&self) -> bool {
         matches!(self.principal, Principal::Anyone(AddressLimit::PublicPages))
     }
 
-    /// Whether machines call it all the time: probes and scrapes, which are not limited.
+    /// Returns `true` if machines call the area all the time: probes and scrapes, which have no limit.
     pub(super) const fn is_probed(&self) -> bool {
         matches!(self.principal, Principal::Anyone(AddressLimit::Unlimited))
     }
 }
 
-/// Routes with their policy.
+/// A set of routes with their policy.
 pub(super) struct Area {
     pub(super) policy: Policy,
     pub(super) routes: Router<Api>,
@@ -103,10 +103,10 @@ impl Area {
         Self { policy, routes: Router::new() }
     }
 
-    /// Claims the paths under a prefix that have no route: the policy comes before their 404.
+    /// Claims the paths under a prefix that have no route, so that the policy applies before their 404.
     pub(super) fn path_prefix(self, prefix: &str) -> Self {
         let area = self.map_routes(|routes| routes.nest(prefix, Router::new().fallback(not_found)));
-        // To a nested router, the prefix with a slash and nothing behind it is not one of its paths.
+        // A nested router does not match its prefix with a trailing slash.
         area.route(&format!("{prefix}/"), any(not_found))
     }
 
@@ -136,7 +136,7 @@ impl Area {
     }
 }
 
-/// The answer for a path that has no route.
+/// Answers a path that has no route.
 pub(super) async fn not_found() -> Refused {
     ErrorCode::NotFound.into()
 }

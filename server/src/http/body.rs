@@ -1,5 +1,4 @@
-//! Reading a request: its JSON body, its query, its path, in the order in which faults are reported
-//! (docs/api.md, Order of checks).
+//! Readers of a request's JSON body, query and path, in the order of checks (docs/api.md, Order of checks).
 
 use axum::{
     extract::{Path, Request, rejection::PathRejection},
@@ -16,13 +15,13 @@ use url::form_urlencoded;
 use super::request_body::{BodyError, MAX_BODY_BYTES, read_body};
 use crate::domain::Refusal;
 
-/// The JSON object in a request's body.
+/// Reads the JSON object in a request's body.
 pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     let bytes = json_bytes(request).await?;
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// The same, whatever the content type, and an empty object if there is no body: for calls made by hand.
+/// Reads the JSON object in a body of any content type; an empty object if there is no body. For calls made by hand.
 pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
     let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     if bytes.is_empty() {
@@ -31,14 +30,14 @@ pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> 
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// The body of a request that says that it is JSON.
+/// Reads the body of a request whose content type is JSON.
 pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = read_body(body, MAX_BODY_BYTES).await?;
     if is_json(&parts.headers) { Ok(bytes) } else { Err(ErrorCode::UnsupportedMediaType.into()) }
 }
 
-/// The JSON object in such a body; its texts borrow from it.
+/// Parses the JSON object in a body; its texts borrow from the bytes.
 pub(super) fn borrowed_object(bytes: &[u8]) -> Result<Json<'_>, Refusal> {
     rules::parse_json(bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
@@ -52,7 +51,7 @@ impl From<BodyError> for Refusal {
     }
 }
 
-/// Only a proxy in between can still read this answer.
+/// Returns the fault of an incomplete body. Only a proxy in between can still read this answer.
 fn broken_off() -> FieldFault {
     FieldFault::new(
         "body",
@@ -70,15 +69,15 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The language that the caller wants.
+/// Returns the language that `Accept-Language` prefers.
 pub(super) fn language(headers: &HeaderMap) -> Language {
     let languages = header_text(headers, header::ACCEPT_LANGUAGE.as_str());
     Language::from_header(&languages.unwrap_or_default())
 }
 
-/// The idempotency key: `X-Idempotency-Key`, or `Idempotency-Key` as the IETF's draft has it, in
-/// quotes or without; blanks inside the quotes are its own. Two that differ are one text with a comma
-/// between, which no key has.
+/// Returns the idempotency key in `X-Idempotency-Key`, or in `Idempotency-Key` as the IETF's draft has it: in quotes
+/// or without, and blanks inside quotes are part of the key. Two different keys are joined with a comma, which makes
+/// an invalid key.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     let own = header_text(headers, names::IDEMPOTENCY_KEY);
     let standard = header_text(headers, names::STANDARD_IDEMPOTENCY_KEY);
@@ -90,32 +89,32 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-/// What stands between the quotes of a text in quotes.
+/// Returns a text without its surrounding quotes, if it has them.
 fn unquoted(text: &str) -> &str {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     inner.unwrap_or(text)
 }
 
-/// A header's text. Given more than once, it is one text with commas in between, as HTTP has it:
-/// no key, so that none of them is chosen in silence.
+/// Returns a header's text. Values of a repeated header are joined with commas, as HTTP defines; for a key that makes
+/// an invalid one, so that none of them is chosen silently.
 pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let texts: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     (!texts.is_empty()).then(|| texts.join(","))
 }
 
-/// A query parameter; the last one counts when it is given twice.
+/// Returns a query parameter; the last one if it is repeated.
 pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }
 
-/// The path's parameter; one that is not text becomes an empty one, which nothing has.
+/// Returns the path's parameter. One that is not text becomes empty, which matches nothing.
 pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }
 
-/// A query parameter that is true or false; false when it is not given.
+/// Returns a query parameter that must be true or false; false if it is absent.
 pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> {
     match given {
         None | Some("false") => Ok(false),

@@ -25,7 +25,7 @@ pub(super) async fn push(
     Ok(answer::json_ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

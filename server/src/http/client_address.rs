@@ -1,4 +1,4 @@
-//! Which address a request came from, behind proxies too.
+//! The address that a request came from, also behind proxies.
 
 use std::{fmt, net::IpAddr};
 
@@ -8,12 +8,13 @@ use ipnet::IpNet;
 use super::Api;
 use crate::domain::access;
 
-/// The other end of the connection; the listener puts it on each request. A request without one came
-/// over no socket: an embedded mock server was called in memory.
+/// The address of the connection's other end; the listener adds it to each request. A request without one came over
+/// no socket: an embedded mock server was called in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub IpAddr);
 
-/// A client in the log: its address; of those who only look at a public page, which are people, the network.
+/// A client as the log shows it: its address, or only its network if it visits a public page, because that is a
+/// person.
 pub(super) struct LoggedClient {
     pub(super) address: IpAddr,
     pub(super) is_person: bool,
@@ -29,12 +30,12 @@ impl fmt::Display for LoggedClient {
     }
 }
 
-/// The client's address: the connection's, or what a trusted proxy says in `X-Forwarded-For`.
+/// Returns the client's address: the connection's, or the one that a trusted proxy gives in `X-Forwarded-For`.
 pub(super) fn client_address(api: &Api, request: &Request) -> IpAddr {
     let peer =
         request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
     let forwarded = request.headers().get_all("x-forwarded-for");
-    // A line that is not text is kept: to leave it out would move a forged one into its place.
+    // A line that is not text is kept: leaving it out would move a forged one into its place.
     let lines: Vec<_> =
         forwarded.iter().map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
     let lines = lines.iter().map(AsRef::as_ref);

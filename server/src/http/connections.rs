@@ -1,5 +1,5 @@
-//! How many connections one address may hold, so that none takes them all, and what is counted of
-//! connections that never became a request.
+//! The limit on connections of one address, so that none takes them all, and counting connections that never became
+//! a request.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -9,28 +9,28 @@ use std::{
 
 use ipnet::IpNet;
 
-use super::linger::ConnectionState;
+use super::lingering_close::ConnectionState;
 use crate::{
     domain::access::client_network,
     service::{BadHead, Metrics},
 };
 
-/// Connections that a listener serves at once; a further one waits to be accepted.
+/// Maximum number of connections that a listener serves at once; further ones wait to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;
-/// The most connections that one address holds at a listener unless an operator says otherwise: a
-/// quarter of them all, so that no single address can keep all others out.
+/// Maximum number of connections of one address at a listener unless an operator sets another: a quarter of all, so
+/// that no single address can keep all others out.
 pub(crate) const DEFAULT_CONNECTIONS_PER_ADDRESS: u32 = MAX_CONNECTIONS / 4;
 
-/// How many connections a listener allows an address, and where it counts.
+/// The limit of a listener's connections for each address, and the metrics that count them.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
-    /// Which listener it is: `production`, `sandbox` or `operators`.
+    /// The listener's name: `production`, `sandbox` or `operators`.
     pub listener: &'static str,
-    /// The most connections of one address, or of one /64 network of IPv6.
+    /// Maximum number of connections of one address, or of one IPv6 /64 network.
     pub per_address: u32,
-    /// Networks without a limit: this machine, and proxies, behind which all clients are.
+    /// Networks without a limit: this machine, and proxies, which connect for all clients.
     pub exempt: Vec<IpNet>,
-    /// Where it counts.
+    /// The metrics to count in.
     pub metrics: Metrics,
 }
 
@@ -38,11 +38,11 @@ pub struct ConnectionLimits {
 #[derive(Debug)]
 pub(super) struct OpenConnections {
     limits: Option<ConnectionLimits>,
-    /// Behind a lock that blocks: it is held for one look into the map, never across an await.
+    /// The connections by address. The lock blocks, but is held for one look into the map and never across an await.
     open: Mutex<HashMap<IpAddr, u32>>,
 }
 
-/// A connection counted for its address, until it is dropped.
+/// A slot that counts a connection for its address until it is dropped.
 #[derive(Debug)]
 pub(super) struct AddressSlot(Option<(Arc<OpenConnections>, IpAddr)>);
 
@@ -51,10 +51,10 @@ impl OpenConnections {
         Arc::new(Self { limits, open: Mutex::default() })
     }
 
-    /// A slot for one more connection, unless its address has its share.
+    /// Returns a slot for one more connection, unless its address has all its slots already.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<AddressSlot> {
         let Some(limits) = &self.limits else { return Some(AddressSlot(None)) };
-        // On a dual-stack socket an IPv4 address comes mapped into IPv6, which no listed network contains.
+        // A dual-stack socket maps IPv4 addresses into IPv6, which no listed network contains.
         let peer = peer.to_canonical();
         if limits.exempt.iter().any(|network| network.contains(&peer)) {
             return Some(AddressSlot(None));
@@ -70,8 +70,7 @@ impl OpenConnections {
         Some(AddressSlot(Some((Arc::clone(self), address))))
     }
 
-    /// Counts what hyper answers by itself: a head that cannot be read never becomes a request. An
-    /// idle connection that ends has not begun one.
+    /// Counts a head that hyper rejected, which never becomes a request. The end of an idle connection is not counted.
     pub(super) fn count_bad_head(&self, fault: &hyper::Error, state: &ConnectionState) {
         let Some(limits) = &self.limits else { return };
         let bad = if fault.is_parse_too_large() {
@@ -131,36 +130,36 @@ mod tests {
     }
 
     #[test]
-    fn one_address_holds_its_share_and_no_more() {
+    fn one_address_holds_its_slots_and_no_more() {
         let connected = connected(&[]);
-        let seats = ["203.0.113.9", "::ffff:203.0.113.9"].map(|peer| enter(&connected, peer));
-        assert!(seats.iter().all(Option::is_some));
+        let slots = ["203.0.113.9", "::ffff:203.0.113.9"].map(|peer| enter(&connected, peer));
+        assert!(slots.iter().all(Option::is_some));
         assert!(enter(&connected, "203.0.113.9").is_none(), "a third one");
-        assert!(enter(&connected, "203.0.113.10").is_some(), "someone else's first");
-        drop(seats);
-        assert!(enter(&connected, "203.0.113.9").is_some(), "places are given back");
-        assert!(connected.open().is_empty(), "and forgotten");
+        assert!(enter(&connected, "203.0.113.10").is_some(), "another address's first");
+        drop(slots);
+        assert!(enter(&connected, "203.0.113.9").is_some(), "slots are given back");
+        assert!(connected.open().is_empty(), "no count of zero is kept");
     }
 
     #[test]
-    fn a_network_of_ipv6_counts_as_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let connected = connected(&[]);
-        let _seats = ["2001:db8::1", "2001:db8::2"].map(|peer| enter(&connected, peer).unwrap());
+        let _slots = ["2001:db8::1", "2001:db8::2"].map(|peer| enter(&connected, peer).unwrap());
         assert!(enter(&connected, "2001:db8:0:0:ffff::3").is_none());
-        assert!(enter(&connected, "2001:db8:0:1::1").is_some(), "the network beside it");
+        assert!(enter(&connected, "2001:db8:0:1::1").is_some(), "the next network");
     }
 
     #[test]
-    fn proxies_hold_as_many_as_they_like() {
+    fn proxies_have_no_limit() {
         let connected = connected(&["10.0.0.0/8", "::1/128"]);
         for peer in ["10.1.2.3", "::ffff:10.1.2.3", "::1"] {
-            let seats: Vec<_> = (0..5).map(|_| enter(&connected, peer).unwrap()).collect();
-            assert_eq!(seats.len(), 5);
+            let slots: Vec<_> = (0..5).map(|_| enter(&connected, peer).unwrap()).collect();
+            assert_eq!(slots.len(), 5);
         }
     }
 
     #[tokio::test]
-    async fn a_connection_above_its_addresss_share_is_closed_and_counted() {
+    async fn a_connection_above_the_limit_is_closed_and_counted() {
         let metrics = Metrics::default();
         let (listener, stop, address) = listening(&metrics).await;
         let (mut first, mut second) = (connect(address).await, connect(address).await);
@@ -168,7 +167,7 @@ mod tests {
         assert!(!is_served(&mut connect(address).await).await, "a third one");
         assert_eq!(metrics.refused_connections("production"), 1);
         drop(first);
-        // Until the server has seen the first one go.
+        // The server needs a moment to notice that the first one is closed.
         while !is_served(&mut connect(address).await).await {}
         assert!(is_served(&mut second).await, "no one else lost a connection");
         stop.now();
@@ -176,7 +175,7 @@ mod tests {
         listener.finish().await;
     }
 
-    /// What is said, by requests and their answers; what is sent at last; how often it counts.
+    /// The first packet; further packets, each with the end of its answer; the last packet; the count of slow heads.
     type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, u64);
 
     #[tokio::test]
@@ -206,7 +205,7 @@ mod tests {
                 assert!(has_answered(&mut line, end).await, "{first}{packet}");
             }
             line.write_all(begun.as_bytes()).await.unwrap();
-            // From here the clock moves on when nothing else does.
+            // The paused clock moves on when all tasks are idle.
             tokio::time::pause();
             assert_eq!(line.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
             stop.now();
@@ -217,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A listener with two places for an address.
+    /// Starts a listener with two slots for each address.
     async fn listening(metrics: &Metrics) -> (Listener, Stop, SocketAddr) {
         let metrics = metrics.clone();
         let limits = ConnectionLimits {
@@ -238,7 +237,7 @@ mod tests {
     }
 
     async fn is_served(line: &mut TcpStream) -> bool {
-        // A connection that was closed shows in what is read.
+        // If the connection was closed, the read below shows it.
         let _ = line.write_all(GET.as_bytes()).await;
         has_answered(line, "here").await
     }

@@ -1,5 +1,5 @@
-//! GET /docs/: the API's guide for people, in both languages: from a key to a delivered parcel, then every call
-//! with a link into the [reference](super::swagger). A test runs its commands in their order.
+//! GET /docs/: the API's guide in both languages, from a key to a delivered parcel. It lists every call with a link
+//! into the [reference](super::swagger). A test runs its commands in their order.
 
 use askama::Template;
 use axum::{extract, response::Response};
@@ -8,13 +8,13 @@ use parcelo::{Environment, ErrorCode, Language, Operation, ParcelStatus};
 use super::{Api, Refused, body, docs::html_page, openapi::group_of, public};
 use crate::domain::{State, scenario::SCENARIOS};
 
-/// The first order in Rust, as the SDK's guide has it, where it is compiled.
+/// The first order in Rust, copied from the SDK's guide, where it is compiled.
 const FIRST_ORDER: &str = include_str!("../../templates/docs/first_order.txt");
 
-/// The calls in the order in which a newcomer meets them; the legacy API is last. A group has its name and, for each
-/// call, what it does, in English and in Spanish.
+/// A group of calls: its name, and a description of each call, in English and in Spanish.
 type Group = (&'static str, &'static str, &'static [(Operation, &'static str, &'static str)]);
 
+/// The calls in the order that a newcomer needs them; the legacy API is last.
 #[rustfmt::skip]
 const GROUPS: &[Group] = &[
     ("Orders", "Pedidos", &[
@@ -59,7 +59,7 @@ struct Guide {
     es: bool,
     language: &'static str,
     other: &'static str,
-    /// The sandbox's address, on which the guide's commands work.
+    /// The sandbox's address, which the guide's commands call.
     sandbox: String,
     rust: &'static str,
     scenarios: Vec<(&'static str, String)>,
@@ -76,11 +76,11 @@ struct CallView {
     method: &'static str,
     path: &'static str,
     about: &'static str,
-    /// Its place in the reference.
+    /// The anchor of the call in the reference.
     anchor: String,
 }
 
-/// GET /docs/, in the language of `?lang=`, else in the caller's.
+/// Answers GET /docs/ in the language of `?lang=`, else in the caller's.
 pub(super) async fn page(
     extract::State(api): extract::State<Api>,
     request: extract::Request,
@@ -112,7 +112,7 @@ impl Guide {
     }
 }
 
-/// `IN_TRANSIT 5, DELIVERED 20`.
+/// Returns steps as text, such as `IN_TRANSIT 5, DELIVERED 20`.
 fn steps(steps: &[(i64, State)]) -> String {
     let words =
         steps.iter().map(|(minutes, state)| format!("{} {minutes}", ParcelStatus::from(*state)));
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_is_listed_once_orders_first_and_the_legacy_api_last() {
+    fn calls_are_listed_once_orders_first_and_the_legacy_api_last() {
         let listed: Vec<_> = GROUPS.iter().flat_map(|(.., calls)| *calls).map(|it| it.0).collect();
         assert_eq!(listed.iter().collect::<HashSet<_>>(), Operation::ALL.iter().collect());
         assert_eq!(listed.len(), Operation::ALL.len());
@@ -144,7 +144,7 @@ mod tests {
         assert!(listed.is_sorted_by_key(|operation| operation.is_legacy()), "{listed:?}");
     }
 
-    /// The first block of code of the SDK's guide, which its tests run, without the lines that are hidden there.
+    /// Compares with the first code block of the SDK's guide, without the lines that are hidden there.
     #[test]
     fn the_order_in_rust_is_the_one_that_the_sdks_tests_run() {
         let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/guide.md");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn both_languages_have_the_same_commands_and_each_its_own_words() {
+    fn both_languages_have_the_same_commands() {
         let [en, es] = [Language::En, Language::Es].map(|language| {
             Guide::new(language, "https://api.example".to_owned()).render().unwrap()
         });

@@ -1,4 +1,4 @@
-//! Is my key fine, does the process live, can it serve.
+//! Health checks: a caller's key, and the liveness and readiness of the process.
 
 use std::sync::atomic::Ordering;
 
@@ -13,12 +13,12 @@ use serde_json::json;
 use super::{Api, Refused, answer};
 use crate::{domain::Refusal, service::Caller};
 
-/// Does the process live.
+/// The path of the liveness probe.
 pub(super) const LIVE: &str = "/healthz";
-/// Can the process serve.
+/// The path of the readiness probe.
 pub(super) const READY: &str = "/readyz";
 
-/// GET /api/v1/health: which key this is, and what it may do.
+/// Answers GET /api/v1/health with the key's name and permissions.
 pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<super::answer::RequestId>,
@@ -34,13 +34,13 @@ pub(super) async fn check_key(
     }))
 }
 
-/// The process lives: it answers.
+/// Answers the liveness probe: a process that answers is alive.
 pub(super) async fn live() -> Response {
     answer::json_ok(&json!({ "status": "ok" }))
 }
 
-/// The process can serve: it is not stopping, its store can be written and read, its clock is that of the database's
-/// other servers, and its program one that works beside theirs.
+/// Answers the readiness probe. The process is ready if it is not stopping, its store can be written and read, its
+/// clock agrees with the database's, and its version works beside the other servers'.
 pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     let store = api.service.store();
     if let Some(reason) = api.service.clock_fault().or_else(|| store.fault()) {
@@ -55,7 +55,7 @@ pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
     }
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{Operation, model::Health};
@@ -84,7 +84,7 @@ mod tests {
     };
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_server_whose_clock_is_far_from_the_database_s_says_why_it_is_not_ready() {
+    async fn a_server_with_a_wrong_clock_says_why_it_is_not_ready() {
         let Some([store, _]) = two_servers().await else { return };
         let settings = MockServer::start().await.api().service.settings().clone();
         let clock = Arc::clone(store.shared_clock().unwrap());
@@ -103,7 +103,7 @@ mod tests {
                 body.contains("12.0 s ahead of the database's") && body.contains("NTP");
             assert_eq!(is_explained, status == 503, "{body}");
         }
-        // The next measurement, of the real clocks.
+        // The next measurement is one of the real clocks.
         api.service.watch_clock().await.unwrap();
         assert_eq!(super::ready(State(api)).await.unwrap().status(), 200);
     }

@@ -1,5 +1,5 @@
-//! The `Host` header of a request: exactly one (RFC 9112, 3.2). Two readers of one request, a proxy
-//! and the service, must not take it for one to different hosts.
+//! The `Host` header of a request, which must have exactly one (RFC 9112, 3.2). A proxy and the service must not read
+//! one request as one to different hosts.
 
 use axum::{
     extract::Request,
@@ -10,7 +10,7 @@ use parcelo::model::{FaultCode, FieldFault};
 use super::client_address::Peer;
 use crate::domain::Refusal;
 
-/// Refuses a request from a socket whose host is not clear. HTTP/1.0 needs none.
+/// Refuses a request from a socket without exactly one valid host. HTTP/1.0 needs none.
 pub(super) fn check(request: &Request) -> Result<(), Refusal> {
     // Without a socket there is no second reader to disagree with.
     if request.extensions().get::<Peer>().is_none() {
@@ -34,7 +34,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
     )]))
 }
 
-/// The host that was called, with its port; nothing when it is not one.
+/// Returns the host that was called, with its port, if it is valid.
 pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Authority> {
     let host = headers.get(header::HOST)?.to_str().ok()?;
     host.parse::<Authority>().ok().filter(|host| !host.as_str().contains('@'))

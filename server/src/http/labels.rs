@@ -1,5 +1,5 @@
-//! Labels: metadata, reprint; files: GET /api/v1/labels/{trackingNumber}/download, the capability link, and many as one:
-//! POST /api/v1/labels/batch. And invoices: GET /api/v1/parcels/{trackingNumber}/invoice.
+//! Labels: metadata, reprints, and files by GET /api/v1/labels/{trackingNumber}/download, by capability link and by
+//! POST /api/v1/labels/batch. Invoices: GET /api/v1/parcels/{trackingNumber}/invoice.
 
 use axum::{
     Extension,
@@ -67,7 +67,7 @@ pub(super) async fn batch(
     Ok((Extension(quota), batch_response(labels)).into_response())
 }
 
-/// Many labels as a file to save.
+/// Returns a batch of labels as a file to save.
 pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch) -> Response {
     let name = format!("attachment; filename=\"labels.{}\"", format.extension());
     let headers = [
@@ -111,13 +111,13 @@ fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
     })
 }
 
-/// A label's file, unless the caller has it already, or wants another version of it.
-pub(super) fn response(file: LabelFile, asked: &HeaderMap) -> Result<Response, Refused> {
-    file_response("label", file, asked)
+/// Returns a label's file, unless the caller has it already or wants another version of it.
+pub(super) fn response(file: LabelFile, headers: &HeaderMap) -> Result<Response, Refused> {
+    file_response("label", file, headers)
 }
 
-/// A file whose name begins with what it is.
-fn file_response(kind: &str, file: LabelFile, asked: &HeaderMap) -> Result<Response, Refused> {
+/// Returns a file whose name begins with its kind.
+fn file_response(kind: &str, file: LabelFile, headers: &HeaderMap) -> Result<Response, Refused> {
     let LabelFile { number, format, bytes } = file;
     let etag = precondition::etag(&bytes);
     let about = [
@@ -129,7 +129,7 @@ fn file_response(kind: &str, file: LabelFile, asked: &HeaderMap) -> Result<Respo
         (header::CONTENT_TYPE, format.content_type().to_owned()),
         (header::CONTENT_DISPOSITION, disposition(kind, number.as_str(), format)),
     ];
-    match Precondition::for_tag(asked, &etag) {
+    match Precondition::for_tag(headers, &etag) {
         Precondition::Met => Ok((about, file, bytes).into_response()),
         Precondition::Unchanged => Ok((StatusCode::NOT_MODIFIED, about).into_response()),
         Precondition::Failed => Err(ErrorCode::PreconditionFailed.into()),
@@ -140,7 +140,7 @@ fn disposition(kind: &str, number: &str, format: LabelFormat) -> String {
     format!("attachment; filename=\"{kind}-{number}.{}\"", format.extension())
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

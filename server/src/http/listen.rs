@@ -1,4 +1,4 @@
-//! Accepting connections: sockets, their limits in time and number, and stopping in order.
+//! Listeners: accepting connections, their limits in time and number, and a graceful stop.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,31 +25,30 @@ use tower::ServiceExt;
 use super::{
     client_address::Peer,
     connections::{AddressSlot, ConnectionLimits, MAX_CONNECTIONS, OpenConnections},
-    linger::{ConnectionState, LingeringStream},
+    lingering_close::{ConnectionState, LingeringStream},
     request_body::BodyNotDrained,
 };
 
-/// How long a client may take to send the head of a request: without a limit, clients that send a byte now
-/// and then could hold every connection.
+/// Maximum time for the head of a request to arrive. Without it, clients that send a byte now and then could hold
+/// every connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long requests in flight may take to finish when the process stops: less than the 30 s that
-/// Kubernetes grants by default.
+/// Maximum time for requests in flight to finish when the process stops: less than the 30 s that Kubernetes grants
+/// by default.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
-/// The most bytes of a request's head, and of what is read ahead of a body: a connection keeps that
-/// much as long as it lives.
+/// Maximum size of a request's head and of a connection's read buffer, which lives as long as the connection.
 const MAX_HEAD_BYTES: usize = 128 * 1024;
 
-/// What listeners do.
+/// The phase of a listener's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Serving,
-    /// They accept as before, and each answer is the last of its connection.
+    /// New connections are accepted, and each answer is the last one of its connection.
     Draining,
-    /// They accept no more, and requests in flight have this long to finish.
+    /// No connection is accepted, and requests in flight have this long to finish.
     Stopping(Duration),
 }
 
-/// Stops listeners, once and for all of its clones.
+/// A handle that stops listeners; all clones stop the same ones.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Sender<Phase>);
 
@@ -60,34 +59,34 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Lets clients go elsewhere, one answer after the other, while new ones are still served.
+    /// Closes each connection after its next answer, so that clients move to other servers. Listeners still accept.
     pub fn drain(&self) {
         self.0.send_replace(Phase::Draining);
     }
 
-    /// Stops them.
+    /// Stops the listeners; requests in flight have [`SHUTDOWN_GRACE`] to finish.
     pub fn now(&self) {
         self.within(SHUTDOWN_GRACE);
     }
 
-    /// Stops them; requests in flight have this long to finish.
+    /// Stops the listeners; requests in flight have `grace` to finish.
     pub fn within(&self, grace: Duration) {
         self.0.send_replace(Phase::Stopping(grace));
     }
 
-    /// Resolves once it is time to stop.
+    /// Waits until a stop is requested.
     pub async fn requested(&self) {
         self.grace().await;
     }
 
-    /// The same, with how long requests in flight have from then on.
+    /// Waits until a stop is requested, and returns the time that requests in flight have to finish.
     async fn grace(&self) -> Duration {
         let mut phases = self.0.subscribe();
         loop {
             if let Phase::Stopping(grace) = *phases.borrow_and_update() {
                 return grace;
             }
-            // An error would mean that no sender is left, and `self` is one.
+            // It cannot fail: `self` is a sender.
             let _ = phases.changed().await;
         }
     }
@@ -97,17 +96,17 @@ impl Stop {
     }
 }
 
-/// A connection as a listener serves it: plain, or one that the mock server can break.
+/// A connection that a listener serves: a plain one, or one that the mock server can break.
 pub(crate) trait ServerStream:
     AsyncRead + AsyncWrite + Unpin + Send + Sized + 'static
 {
-    /// What decides about each response just before it is sent.
+    /// A hook that decides about each response just before it is sent.
     type ResponseHook: Clone + Send + Sync + 'static;
 
-    /// Takes a connection.
+    /// Wraps an accepted connection.
     fn open(stream: TcpStream) -> (Self, Self::ResponseHook);
 
-    /// Lets a response be sent; an error ends the connection without it.
+    /// Returns the response to send. An error ends the connection without a response.
     fn release(hook: &Self::ResponseHook, answer: Response) -> io::Result<Response>;
 }
 
@@ -133,7 +132,7 @@ impl Listener {
         Self::start_on::<TcpStream>(socket, routes, stop)
     }
 
-    /// The same with a bound on the connections of one address.
+    /// Serves the routes on a socket until the stop, with a limit on the connections of one address.
     pub fn start_within(
         limits: ConnectionLimits,
         socket: TcpListener,
@@ -144,7 +143,7 @@ impl Listener {
         Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, connected)))
     }
 
-    /// The same on connections of another kind.
+    /// Serves the routes until the stop, on connections of another kind.
     pub(crate) fn start_on<S: ServerStream>(
         socket: TcpListener,
         routes: Router,
@@ -176,27 +175,27 @@ async fn accept<S: ServerStream>(
 }
 
 async fn accept_up_to<S: ServerStream>(
-    most: usize,
+    limit: usize,
     (socket, connected): (TcpListener, Arc<OpenConnections>),
     routes: Router,
     stop: Stop,
 ) {
     let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(most));
+    let permits = Arc::new(Semaphore::new(limit));
     let mut stopped = std::pin::pin!(stop.grace());
     let grace = loop {
         tokio::select! {
-            // The wait for a slot is in here too: a stop ends it also when all are taken.
+            // This includes the wait for a slot, so that a stop ends it even when all slots are taken.
             arrived = next(&socket, &permits, &connected) => match arrived {
                 Ok(Some(arrival)) => serve::<S>(arrival, routes.clone(), stop.clone(), &graceful),
-                // Its address has its share of the slots already: the socket closes unserved.
+                // The address has all its slots already: the socket closes unserved.
                 Ok(None) => {}
                 Err(error) => pause_after(&error).await,
             },
             grace = &mut stopped => break grace,
         }
     };
-    // First the socket, so that clients whose connection is refused go to another server at once; a connection
+    // The socket closes first: clients whose connection is refused go to another server at once, while a connection
     // accepted now could only be cut short. Then requests in flight have their time.
     drop(socket);
     if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
@@ -204,28 +203,28 @@ async fn accept_up_to<S: ServerStream>(
     }
 }
 
-/// A connection that has just come in, with its slot.
+/// An accepted connection with its slot.
 struct Arrival {
     stream: TcpStream,
     peer: SocketAddr,
     slot: Slot,
 }
 
-/// A connection's slot among all, and among those of its address: given back when dropped.
+/// A connection's place in the limits of the listener and of its address, given back on drop.
 struct Slot {
     _permit: OwnedSemaphorePermit,
     _address: AddressSlot,
     connected: Arc<OpenConnections>,
 }
 
-/// The next connection; `None` when its address has its share of the slots.
+/// Accepts the next connection. Returns `None` if its address has all its slots already.
 async fn next(
     socket: &TcpListener,
     permits: &Arc<Semaphore>,
     connected: &Arc<OpenConnections>,
 ) -> io::Result<Option<Arrival>> {
-    // Before `accept`: at the limit, further connections wait in the system's queue and cost us nothing, not
-    // even a file descriptor, which the store and webhooks need too.
+    // The permit comes before `accept`: at the limit, further connections wait in the system's queue and need no file
+    // descriptor, which the store and webhooks need too.
     let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = socket.accept().await?;
     let connected = Arc::clone(connected);
@@ -235,7 +234,7 @@ async fn next(
     }))
 }
 
-/// Out of file descriptors, say: the next try is bound to fail too, so give others a moment.
+/// Waits after a failed accept. If file descriptors ran out, the next one would fail too.
 async fn pause_after(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -247,7 +246,7 @@ fn serve<S: ServerStream>(
     stop: Stop,
     graceful: &GracefulShutdown,
 ) {
-    // Small answers leave at once; a failure only makes them slower.
+    // Without Nagle's algorithm small answers are sent at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
     let (stream, hook) = S::open(stream);
     let state = Arc::new(ConnectionState::default());
@@ -274,13 +273,13 @@ fn serve<S: ServerStream>(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
-        // By itself the buffer lets a longer head pass, if it comes in large packets.
+        // The buffer's size alone would admit a longer head that comes in large packets.
         .max_header_size(MAX_HEAD_BYTES)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
-        // A client that breaks off is not an error of the server: it is counted, not logged.
+        // A client that disconnects is not an error of the server: it is counted, not logged.
         if let Err(fault) = connection.await {
             slot.connected.count_bad_head(&fault, &ending);
         }
@@ -304,7 +303,7 @@ mod tests {
         String::from_utf8_lossy(&answer[..length]).to_lowercase()
     }
 
-    /// A listener with two places, and its address.
+    /// Starts a listener with two slots and returns its address.
     async fn listener(handler: MethodRouter, stop: &Stop) -> (Listener, SocketAddr) {
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_is_heard_when_all_places_are_taken() {
+    async fn a_stop_works_when_all_slots_are_taken() {
         let stop = Stop::default();
         let entered = Arc::new(Semaphore::new(0));
         let slow = {
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_that_drains_accepts_and_lets_each_connection_go() {
+    async fn a_draining_listener_accepts_and_closes_each_connection() {
         let stop = Stop::default();
         let (listener, address) = listener(get(|| async { "fine" }), &stop).await;
         let mut before = TcpStream::connect(address).await.unwrap();
@@ -351,7 +350,7 @@ mod tests {
         stop.drain();
         for stream in [&mut before, &mut TcpStream::connect(address).await.unwrap()] {
             assert!(answer(stream).await.contains("connection: close"));
-            assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "and it is closed");
+            assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
         }
         stop.now();
         listener.finish().await;

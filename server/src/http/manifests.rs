@@ -35,7 +35,7 @@ pub(super) async fn get(
     Ok(answer::enveloped(manifest, id))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

@@ -1,5 +1,5 @@
-//! GET /metrics on the operators' listener: what the server counts, as Prometheus reads it. `Accept` chooses
-//! between the two formats that it reads; the older one is what everything else reads too.
+//! GET /metrics on the operators' listener: the metrics in one of the two formats of Prometheus, which `Accept`
+//! chooses. The default is the older one, which other programs read too.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -11,9 +11,9 @@ use axum::{
 
 use super::{Api, Refused};
 
-/// Where Prometheus finds it.
+/// The path of the metrics.
 pub(super) const PATH: &str = "/metrics";
-/// The formats' own media types.
+/// The media types of the two formats.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -30,7 +30,7 @@ pub(super) async fn scrape(
     Ok(([(header::CONTENT_TYPE, format), (header::VARY, "accept")], text).into_response())
 }
 
-/// Whether `OpenMetrics` is named, and no less liked than plain text.
+/// Returns `true` if `Accept` names `OpenMetrics` with at least the weight of plain text.
 fn prefers_open_metrics(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
     let (mut open_metrics, mut text) = (0.0, 0.0);
@@ -38,24 +38,24 @@ fn prefers_open_metrics(headers: &HeaderMap) -> bool {
         let mut parts = range.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
         let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
-        let named = |wanted: &str| {
-            let found = parameters.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let named = |name: &str| {
+            let found = parameters.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
             found.map(|(_, value)| value.trim_matches('"'))
         };
-        let liked = named("q").map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
+        let weight = named("q").map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
         match media_type.as_str() {
             "application/openmetrics-text" if named("version").is_none_or(|v| v == "1.0.0") => {
-                open_metrics = liked.max(open_metrics);
+                open_metrics = weight.max(open_metrics);
             }
-            "text/plain" | "text/*" | "*/*" => text = liked.max(text),
+            "text/plain" | "text/*" | "*/*" => text = weight.max(text),
             _ => {}
         }
     }
     open_metrics > 0.0 && open_metrics >= text
 }
 
-/// `OpenMetrics` as the text format 0.0.4: a counter has one name, that of its samples, and there are
-/// neither units nor an end mark. Samples are written alike in both.
+/// Converts `OpenMetrics` to the text format 0.0.4: a counter has the name of its samples, and there are neither
+/// units nor an end mark. Samples are equal in both.
 fn to_text_format(open_metrics: &str) -> String {
     let meta = |line: &str| -> Option<(String, String, String)> {
         let mut words = line.strip_prefix("# ")?.splitn(3, ' ').map(str::to_owned);
@@ -95,7 +95,7 @@ mod tests {
     use crate::{http::admin_router, mock::MockServer};
 
     #[test]
-    fn accept_chooses_the_format_and_plain_text_is_what_everybody_else_gets() {
+    fn accept_chooses_the_format_and_plain_text_is_the_default() {
         let open = "application/openmetrics-text";
         let prometheus = format!(
             "{open};version=1.0.0;escaping=allow-utf-8;q=0.6,{open};version=0.0.1;q=0.5,\
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_outbox_shows_how_much_waits_and_since_when() {
+    async fn the_outbox_shows_its_size_and_age() {
         let server = MockServer::start().await;
         let outbox = |state, events, age| {
             let labels = format!("{{environment=\"sandbox\",state=\"{state}\"}}");

@@ -1,6 +1,5 @@
-//! The middleware around every area: request id, caller, limit; then headers, a log line, metrics, and
-//! JSON for refusals, panics and requests that take too long. It knows no paths: what differs from area to
-//! area is in its [`Policy`].
+//! The middleware around every area: request id, caller and limit before the handler; then headers, a log line,
+//! metrics, and JSON for refusals, panics and timeouts. It knows no paths: areas differ only by their [`Policy`].
 
 use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, pin::pin, time::Duration};
 
@@ -32,26 +31,26 @@ use crate::{
     service::{AnsweredRequest, Limited},
 };
 
-/// How long a request's body may take to arrive: measured apart from the handler's time, since a slow
-/// client is answered with 408 and a slow handler with 503.
+/// Maximum time for a request's body to arrive. It is separate from the handler's, since a slow client is answered
+/// with 408 and a slow handler with 503.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a handler may take once the body is there. More than the 5 s of a write or of the wait for a scan: a
-/// request may need several of them, and a sandbox reset as many writes as it has pages to erase.
+/// Maximum time for a handler once the body has arrived. It exceeds the 5 s of a write or of the wait for a scan: a
+/// request may need several of them, and a sandbox reset one write for each page that it erases.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the rate headers say, and whether the request goes on to its handler.
+/// The values of the rate headers, and a refusal unless the request goes on to its handler.
 type Admitted = (Quota, Result<(), Refusal>);
 
 /// The middleware of one area.
 #[derive(Clone)]
 pub(super) struct AreaMiddleware {
     pub(super) api: Api,
-    /// Which listener was called: an environment's, or the operators'.
+    /// The listener that was called: an environment's, or the operators'.
     pub(super) listener: &'static str,
     pub(super) policy: Policy,
 }
 
-/// Lets a request in, or answers it here.
+/// Passes a request on to its handler, or refuses it.
 pub(super) async fn area_middleware(
     State(area): State<AreaMiddleware>,
     request: Request,
@@ -61,7 +60,7 @@ pub(super) async fn area_middleware(
     let (body, request) = SharedBody::split_from(request);
     let response = area.answer(request, (body.as_ref(), next)).await;
     match body {
-        // Last: reading what is left of the body may take seconds, which are not the handler's.
+        // This comes last: reading the rest of the body may take seconds, which must not count as the handler's.
         Some(body) => body.drain_or_close(expects_continue, response).await,
         None => response,
     }
@@ -90,10 +89,10 @@ impl AreaMiddleware {
             }
             Err(refusal) => Refused(refusal).into_response(),
         };
-        // Before the area's own form, which may be a page that no longer knows its code.
+        // The code is read before the area restyles the response, since a page does not contain it.
         let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
         let quota = match code {
-            // A request that counts for several may be refused only after it was admitted.
+            // A request that counts as several may be refused after it was admitted.
             Some(ErrorCode::RateLimitExceeded) => Quota { remaining: 0, ..quota },
             _ => response.extensions().get().copied().unwrap_or(quota),
         };
@@ -120,7 +119,7 @@ impl AreaMiddleware {
                 )
             };
         }
-        // Those that come every few seconds would hide the rest, unless one says that something is wrong.
+        // Probes and scrapes come every few seconds and would hide the rest, unless one of them fails.
         if self.policy.is_probed() && status < 400 {
             log!(debug);
         } else {
@@ -133,7 +132,7 @@ impl AreaMiddleware {
         response
     }
 
-    /// What metrics call the request: a word from a closed list, so that no caller can add a series.
+    /// Returns the request's name in metrics: a word from a closed list, so that no caller can add a series.
     fn operation(&self, method: &Method, path: Option<&str>) -> &'static str {
         let Some(path) = path else { return "Other" };
         let is_it = |operation: &&Operation| {
@@ -143,8 +142,7 @@ impl AreaMiddleware {
         found.map_or(self.policy.metrics_name, |operation| operation.name())
     }
 
-    /// Whether the request may go on, by the area's policy; handlers find its caller among its
-    /// extensions.
+    /// Admits or refuses the request by the area's policy. Handlers find the caller among its extensions.
     async fn admit(&self, request: &mut Request, client: IpAddr) -> Admitted {
         if let Err(refusal) = host::check(request) {
             return self.turn_away(refusal, client);
@@ -168,11 +166,11 @@ impl AreaMiddleware {
             Ok(caller) => caller,
             Err(refusal) => return self.turn_away(refusal, client),
         };
-        // The time after the key was looked up, which may take seconds: a request that counted in the second of its
-        // arrival would take the limiter, which knows one second, back there, and all keys' counts with it.
+        // The time is taken after the key was looked up, which may take seconds. The limiter knows only one second:
+        // counting a request in the second of its arrival would take it back there, with the counts of all keys.
         let now = service.now();
-        // From an address that the key is not for, a request costs the key's owner nothing. Nor does it count against
-        // that address, whose limit keeps keys from being guessed: this one is known.
+        // A request from an address that the key does not allow must not use up the owner's limit. It does not count
+        // against the address either, whose limit prevents guessing keys: this key is valid.
         if let Err(refusal) = service.check_address(&caller, client) {
             return (service.quota_of(&caller, now), Err(refusal));
         }
@@ -214,11 +212,11 @@ impl AreaMiddleware {
         admitted_from(self.api.service.admit(limited, now), now)
     }
 
-    /// Refuses a request without a valid key or host; it counts against its address, so that keys cannot be
-    /// guessed at speed. A key that the server could not look up has not been judged: its owner, who may be
-    /// entitled to every request, is to hear that the service is down, not that there were too many.
+    /// Refuses a request without a valid key or host and counts it against its address, so that keys cannot be guessed
+    /// quickly. If the server could not look the key up, the key may be valid: its owner must see that the service is
+    /// down, not that there were too many requests.
     fn turn_away(&self, refusal: Refusal, client: IpAddr) -> Admitted {
-        // That keys cannot be looked up at the moment says nothing about a key, nor is it its client's fault.
+        // The key may be valid, and the failed look-up is not the client's fault.
         if refusal.code == ErrorCode::ServiceUnavailable {
             let limit = self.api.service.settings().limits.unauthenticated;
             return (Quota::whole(limit, self.api.service.now()), Err(refusal));
@@ -233,7 +231,7 @@ impl AreaMiddleware {
     }
 }
 
-/// The pattern of the route, if there is one: what stands in a path itself is not for logs.
+/// Returns the pattern of the route, if there is one: the path itself may hold data that must not be logged.
 fn route_of(request: &Request) -> Option<String> {
     request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned())
 }
@@ -245,17 +243,17 @@ fn admitted_from(admission: Admission, now: Millis) -> Admitted {
     }
 }
 
-/// The handler's response; a panic or a handler that takes too long is answered in its place.
+/// Returns the handler's response, or a refusal if it panics or takes too long.
 async fn with_timeouts(
     handler: impl Future<Output = Response>,
     body: Option<&SharedBody>,
 ) -> Response {
-    // Unwind-safe: what a handler shares with others is the store, which applies whole changes only, and
-    // counters behind locks that a panic cannot leave half-written.
+    // This is unwind-safe: handlers share the store, which applies whole changes only, and counters behind locks that a
+    // panic cannot leave half-written.
     let mut handler = pin!(AssertUnwindSafe(handler).catch_unwind());
     if let Some(body) = body {
         tokio::select! {
-            // First the handler: one that is done is answered, though its body ended or timed out just now.
+            // The handler comes first: its response counts even if the body ended or timed out just now.
             biased;
             done = &mut handler => return or_internal_error(done),
             () = body.ended() => {}
@@ -268,7 +266,7 @@ async fn with_timeouts(
     }
 }
 
-/// The answer when the body did not end in time: 408 when the handler waits for it, else 503 for the handler.
+/// Returns the answer for a body that did not end in time: 408 if the handler waits for it, else 503.
 fn body_timed_out(body: &SharedBody) -> Response {
     let is_the_clients = body.is_awaited();
     body.give_up();
@@ -307,7 +305,7 @@ mod tests {
         mock::MockServer,
     };
 
-    /// What a handler did not see coming.
+    /// Panics.
     async fn faulty() -> &'static str {
         panic!("a handler's own fault")
     }
@@ -331,25 +329,25 @@ mod tests {
         }
     }
 
-    /// Reads a body, and then takes its time.
+    /// Reads a body, then takes 20 seconds.
     async fn slow(request: extract::Request) -> Result<&'static str, Refused> {
         json_object(request).await?;
         tokio::time::sleep(Duration::from_secs(20)).await;
         Ok("done")
     }
 
-    /// Reads a body, and never comes back.
+    /// Reads a body, then never answers.
     async fn stuck(request: extract::Request) -> Result<&'static str, Refused> {
         json_object(request).await?;
         std::future::pending().await
     }
 
-    /// Comes back never, and reads nothing.
+    /// Reads nothing and never answers.
     async fn deaf() -> &'static str {
         std::future::pending().await
     }
 
-    /// `{}` in two pieces, the second so late; or never.
+    /// Returns the body `{}` in two pieces, the second after `seconds` or never.
     fn lagging(seconds: Option<u64>) -> Body {
         let first = stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
         let second = stream::once(async move {
@@ -374,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_body_is_the_clients_fault_and_a_slow_answer_is_not() {
+    async fn a_slow_body_is_a_408_and_a_slow_handler_a_503() {
         let table = [
             ("/slow", lagging(Some(0)), 200, false),
             ("/slow", lagging(Some(29)), 200, false),

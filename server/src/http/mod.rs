@@ -1,7 +1,7 @@
-//! The HTTP shell of one environment: routes, and how answers and refusals look on the wire.
+//! The HTTP shell of one environment: routes, and the form of answers and refusals on the wire.
 //!
-//! It decides nothing: the [middleware] lets a request in by the policy of its [area], a handler reads
-//! it, the [service](crate::service) answers. All routes stand in [routes].
+//! It decides nothing: the [middleware] admits a request by the policy of its [area], a handler reads it, and the
+//! [service](crate::service) answers. All routes are listed in [routes].
 
 #[cfg(feature = "server")]
 mod admin;
@@ -20,7 +20,7 @@ mod health;
 mod host;
 mod labels;
 mod legacy;
-mod linger;
+mod lingering_close;
 pub(crate) mod listen;
 mod manifests;
 #[cfg(feature = "server")]
@@ -60,14 +60,14 @@ pub use routes::admin_router;
 pub use routes::router;
 pub(crate) use routes::router_with_layer;
 
-/// What every handler is given: the service, and the environment whose address was called.
+/// The state of every handler: the service, and the environment whose address was called.
 #[derive(Debug, Clone)]
 pub struct Api {
     /// The service.
     pub service: Arc<Service>,
     /// The environment.
     pub environment: Environment,
-    /// False once the process has been asked to stop.
+    /// `false` once the process was asked to stop.
     pub ready: Arc<std::sync::atomic::AtomicBool>,
 }
 

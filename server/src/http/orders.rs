@@ -31,7 +31,7 @@ pub(super) async fn void(
     Ok(api.service.void_orders(&caller, request).await?)
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

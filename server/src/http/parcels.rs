@@ -27,7 +27,7 @@ struct Page {
     meta: Meta,
 }
 
-/// Paging stands beside the request's id.
+/// The paging fields and the request's id.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
@@ -50,7 +50,7 @@ pub(super) async fn list(
     Ok(answer::json_ok(&Page { success: true, data, meta: Meta { page, request_id } }))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -133,9 +133,9 @@ pub(super) mod description {
         text.min_length(Some(1)).max_length(Some(ListQuery::MAX_SEARCH)).into()
     }
 
-    fn whole(most: u32) -> RefOr<Schema> {
+    fn whole(max: u32) -> RefOr<Schema> {
         let number = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
-        number.minimum(Some(1)).maximum(Some(most)).into()
+        number.minimum(Some(1)).maximum(Some(max)).into()
     }
 
     fn moment() -> RefOr<Schema> {

@@ -1,13 +1,13 @@
-//! Conditional requests: whether a caller has a file already, or wants another version of it.
+//! Conditional requests: a caller may have a file already, or want another version of it.
 
 use axum::http::{HeaderMap, HeaderName, header};
 use sha2::{Digest, Sha256};
 
 use super::body;
 
-/// What `If-Match` and `If-None-Match` ask for (RFC 9110, 13).
+/// The result of `If-Match` and `If-None-Match` (RFC 9110, 13).
 pub(super) enum Precondition {
-    /// The file is to be sent.
+    /// The file must be sent.
     Met,
     /// The caller has it already.
     Unchanged,
@@ -16,14 +16,14 @@ pub(super) enum Precondition {
 }
 
 impl Precondition {
-    /// What they mean for a file with this tag.
-    pub(super) fn for_tag(asked: &HeaderMap, etag: &str) -> Self {
-        let named = |name: &HeaderName| body::header_text(asked, name.as_str());
+    /// Evaluates the headers for a file with this tag.
+    pub(super) fn for_tag(headers: &HeaderMap, etag: &str) -> Self {
+        let named = |name: &HeaderName| body::header_text(headers, name.as_str());
         let is_it = |tag: &str| tag == "*" || tag == etag;
-        // A comma never parts one of our tags: what stands between two is one of them, or none.
+        // None of our tags contains a comma, so splitting at commas is enough.
         let tags =
             |list: &str| list.split(',').map(|tag| tag.trim().to_owned()).collect::<Vec<_>>();
-        // A weak tag says that two files may stand for each other, not that they are the same.
+        // `If-Match` needs a strong tag: a weak one only says that two files are equivalent.
         let is_met =
             named(&header::IF_MATCH).is_none_or(|list| tags(&list).iter().any(|tag| is_it(tag)));
         let is_known = |tag: &String| is_it(tag.strip_prefix("W/").unwrap_or(tag));
@@ -35,7 +35,7 @@ impl Precondition {
     }
 }
 
-/// The tag of these bytes: the same for the same bytes.
+/// Returns the tag of these bytes: the same for the same bytes.
 pub(super) fn etag(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let hex: Vec<_> = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();

@@ -1,5 +1,5 @@
-//! A request's body: copied into one buffer of bounded size, whatever packets it comes in, and read
-//! to its end after the answer was made, so that the connection can be used again.
+//! A request's body: it is copied into one buffer of bounded size, and read to its end after the answer was made, so
+//! that the connection can be used again.
 
 use std::{
     pin::Pin,
@@ -19,43 +19,43 @@ use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 use tokio::{sync::Notify, time::timeout};
 
-/// The most bytes of a body: 256 KiB.
+/// Maximum size of a body: 256 KiB.
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
-/// What is set aside for a body before any of it is there: a length is quickly claimed.
+/// Maximum size of the buffer allocated before any of a body has arrived, since a client may declare any length.
 const INITIAL_BUFFER_BYTES: usize = 16 * 1024;
-/// How much of an unread body is read after the answer, so that its connection lives on: the largest
-/// body that is allowed, and what a client sends before it sees that its own is too large.
+/// Maximum size of an unread body that is read after the answer to keep the connection open: the largest valid body,
+/// and some bytes that a client sends before it sees that its own is too large.
 const MAX_DRAINED_BYTES: u64 = (MAX_BODY_BYTES + 64 * 1024) as u64;
-/// How long that may take: with the limit above it bounds what a client that keeps sending can cost.
+/// Maximum time for that; with the limit above it bounds the cost of a client that keeps sending.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why a body could not be read.
+/// A reason why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyError {
-    /// It is longer than it may be.
+    /// It exceeds the limit.
     TooLarge,
-    /// It broke off.
+    /// It ended before it was complete.
     Incomplete,
 }
 
-/// The whole of a body that has at most `most` bytes.
+/// Reads a whole body of at most `limit` bytes.
 ///
-/// Its frames are copied and let go one by one: each keeps the connection's read buffer alive, so
-/// that a list of them would cost kilobytes for every byte that came in a packet of its own.
-pub(crate) async fn read_body<B>(mut body: B, most: usize) -> Result<Vec<u8>, BodyError>
+/// Its frames are copied and dropped one by one: each keeps the connection's read buffer alive, so a list of frames
+/// would cost kilobytes for every byte that came in a separate packet.
+pub(crate) async fn read_body<B>(mut body: B, limit: usize) -> Result<Vec<u8>, BodyError>
 where
     B: HttpBody<Data = Bytes> + Unpin,
 {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if declared > most {
+    if declared > limit {
         return Err(BodyError::TooLarge);
     }
     let mut whole = Vec::with_capacity(declared.min(INITIAL_BUFFER_BYTES));
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| BodyError::Incomplete)?;
-        // What is not data is a trailer, and none is used.
+        // A frame without data is a trailer; trailers are not used.
         let Ok(data) = frame.into_data() else { continue };
-        if data.len() > most - whole.len() {
+        if data.len() > limit - whole.len() {
             return Err(BodyError::TooLarge);
         }
         whole.extend_from_slice(&data);
@@ -63,13 +63,13 @@ where
     Ok(whole)
 }
 
-/// On an answer whose request's body was not read to its end: the connection is closed only after
-/// the client had time to read the answer, since bytes that arrive at a closed socket reset it.
+/// A mark on an answer whose request's body was not read to its end. The connection is closed only after the client
+/// had time to read the answer, since bytes that arrive at a closed socket reset it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyNotDrained;
 
-/// A body that the handler reads and the middleware around it can read on. Its lock is held while one frame is
-/// polled, never across an await.
+/// A body that the handler reads and the middleware can continue to read. Its lock is held while one frame is polled,
+/// never across an await.
 #[derive(Clone)]
 pub(crate) struct SharedBody(Arc<Shared>);
 
@@ -86,18 +86,18 @@ struct Source {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// Nothing of it has been asked for.
+    /// The handler has not begun to read it.
     Untouched,
-    /// Some of it has been asked for.
+    /// The handler has begun to read it.
     Begun,
-    /// All of it was read.
+    /// It was read to its end.
     Ended,
-    /// No more of it is read.
+    /// It is not read any further.
     GivenUp,
 }
 
 impl SharedBody {
-    /// Shares the body of a request; one that has none is left as it is.
+    /// Shares the body of a request. A request without a body is returned unchanged.
     pub(crate) fn split_from(request: Request) -> (Option<Self>, Request) {
         if request.body().is_end_stream() {
             return (None, request);
@@ -109,23 +109,23 @@ impl SharedBody {
         (Some(shared), request)
     }
 
-    /// Resolves once, when the body was read to its end.
+    /// Waits until the body was read to its end; returns only once.
     pub(super) async fn ended(&self) {
         self.0.ended.notified().await;
     }
 
-    /// Whether the handler waits for more of it.
+    /// Returns `true` if the handler waits for more of the body.
     pub(super) fn is_awaited(&self) -> bool {
         self.source().progress == Progress::Begun
     }
 
-    /// Reads no more of it.
+    /// Stops reading the body.
     pub(super) fn give_up(&self) {
         self.source().progress = Progress::GivenUp;
     }
 
-    /// Reads what is left of the body, or lets the answer say that the connection ends: the next
-    /// request on it would meet the rest of this one.
+    /// Reads the rest of the body. If that fails, the answer closes the connection, where the rest would be taken for
+    /// the next request.
     pub(crate) async fn drain_or_close(
         &self,
         expects_continue: bool,
@@ -145,7 +145,7 @@ impl SharedBody {
             match source.progress {
                 Progress::Ended => return true,
                 Progress::GivenUp => return false,
-                // Reading would ask the client for a body that is not needed.
+                // Reading would make the client send a body that is not needed.
                 Progress::Untouched if expects_continue => return false,
                 Progress::Untouched | Progress::Begun => source.body.size_hint().lower(),
             }
@@ -190,7 +190,7 @@ impl HttpBody for SharedBody {
             Poll::Ready(Some(Err(_))) => source.progress = Progress::GivenUp,
             Poll::Ready(None) => {
                 source.progress = Progress::Ended;
-                // Kept for a waiter that comes later.
+                // The permit is kept for a waiter that comes later.
                 self.0.ended.notify_one();
             }
         }
@@ -202,12 +202,12 @@ impl HttpBody for SharedBody {
     }
 }
 
-/// Whether the client sends the body only once it is asked to.
+/// Returns `true` if the client waits for a `100 Continue` before it sends the body.
 pub(super) fn expects_continue(request: &Request) -> bool {
     request.headers().contains_key(header::EXPECT)
 }
 
-/// Settles each request's body, for routes without the areas' middleware.
+/// Drains each request's body, for routes without the areas' middleware.
 pub(crate) async fn drain_bodies(request: Request, next: Next) -> Response {
     let expects = expects_continue(&request);
     let (body, request) = SharedBody::split_from(request);

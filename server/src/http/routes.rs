@@ -1,4 +1,4 @@
-//! Every route of the listeners, by area: the API of an environment, and the operators' side.
+//! Every route of the listeners, by area: the API of an environment, and the operators' listener.
 
 use axum::{Router, middleware, routing::get};
 use parcelo::{ErrorCode, Operation};
@@ -14,23 +14,23 @@ use super::{
 #[cfg(feature = "server")]
 use super::{admin, dashboard, metrics, swagger};
 
-/// The API of one environment.
+/// Returns the routes of one environment's API.
 pub fn router(api: Api) -> Router {
     router_with_layer(api, |routes| routes)
 }
 
-/// The same, with something between the middleware and the handlers.
+/// Returns the same routes, with a layer between the middleware and the handlers.
 pub(crate) fn router_with_layer(api: Api, between: impl Fn(Router<Api>) -> Router<Api>) -> Router {
     let areas = [v1(), legacy::area(), carrier_api(), public::area(), probes(), open_pages(&api)];
     let areas = areas.map(|area| area.map_routes(&between));
     assemble(api.environment.code(), areas, api)
 }
 
-/// What logs and metrics call the operators' listener.
+/// The name of the operators' listener in logs and metrics.
 #[cfg(feature = "server")]
 pub(crate) const OPERATORS: &str = "operators";
 
-/// The operators' listener: the dashboard, the admin API, probes and metrics.
+/// Returns the routes of the operators' listener: the dashboard, the admin API, probes and metrics.
 #[cfg(feature = "server")]
 pub fn admin_router(api: Api) -> Router {
     let metrics =
@@ -43,7 +43,7 @@ pub fn admin_router(api: Api) -> Router {
     assemble(OPERATORS, areas, api)
 }
 
-/// The API, version 1.
+/// Returns the area of the API's version 1.
 fn v1() -> Area {
     Area::new(Policy::json(Principal::ApiKey(None)))
         .path_prefix("/api")
@@ -69,14 +69,14 @@ fn carrier_api() -> Area {
         .operation(Operation::PushCarrierEvents, carriers::push)
 }
 
-/// Whether the process lives and can serve: on every listener.
+/// Returns the liveness and readiness probes, which every listener has.
 fn probes() -> Area {
     Area::new(Policy::open(AddressLimit::Unlimited))
         .route(health::LIVE, get(health::live))
         .route(health::READY, get(health::ready))
 }
 
-/// What needs no key: label files by their signed links, and documentation.
+/// Returns the routes that need no key: label files behind signed links, and documentation.
 fn open_pages(api: &Api) -> Area {
     let files = format!("{}/{{file}}", labels_path(api));
     let area = Area::new(Policy::open(AddressLimit::Unauthenticated))
@@ -89,7 +89,7 @@ fn open_pages(api: &Api) -> Area {
     area
 }
 
-/// One router of all areas, each behind the middleware with its policy.
+/// Merges all areas into one router, each behind the middleware with its policy.
 fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: Api) -> Router {
     let behind_middleware = |Area { policy, routes }: Area| {
         let area = AreaMiddleware { api: api.clone(), listener, policy };
@@ -101,8 +101,8 @@ fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: 
     all.fold(Router::new(), Router::merge).with_state(api)
 }
 
-/// The path under which label files are served. If their address begins with the API's, the rest of it, because the
-/// proxy strips the API's own path; on another host the whole path.
+/// Returns the path of label files. If their address begins with the API's, it is the rest of the address, because
+/// the proxy strips the API's own path; on another host it is the whole path.
 fn labels_path(api: &Api) -> String {
     let site = api.service.settings().site(api.environment);
     let beyond = site.labels_base_url.strip_prefix(site.base_url());
@@ -114,7 +114,7 @@ fn labels_path(api: &Api) -> String {
     path.unwrap_or_default()
 }
 
-/// Routes that anyone may call, behind the middleware.
+/// Puts routes that anyone may call behind the middleware.
 #[cfg(test)]
 pub(super) fn open_routes(routes: Router<Api>, api: Api) -> Router {
     let area = Area::new(Policy::open(AddressLimit::Unauthenticated));
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::{http::client_address::Peer, mock::MockServer};
 
-    async fn asked(routes: &Router, path: &str) -> (StatusCode, String) {
+    async fn get_form(routes: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).header("accept", "text/html");
         let request = request.body(Body::empty()).unwrap();
         let answer = routes.clone().oneshot(request).await.unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_host_on_the_operators_side_counts_nothing_against_the_api() {
+    async fn a_bad_host_at_the_operators_listener_counts_only_there() {
         let server = MockServer::builder().rate_limits(true).start().await;
         let remaining = async |routes: Router, path: &str, host: &str| {
             let mut request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_path_without_a_route_is_answered_under_the_policy_of_its_folder() {
+    async fn a_path_without_a_route_follows_its_folders_policy() {
         let server = MockServer::start().await;
         let (service, operators) = (router(server.api()), admin_router(server.api()));
         let table = [
@@ -208,8 +208,8 @@ mod tests {
             (&operators, "/dashboards", 404, "json"),
         ];
         for (routes, path, status, form) in table {
-            let (got, shown) = asked(routes, path).await;
-            assert_eq!((got.as_u16(), shown.as_str()), (status, form), "{path}");
+            let (answered, shown) = get_form(routes, path).await;
+            assert_eq!((answered.as_u16(), shown.as_str()), (status, form), "{path}");
         }
     }
 }

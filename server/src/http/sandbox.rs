@@ -16,7 +16,7 @@ pub(super) async fn reset(
     Ok(answer::enveloped(api.service.reset_sandbox(&caller).await?, id))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::SandboxReset};

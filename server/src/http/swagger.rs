@@ -1,5 +1,5 @@
-//! The API's documentation for people: [a guide](super::guide), and as its reference Swagger UI over [the
-//! document](super::openapi), with all its files from this server.
+//! The API's documentation for people: [a guide](super::guide), and a reference by Swagger UI from [the OpenAPI
+//! document](super::openapi). This server has all its files.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use super::{
     guide,
 };
 
-/// Beyond Swagger UI's own: the page's colours and widths.
+/// The page's colours and widths, in addition to Swagger UI's style sheet.
 const STYLE: &str = include_str!("../../templates/docs/reference.css");
 
-/// Switches Swagger UI's dark colours on and off, as the reader's system has it: it does so for no page without its top bar.
+/// A script that follows the system's dark mode, which Swagger UI does only for pages with its top bar.
 const THEME: &str = include_str!("../../templates/docs/reference.js");
 
-/// The guide, the reference and its files.
+/// Returns the routes of the guide, the reference and its files.
 pub(super) fn routes() -> Router<Api> {
     Router::new()
         .route("/docs", get(moved))
@@ -33,27 +33,27 @@ pub(super) fn routes() -> Router<Api> {
         .route("/docs/{file}", get(file))
 }
 
-/// GET /docs: where the page is, relative, for a proxy may have put a folder before it.
+/// Answers GET /docs with a redirect to the guide. It is relative, since a proxy may add a folder in front.
 async fn moved() -> Response {
     Redirect::permanent("docs/").into_response()
 }
 
-/// GET /docs/reference.
+/// Answers GET /docs/reference.
 async fn reference() -> Response {
     html_page(include_str!("../../templates/docs/reference.html").to_owned())
 }
 
-/// GET /docs/{file}.
+/// Answers GET /docs/{file}.
 async fn file(path: Result<Path<String>, PathRejection>) -> Response {
     let Ok(Path(name)) = path else { return Refused::from(ErrorCode::NotFound).into_response() };
     match name.as_str() {
         "reference.css" => return with_policy("text/css", STYLE.into()),
         "reference.js" => return with_policy("text/javascript", THEME.into()),
-        // Its own page has nothing for phones.
+        // Swagger UI's own page does not adapt to phones.
         "index.html" => return Redirect::permanent("reference").into_response(),
         _ => {}
     }
-    // Without this the page would send the document's address to a validator elsewhere.
+    // Without this the page would send the document's address to an external validator.
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {
         Ok(Some(file)) => with_policy(&file.content_type, file.bytes.into_owned()),

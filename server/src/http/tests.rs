@@ -1,4 +1,4 @@
-//! Every refusal there is, as it leaves the service: each code of the catalogue, both languages.
+//! Tests of every refusal as the service sends it: each code of the catalogue, in both languages.
 
 use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
         access,
         audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope},
-        legacy::Era,
+        legacy::LegacySchedule,
         sample,
         webhooks::Allowance,
     },
@@ -37,22 +37,22 @@ use crate::{
 const NOW: Millis = Millis(1_767_600_000_000);
 const NUMBER: &str = "SB-SUCCESS-0001";
 
-/// A service in this test, called without a socket.
-struct House {
+/// A service that is called without a socket.
+struct TestService {
     service: Arc<Service>,
     ids: Arc<Ids>,
     clock: Arc<ManualClock>,
     seen: BTreeMap<&'static str, Value>,
 }
 
-struct Asked<'a> {
+struct TestRequest<'a> {
     method: &'a str,
     path: &'a str,
     headers: &'a [(&'a str, &'a str)],
     body: String,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TestRequest<'a> {
     fn get(path: &'a str, headers: &'a [(&'a str, &'a str)]) -> Self {
         Self { method: "GET", path, headers, body: String::new() }
     }
@@ -62,12 +62,12 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl House {
-    fn on(store: Store, legacy: Era) -> Self {
+impl TestService {
+    fn on(store: Store, legacy: LegacySchedule) -> Self {
         Self::with(store, legacy, Limits { enforced: false, ..Limits::default() })
     }
 
-    fn with(store: Store, legacy: Era, limits: Limits) -> Self {
+    fn with(store: Store, legacy: LegacySchedule, limits: Limits) -> Self {
         let site = |environment| Site {
             environment,
             base_url: Some("http://parcelo.test".to_owned()),
@@ -90,14 +90,14 @@ impl House {
     }
 
     fn in_memory() -> Self {
-        Self::on(Store::memory([1; 32]).unwrap(), Era::default())
+        Self::on(Store::memory([1; 32]).unwrap(), LegacySchedule::default())
     }
 
     fn api(&self, environment: Environment) -> Api {
         Api { service: Arc::clone(&self.service), environment, ready: Arc::default() }
     }
 
-    /// A key, with what is special about it.
+    /// Issues a key; `change` sets its properties.
     async fn key(&self, change: impl FnOnce(&mut NewKeyRequest)) -> String {
         let mut request = NewKeyRequest {
             account: "default".to_owned(),
@@ -117,13 +117,13 @@ impl House {
         CredentialIssuer { store: self.service.store(), secrets, ids: &self.ids, by: BY.clone() }
     }
 
-    async fn ask(&self, asked: Asked<'_>) -> (u16, Value) {
-        call(router(self.api(Environment::Sandbox)), asked).await
+    async fn send(&self, request: TestRequest<'_>) -> (u16, Value) {
+        call(router(self.api(Environment::Sandbox)), request).await
     }
 
-    /// Asks for what must be refused with this code, and keeps the refusal.
-    async fn refused(&mut self, code: ErrorCode, asked: Asked<'_>) {
-        let answered = self.ask(asked).await;
+    /// Sends a request that must be refused with this code, and keeps the refusal.
+    async fn refused(&mut self, code: ErrorCode, request: TestRequest<'_>) {
+        let answered = self.send(request).await;
         self.keep(code, answered);
     }
 
@@ -134,7 +134,7 @@ impl House {
         self.keep_item(code, error);
     }
 
-    /// A code that only items of an answer have.
+    /// Keeps an error with a code that only items of an answer have.
     fn keep_item(&mut self, code: ErrorCode, error: &Value) {
         self.seen.insert(code.code(), error.clone());
     }
@@ -145,11 +145,11 @@ impl House {
         order["idempotencyKey"] = json!(format!("order-{number}"));
         let headers = [(parcelo::model::header::API_KEY, key), JSON];
         let (status, body) =
-            self.ask(Asked::post(Operation::CreateOrder.path(), &headers, &order)).await;
+            self.send(TestRequest::post(Operation::CreateOrder.path(), &headers, &order)).await;
         assert_eq!(status, 201, "{body}");
     }
 
-    /// Puts a parcel where no decision would put it by itself.
+    /// Moves a parcel to a state without the checks of any operation.
     async fn force(&self, number: &str, state: State) {
         let number = TrackingNumber::parse(number).unwrap();
         let store = self.service.store();
@@ -166,12 +166,12 @@ impl House {
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-async fn call(routes: Router, asked: Asked<'_>) -> (u16, Value) {
-    let mut request = Request::builder().method(asked.method).uri(asked.path);
-    for (name, value) in asked.headers {
+async fn call(routes: Router, test: TestRequest<'_>) -> (u16, Value) {
+    let mut request = Request::builder().method(test.method).uri(test.path);
+    for (name, value) in test.headers {
         request = request.header(*name, *value);
     }
-    answer_of(routes, request.body(Body::from(asked.body)).unwrap()).await
+    answer_of(routes, request.body(Body::from(test.body)).unwrap()).await
 }
 
 async fn answer_of(routes: Router, request: Request<Body>) -> (u16, Value) {
@@ -191,120 +191,126 @@ fn manifest(key: &str, awb: &str, numbers: &[&str]) -> Value {
     json!({ "idempotencyKey": key, "awbNumber": awb, "trackingNumbers": numbers })
 }
 
-async fn keys_and_requests(house: &mut House) {
-    let key = house.key(|_| {}).await;
-    let elsewhere = house.key(|key| key.ip_list = vec![access::network("10.0.0.1").unwrap()]).await;
+async fn keys_and_requests(test: &mut TestService) {
+    let key = test.key(|_| {}).await;
+    let elsewhere = test.key(|key| key.ip_list = vec![access::network("10.0.0.1").unwrap()]).await;
     let mexican =
-        house.key(|key| key.countries = Countries::Only(vec![parcelo::CountryCode::MX])).await;
-    let slow = house.key(|key| key.rate_limit = Some(1)).await;
+        test.key(|key| key.countries = Countries::Only(vec![parcelo::CountryCode::MX])).await;
+    let slow = test.key(|key| key.rate_limit = Some(1)).await;
     let name = parcelo::model::header::API_KEY;
     let health = Operation::Health.path();
     let create = Operation::CreateOrder.path();
-    house.refused(ErrorCode::AuthMissingApiKey, Asked::get(health, &[])).await;
-    house.refused(ErrorCode::AuthInvalidApiKey, Asked::get(health, &[(name, "pk_test_x")])).await;
-    house.refused(ErrorCode::AuthIpNotAllowed, Asked::get(health, &[(name, &elsewhere)])).await;
+    test.refused(ErrorCode::AuthMissingApiKey, TestRequest::get(health, &[])).await;
+    test.refused(ErrorCode::AuthInvalidApiKey, TestRequest::get(health, &[(name, "pk_test_x")]))
+        .await;
+    test.refused(ErrorCode::AuthIpNotAllowed, TestRequest::get(health, &[(name, &elsewhere)]))
+        .await;
     let order = sample::order();
-    house
-        .refused(
-            ErrorCode::AuthCountryNotAllowed,
-            Asked::post(create, &[(name, &mexican), JSON], &order),
-        )
-        .await;
-    assert_eq!(house.ask(Asked::get(health, &[(name, &slow)])).await.0, 200);
-    house.refused(ErrorCode::RateLimitExceeded, Asked::get(health, &[(name, &slow)])).await;
-    house
-        .refused(
-            ErrorCode::ValidationFailed,
-            Asked::post(create, &[(name, &key), JSON], &json!({})),
-        )
-        .await;
-    house
-        .refused(ErrorCode::UnsupportedMediaType, Asked::post(create, &[(name, &key)], &order))
-        .await;
+    test.refused(
+        ErrorCode::AuthCountryNotAllowed,
+        TestRequest::post(create, &[(name, &mexican), JSON], &order),
+    )
+    .await;
+    assert_eq!(test.send(TestRequest::get(health, &[(name, &slow)])).await.0, 200);
+    test.refused(ErrorCode::RateLimitExceeded, TestRequest::get(health, &[(name, &slow)])).await;
+    test.refused(
+        ErrorCode::ValidationFailed,
+        TestRequest::post(create, &[(name, &key), JSON], &json!({})),
+    )
+    .await;
+    test.refused(
+        ErrorCode::UnsupportedMediaType,
+        TestRequest::post(create, &[(name, &key)], &order),
+    )
+    .await;
     let long = json!({ "long": "x".repeat(300_000) });
-    house
-        .refused(ErrorCode::PayloadTooLarge, Asked::post(create, &[(name, &key), JSON], &long))
-        .await;
-    house.refused(ErrorCode::NotFound, Asked::get("/nothing", &[])).await;
-    house.refused(ErrorCode::MethodNotAllowed, Asked::get(create, &[(name, &key)])).await;
+    test.refused(
+        ErrorCode::PayloadTooLarge,
+        TestRequest::post(create, &[(name, &key), JSON], &long),
+    )
+    .await;
+    test.refused(ErrorCode::NotFound, TestRequest::get("/nothing", &[])).await;
+    test.refused(ErrorCode::MethodNotAllowed, TestRequest::get(create, &[(name, &key)])).await;
     let carrier = [(parcelo::model::header::CARRIER_KEY, "ck_test_x"), JSON];
     let events = sample::carrier_events();
-    house
-        .refused(
-            ErrorCode::CarrierAuthFailed,
-            Asked::post(Operation::PushCarrierEvents.path(), &carrier, &events),
-        )
-        .await;
-    let live = house.key(|key| key.environment = Environment::Production).await;
+    test.refused(
+        ErrorCode::CarrierAuthFailed,
+        TestRequest::post(Operation::PushCarrierEvents.path(), &carrier, &events),
+    )
+    .await;
+    let live = test.key(|key| key.environment = Environment::Production).await;
     let headers = [(name, live.as_str())];
-    let reset = Asked::post(Operation::ResetSandbox.path(), &headers, &json!({}));
-    let answered = call(router(house.api(Environment::Production)), reset).await;
-    house.keep(ErrorCode::SandboxOnly, answered);
+    let reset = TestRequest::post(Operation::ResetSandbox.path(), &headers, &json!({}));
+    let answered = call(router(test.api(Environment::Production)), reset).await;
+    test.keep(ErrorCode::SandboxOnly, answered);
 }
 
-async fn parcels_and_labels(house: &mut House) {
-    let key = house.key(|_| {}).await;
+async fn parcels_and_labels(test: &mut TestService) {
+    let key = test.key(|_| {}).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
     for number in [NUMBER, "SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"] {
-        house.create(&key, number).await;
+        test.create(&key, number).await;
     }
     let create = Operation::CreateOrder.path();
     let mut order = sample::order();
     order["idempotencyKey"] = json!(format!("order-{NUMBER}"));
     order["parcelDetails"]["weightKg"] = json!(9);
-    house.refused(ErrorCode::IdempotencyConflict, Asked::post(create, &headers, &order)).await;
+    test.refused(ErrorCode::IdempotencyConflict, TestRequest::post(create, &headers, &order)).await;
     order["idempotencyKey"] = json!("another-key");
-    house.refused(ErrorCode::ParcelDuplicateTracking, Asked::post(create, &headers, &order)).await;
+    test.refused(ErrorCode::ParcelDuplicateTracking, TestRequest::post(create, &headers, &order))
+        .await;
     let void = Operation::VoidOrders.path();
     let missing = parcels("void-0001", &["SB-ABSENT-0001"]);
-    house.refused(ErrorCode::ParcelNotFound, Asked::post(void, &headers, &missing)).await;
-    house.clock.set(NOW.plus(20 * Millis::MINUTE));
+    test.refused(ErrorCode::ParcelNotFound, TestRequest::post(void, &headers, &missing)).await;
+    test.clock.set(NOW.plus(20 * Millis::MINUTE));
     let moving = parcels("void-0002", &[NUMBER]);
-    house.refused(ErrorCode::ParcelNotVoidable, Asked::post(void, &headers, &moving)).await;
+    test.refused(ErrorCode::ParcelNotVoidable, TestRequest::post(void, &headers, &moving)).await;
     let both = parcels("void-0003", &[NUMBER, "SB-ABSENT-0001"]);
-    house.refused(ErrorCode::VoidFailed, Asked::post(void, &headers, &both)).await;
+    test.refused(ErrorCode::VoidFailed, TestRequest::post(void, &headers, &both)).await;
     let reprint = Operation::ReprintLabel.path_of(NUMBER);
     let again = json!({ "idempotencyKey": "reprint-0001" });
-    house.refused(ErrorCode::LabelNotReprintable, Asked::post(&reprint, &headers, &again)).await;
+    test.refused(ErrorCode::LabelNotReprintable, TestRequest::post(&reprint, &headers, &again))
+        .await;
     let voided = parcels("void-0004", &["SB-NORMAL-0003"]);
-    assert_eq!(house.ask(Asked::post(void, &headers, &voided)).await.0, 200);
+    assert_eq!(test.send(TestRequest::post(void, &headers, &voided)).await.0, 200);
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0002");
     let mut other = headers.to_vec();
     other.push(("if-match", "\"other\""));
-    house.refused(ErrorCode::PreconditionFailed, Asked::get(&label, &other)).await;
+    test.refused(ErrorCode::PreconditionFailed, TestRequest::get(&label, &other)).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0003");
-    house.refused(ErrorCode::LabelVoided, Asked::get(&label, &headers)).await;
+    test.refused(ErrorCode::LabelVoided, TestRequest::get(&label, &headers)).await;
     let both = json!({ "trackingNumbers": ["SB-NORMAL-0002", "SB-NORMAL-0003"] });
-    let labels = Asked::post(Operation::BatchLabels.path(), &headers, &both);
-    house.refused(ErrorCode::LabelsRejected, labels).await;
-    house.create(&key, "SB-NORMAL-0009").await;
-    house.force("SB-NORMAL-0009", State::Ordered).await;
+    let labels = TestRequest::post(Operation::BatchLabels.path(), &headers, &both);
+    test.refused(ErrorCode::LabelsRejected, labels).await;
+    test.create(&key, "SB-NORMAL-0009").await;
+    test.force("SB-NORMAL-0009", State::Ordered).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0009");
-    house.refused(ErrorCode::LabelNotFound, Asked::get(&label, &headers)).await;
-    manifests_and_carriers(house, &headers).await;
+    test.refused(ErrorCode::LabelNotFound, TestRequest::get(&label, &headers)).await;
+    manifests_and_carriers(test, &headers).await;
 }
 
-async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
+async fn manifests_and_carriers(test: &mut TestService, headers: &[(&str, &str)]) {
     let submit = Operation::SubmitManifest.path();
     let first = manifest("man-0001", "176-12345675", &["SB-NORMAL-0001"]);
-    assert_eq!(house.ask(Asked::post(submit, headers, &first)).await.0, 201);
+    assert_eq!(test.send(TestRequest::post(submit, headers, &first)).await.0, 201);
     let other = manifest("man-0002", "176-12345675", &["SB-NORMAL-0002"]);
-    house.refused(ErrorCode::ManifestAlreadySubmitted, Asked::post(submit, headers, &other)).await;
+    test.refused(ErrorCode::ManifestAlreadySubmitted, TestRequest::post(submit, headers, &other))
+        .await;
     let bad = manifest("man-0003", "020-81140743", &["SB-NORMAL-0001", NUMBER]);
-    let (status, body) = house.ask(Asked::post(submit, headers, &bad)).await;
+    let (status, body) = test.send(TestRequest::post(submit, headers, &bad)).await;
     let items = body["error"]["details"]["errors"].clone();
     for (code, item) in [ErrorCode::ParcelAlreadyManifested, ErrorCode::ParcelNotManifestable]
         .into_iter()
         .zip(items.as_array().unwrap())
     {
         assert_eq!(item["code"], code.code());
-        house.keep_item(code, item);
+        test.keep_item(code, item);
     }
-    house.keep(ErrorCode::ManifestParcelsRejected, (status, body));
+    test.keep(ErrorCode::ManifestParcelsRejected, (status, body));
     let missing = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
-    house.refused(ErrorCode::ManifestNotFound, Asked::get(&missing, headers)).await;
+    test.refused(ErrorCode::ManifestNotFound, TestRequest::get(&missing, headers)).await;
     let made =
-        house.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
+        test.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
     let carrier = made.unwrap().0;
     let headers = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
     let mut events = sample::carrier_events();
@@ -312,59 +318,60 @@ async fn manifests_and_carriers(house: &mut House, headers: &[(&str, &str)]) {
     events["events"][0]["status"] = json!("DELIVERED");
     events["events"][0]["occurredAt"] = json!("2026-01-05T08:20:00Z");
     let (_, body) =
-        house.ask(Asked::post(Operation::PushCarrierEvents.path(), &headers, &events)).await;
+        test.send(TestRequest::post(Operation::PushCarrierEvents.path(), &headers, &events)).await;
     let error = &body["data"]["results"][0]["error"];
     assert_eq!(error["code"], ErrorCode::IllegalTransition.code(), "{body}");
-    house.keep_item(ErrorCode::IllegalTransition, error);
+    test.keep_item(ErrorCode::IllegalTransition, error);
 }
 
-/// The refusals that only operators see.
-async fn operators(house: &mut House) {
-    let routes = || admin_router(house.api(Environment::Production));
+/// Checks the refusals that only operators see.
+async fn operators(test: &mut TestService) {
+    let routes = || admin_router(test.api(Environment::Production));
     let token =
-        house.issuer().issue::<AdminScope>("Test".to_owned(), AdminScope, NOW).await.unwrap().0;
+        test.issuer().issue::<AdminScope>("Test".to_owned(), AdminScope, NOW).await.unwrap().0;
     let bearer = format!("Bearer {}", token.secret());
     let headers = [("authorization", bearer.as_str()), JSON];
     let webhook = "/admin/v1/webhooks/sandbox";
     let url = json!({ "url": "https://shop.example/parcelo" });
-    let set = Asked { method: "PUT", ..Asked::post(webhook, &headers, &url) };
-    let none = call(routes(), Asked::get("/admin/v1/keys", &[])).await;
+    let set = TestRequest { method: "PUT", ..TestRequest::post(webhook, &headers, &url) };
+    let none = call(routes(), TestRequest::get("/admin/v1/keys", &[])).await;
     let missing = format!("{webhook}?account=unknown");
-    let account = call(routes(), Asked::get(&missing, &headers)).await;
-    let gone = Asked { method: "DELETE", ..Asked::get("/admin/v1/keys/key_1", &headers) };
+    let account = call(routes(), TestRequest::get(&missing, &headers)).await;
+    let gone =
+        TestRequest { method: "DELETE", ..TestRequest::get("/admin/v1/keys/key_1", &headers) };
     let gone = call(routes(), gone).await;
-    house.issuer().account("default".to_owned(), NOW).await.unwrap();
-    let unset = call(routes(), Asked::get(webhook, &headers)).await;
+    test.issuer().account("default".to_owned(), NOW).await.unwrap();
+    let unset = call(routes(), TestRequest::get(webhook, &headers)).await;
     assert_eq!(call(routes(), set).await.0, 201);
     let event = json!({ "eventId": format!("evt_{}", "0".repeat(26)) });
     let replay = format!("{webhook}/replay");
-    let event = call(routes(), Asked::post(&replay, &headers, &event)).await;
-    let (off, test) = (format!("{webhook}/disable"), format!("{webhook}/test"));
-    assert_eq!(call(routes(), Asked::post(&off, &headers, &json!({}))).await.0, 200);
-    let disabled = call(routes(), Asked::post(&test, &headers, &json!({}))).await;
-    let tenant = house.service.store().account_named("default").await.unwrap().unwrap();
+    let event = call(routes(), TestRequest::post(&replay, &headers, &event)).await;
+    let (off, send) = (format!("{webhook}/disable"), format!("{webhook}/test"));
+    assert_eq!(call(routes(), TestRequest::post(&off, &headers, &json!({}))).await.0, 200);
+    let disabled = call(routes(), TestRequest::post(&send, &headers, &json!({}))).await;
+    let tenant = test.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account: tenant, environment: Environment::Sandbox };
-    damage(house.service.store(), tenant, Damage::Endpoint).await;
-    let unreadable = call(routes(), Asked::get(webhook, &headers)).await;
-    house.key(|request| request.name = "Revoked".to_owned()).await;
-    let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap().pop().unwrap().id;
-    house.service.revoke_key(&key, Actor::Server).await.unwrap();
+    damage(test.service.store(), tenant, Damage::Endpoint).await;
+    let unreadable = call(routes(), TestRequest::get(webhook, &headers)).await;
+    test.key(|request| request.name = "Revoked".to_owned()).await;
+    let key = test.service.store().credentials::<ApiKeyScope>().await.unwrap().pop().unwrap().id;
+    test.service.revoke_key(&key, Actor::Server).await.unwrap();
     let rotate = format!("/admin/v1/keys/{key}/rotate");
-    let revoked = call(routes(), Asked::post(&rotate, &headers, &json!({}))).await;
+    let revoked = call(routes(), TestRequest::post(&rotate, &headers, &json!({}))).await;
     let forged = [forged_form(routes(), "en").await, forged_form(routes(), "es").await];
     let forged = json!({ "message": forged[0], "message_es": forged[1] });
-    house.keep_item(ErrorCode::FormNotAccepted, &forged);
-    house.keep(ErrorCode::KeyRevoked, revoked);
-    house.keep(ErrorCode::AdminAuthFailed, none);
-    house.keep(ErrorCode::AccountNotFound, account);
-    house.keep(ErrorCode::KeyNotFound, gone);
-    house.keep(ErrorCode::WebhookNotFound, unset);
-    house.keep(ErrorCode::WebhookDisabled, disabled);
-    house.keep(ErrorCode::EventNotFound, event);
-    house.keep(ErrorCode::WebhookUnreadable, unreadable);
+    test.keep_item(ErrorCode::FormNotAccepted, &forged);
+    test.keep(ErrorCode::KeyRevoked, revoked);
+    test.keep(ErrorCode::AdminAuthFailed, none);
+    test.keep(ErrorCode::AccountNotFound, account);
+    test.keep(ErrorCode::KeyNotFound, gone);
+    test.keep(ErrorCode::WebhookNotFound, unset);
+    test.keep(ErrorCode::WebhookDisabled, disabled);
+    test.keep(ErrorCode::EventNotFound, event);
+    test.keep(ErrorCode::WebhookUnreadable, unreadable);
 }
 
-/// The page that a form gets that was not sent from one of the dashboard's pages.
+/// Returns the page for a form that was not sent from one of the dashboard's pages.
 async fn forged_form(routes: Router, language: &str) -> String {
     let request = Request::post("/dashboard/sign-in").header("accept-language", language);
     let response = routes.oneshot(request.body(Body::from("form=x")).unwrap()).await.unwrap();
@@ -375,57 +382,57 @@ async fn forged_form(routes: Router, language: &str) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// What can only be seen when something fails or has ended.
-async fn failures(house: &mut House, folder: &Path) {
+/// Checks the refusals that need a failure or the legacy API's end.
+async fn failures(test: &mut TestService, folder: &Path) {
     async fn faulty() -> &'static str {
         panic!("a handler's own fault")
     }
     let routes = Router::new().route("/faulty", get(faulty));
-    let routes = open_routes(routes, house.api(Environment::Sandbox));
-    house.keep(ErrorCode::InternalError, call(routes, Asked::get("/faulty", &[])).await);
+    let routes = open_routes(routes, test.api(Environment::Sandbox));
+    test.keep(ErrorCode::InternalError, call(routes, TestRequest::get("/faulty", &[])).await);
 
     let file = folder.join("parcelo.db");
-    let busy = House::on(Store::open(&file, [1; 32]).unwrap(), Era::default());
+    let busy = TestService::on(Store::open(&file, [1; 32]).unwrap(), LegacySchedule::default());
     let key = busy.key(|_| {}).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
-    let create = || Asked::post(Operation::CreateOrder.path(), &headers, &ORDER);
+    let create = || TestRequest::post(Operation::CreateOrder.path(), &headers, &ORDER);
     let other = held(&file);
-    // The runtime has nothing else to do than to wait, so the five seconds pass at once.
+    // The runtime is idle, so the paused clock skips the five seconds.
     tokio::time::pause();
-    house.keep(ErrorCode::IdempotencyInProgress, busy.ask(create()).await);
+    test.keep(ErrorCode::IdempotencyInProgress, busy.send(create()).await);
     let endless = stream::pending::<std::io::Result<Bytes>>();
     let request = Request::post(Operation::CreateOrder.path()).header(headers[0].0, headers[0].1);
     let request = request.body(Body::from_stream(endless)).unwrap();
     let routes = router(busy.api(Environment::Sandbox));
-    house.keep(ErrorCode::RequestTimeout, answer_of(routes, request).await);
+    test.keep(ErrorCode::RequestTimeout, answer_of(routes, request).await);
     tokio::time::resume();
     drop(other);
     busy.service.store().clone().close().await;
     let mut next = sample::order();
     next["idempotencyKey"] = json!("order-0002");
-    let next = Asked::post(Operation::CreateOrder.path(), &headers, &next);
-    house.keep(ErrorCode::ServiceUnavailable, busy.ask(next).await);
+    let next = TestRequest::post(Operation::CreateOrder.path(), &headers, &next);
+    test.keep(ErrorCode::ServiceUnavailable, busy.send(next).await);
 
-    let ended = Era { sunset: Some(NOW), ..Era::default() };
-    let ended = House::on(Store::memory([1; 32]).unwrap(), ended);
+    let ended = LegacySchedule { sunset: Some(NOW), ..LegacySchedule::default() };
+    let ended = TestService::on(Store::memory([1; 32]).unwrap(), ended);
     let key = ended.key(|_| {}).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str())];
-    let legacy = Asked::get(Operation::LegacyTracking.path(), &headers);
-    house.keep(ErrorCode::LegacySunset, ended.ask(legacy).await);
+    let legacy = TestRequest::get(Operation::LegacyTracking.path(), &headers);
+    test.keep(ErrorCode::LegacySunset, ended.send(legacy).await);
 }
 
 static ORDER: std::sync::LazyLock<Value> = std::sync::LazyLock::new(sample::order);
 
 #[tokio::test]
-async fn every_code_of_the_catalogue_is_given_and_speaks_both_languages() {
+async fn every_code_is_sent_in_both_languages() {
     let folder = tempfile::tempdir().unwrap();
-    let mut house = House::in_memory();
-    keys_and_requests(&mut house).await;
-    parcels_and_labels(&mut house).await;
-    operators(&mut house).await;
-    failures(&mut house, folder.path()).await;
+    let mut test = TestService::in_memory();
+    keys_and_requests(&mut test).await;
+    parcels_and_labels(&mut test).await;
+    operators(&mut test).await;
+    failures(&mut test, folder.path()).await;
     for code in ErrorCode::ALL {
-        let error = house.seen.get(code.code()).unwrap_or_else(|| panic!("{code} was never given"));
+        let error = test.seen.get(code.code()).unwrap_or_else(|| panic!("{code} was never sent"));
         let (en, es) = (error["message"].as_str().unwrap(), error["message_es"].as_str().unwrap());
         assert_ne!(en, es, "{code}");
         assert!(
@@ -433,58 +440,59 @@ async fn every_code_of_the_catalogue_is_given_and_speaks_both_languages() {
             "{en} {es}"
         );
     }
-    assert_eq!(house.seen.len(), ErrorCode::ALL.len());
+    assert_eq!(test.seen.len(), ErrorCode::ALL.len());
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_judged_counts_against_no_address() {
+async fn a_key_that_cannot_be_looked_up_counts_against_no_address() {
     let store = Store::memory([1; 32]).unwrap();
-    let house = House::with(store, Era::default(), Limits::default());
-    let key = house.key(|_| {}).await;
-    let account = house.service.store().account_named("default").await.unwrap().unwrap();
+    let test = TestService::with(store, LegacySchedule::default(), Limits::default());
+    let key = test.key(|_| {}).await;
+    let account = test.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account, environment: Environment::Sandbox };
-    damage(house.service.store(), tenant, Damage::Key).await;
+    damage(test.service.store(), tenant, Damage::Key).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str())];
-    for _ in 0..=2 * house.service.settings().limits.unauthenticated {
-        let (status, body) = house.ask(Asked::get(Operation::ListParcels.path(), &headers)).await;
-        assert_eq!(status, 500, "it is the server's fault, however often it is asked: {body}");
+    for _ in 0..=2 * test.service.settings().limits.unauthenticated {
+        let (status, body) =
+            test.send(TestRequest::get(Operation::ListParcels.path(), &headers)).await;
+        assert_eq!(status, 500, "the failed look-up is the server's fault, each time: {body}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_waited_for_its_key_takes_no_count_away() {
+async fn a_request_that_waited_for_its_key_resets_no_count() {
     let store = Store::memory([1; 32]).unwrap();
-    let house = House::with(store, Era::default(), Limits::default());
-    let key = house.key(|key| key.rate_limit = Some(1)).await;
-    let (issuer, name) = (house.issuer(), "Andes".to_owned());
+    let test = TestService::with(store, LegacySchedule::default(), Limits::default());
+    let key = test.key(|key| key.rate_limit = Some(1)).await;
+    let (issuer, name) = (test.issuer(), "Andes".to_owned());
     let carrier = issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap().0;
     let by_key = [(parcelo::model::header::API_KEY, key.as_str())];
     let by_carrier = [(parcelo::model::header::CARRIER_KEY, carrier.secret()), JSON];
-    let list = || Asked::get(Operation::ListParcels.path(), &by_key);
+    let list = || TestRequest::get(Operation::ListParcels.path(), &by_key);
     let (push, nothing) = (Operation::PushCarrierEvents.path(), json!({}));
-    assert_eq!(house.ask(list()).await.0, 200);
+    assert_eq!(test.send(list()).await.0, 200);
 
     let mut looks = 0;
     delay_by(move |method| {
         looks += i32::from(method == "query");
         Duration::from_secs(if method == "query" && looks == 1 { 3 } else { 0 })
     });
-    let mut waiting = pin!(house.ask(Asked::post(push, &by_carrier, &nothing)));
-    assert!(poll!(&mut waiting).is_pending(), "its key is being looked for");
-    house.clock.set(NOW.plus(3_000));
-    assert_eq!(house.ask(list()).await.0, 200);
-    assert_eq!(waiting.await.0, 400, "it was let in");
-    assert_eq!(house.ask(list()).await.0, 429, "one of this second was admitted before");
+    let mut waiting = pin!(test.send(TestRequest::post(push, &by_carrier, &nothing)));
+    assert!(poll!(&mut waiting).is_pending(), "its key is being looked up");
+    test.clock.set(NOW.plus(3_000));
+    assert_eq!(test.send(list()).await.0, 200);
+    assert_eq!(waiting.await.0, 400, "it was admitted");
+    assert_eq!(test.send(list()).await.0, 429, "one of this second was admitted before");
 }
 
-/// What was a warning of an unknown field before an upgrade may be a fault after it. A retry of what was accepted
-/// gets the first answer all the same.
+/// Checks that a retry after an upgrade gets the first answer, even if a warning of an unknown field is a fault by
+/// then.
 #[tokio::test]
-async fn an_order_that_was_accepted_before_a_rule_came_is_replayed_after_it() {
-    let house = House::in_memory();
-    let key = house.key(|_| {}).await;
-    house.create(&key, NUMBER).await;
-    let store = house.service.store();
+async fn an_order_accepted_before_a_new_rule_is_replayed_after_it() {
+    let test = TestService::in_memory();
+    let key = test.key(|_| {}).await;
+    test.create(&key, NUMBER).await;
+    let store = test.service.store();
     let number = TrackingNumber::parse(NUMBER).unwrap();
     let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
     let mut order = sample::order();
@@ -510,10 +518,10 @@ async fn an_order_that_was_accepted_before_a_rule_came_is_replayed_after_it() {
     };
     assert_eq!(store.commit(changes).await, crate::store::CommitOutcome::Committed);
     let headers = [(parcelo::model::header::API_KEY, &*key), JSON];
-    let create = |order: &Value| Asked::post(Operation::CreateOrder.path(), &headers, order);
-    let (status, body) = house.ask(create(&order)).await;
+    let create = |order: &Value| TestRequest::post(Operation::CreateOrder.path(), &headers, order);
+    let (status, body) = test.send(create(&order)).await;
     assert_eq!((status, &body["warnings"][0]["code"]), (200, &json!("UNKNOWN_FIELD")), "{body}");
     order["idempotencyKey"] = json!("order-after-01");
-    let (status, body) = house.ask(create(&order)).await;
+    let (status, body) = test.send(create(&order)).await;
     assert_eq!((status, body["error"]["details"]["errors"].as_array().unwrap().len()), (400, 3));
 }

@@ -24,8 +24,8 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let number = body::parameter(path);
-    let asked = body::query(query.as_deref(), HISTORY);
-    let with_history = body::flag(asked.as_deref(), HISTORY);
+    let given = body::query(query.as_deref(), HISTORY);
+    let with_history = body::flag(given.as_deref(), HISTORY);
     let language = body::language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(answer::json_ok(&record))
@@ -38,11 +38,11 @@ pub(super) async fn batch(
     request: Request,
 ) -> Result<Response, Refused> {
     let language = body::language(request.headers());
-    let asked = body::json_object(request).await?;
-    Ok(answer::enveloped(api.service.track_batch(&caller, &asked, language).await?, id))
+    let body = body::json_object(request).await?;
+    Ok(answer::enveloped(api.service.track_batch(&caller, &body, language).await?, id))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

@@ -14,33 +14,33 @@ use super::{
 };
 use crate::domain::Layout;
 
-/// The receiver's lines, and their right end beside the QR box, 1 mm from it.
+/// The span of the receiver's lines, and their right end beside the QR box, 1 mm from it.
 const TO: Span = span(32, 780);
 const BESIDE_QR: u32 = 494;
-/// Between two parts of one line.
+/// The gap between two parts of a line.
 const GAP: &str = "   ";
 
 const FROM_SIZES: &[u32] = &[26, 24, 22, 20];
-/// Tried before an ellipsis.
+/// Sizes that are tried before the text is cut with an ellipsis.
 const FINE_SIZES: &[u32] = &[18, 16];
 const FROM_NAME: Style = bold(&[26, 24, 22, 20, 18, 16]);
 const TO_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
-/// For the lines that are closer together.
+/// Sizes for the lines that are closer together.
 const DENSE_SIZES: &[u32] = &[24, 22, 20];
 
-/// Five lines, 30 dots apart, and six closer ones for an address that they cannot hold.
+/// Baselines of five lines, 30 dots apart, and of six closer ones for an address that does not fit into those.
 const FROM_LINES: [u32; 5] = [242, 272, 302, 332, 362];
 const DENSE_FROM_LINES: [u32; 6] = [238, 263, 288, 313, 338, 363];
 
 const FROM: Span = span(32, 492);
 
-/// FROM / REMITENTE.
+/// Draws the sender's block: FROM / REMITENTE.
 pub(super) fn from(page: &mut Page, data: &LabelData<'_>) {
     page.line(label_text::FROM, TextSlot::new(212, FROM, bold(&[20])));
     sender(data.order, data.layout).draw(page);
 }
 
-/// TO / DESTINATARIO: the person in the largest type, the company below.
+/// Draws the receiver's block: TO / DESTINATARIO. The person has the largest type, with the company below.
 pub(super) fn to(page: &mut Page, data: &LabelData<'_>) {
     page.line(label_text::TO, TextSlot::new(410, span(TO.left, BESIDE_QR), bold(&[20])));
     receiver(data.order, data.layout).draw(page);
@@ -60,8 +60,8 @@ pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
     cut
 }
 
-/// True if nothing is cut, whatever the arrangement: each line fits in the finest type. Of most orders no more is asked,
-/// which spares them some sixty allocations.
+/// Returns true if each line fits in the smallest type, so that nothing is cut in any arrangement. For most orders this
+/// is enough, and it saves some sixty allocations.
 fn is_sender_short(sender: &Sender) -> bool {
     let (at, across) = (&sender.address, FROM.width());
     let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, FINEST), across);
@@ -73,7 +73,7 @@ fn is_sender_short(sender: &Sender) -> bool {
         && is_line(&[&country(at.country), &sender.phone])
 }
 
-/// The same of the receiver, whose lines are wider below the QR box.
+/// Returns the same for the receiver, whose lines are wider below the QR box.
 fn is_receiver_short(receiver: &Receiver) -> bool {
     let (at, beside, below) = (&receiver.address, BESIDE_QR - TO.left, TO.width());
     let (company, id) =
@@ -95,17 +95,17 @@ fn is_receiver_short(receiver: &Receiver) -> bool {
 /// The smallest size of a line, and of the receiver's name on one line.
 const FINEST: u32 = 16;
 const FINEST_NAME: u32 = 28;
-/// More dots than stand between the parts of a line in that size.
+/// Dots that are more than enough between the parts of a line in that size.
 const BETWEEN: u32 = 48;
 
-/// True if the parts fit one line as they were sent; false where [`clean`] could make them wider.
+/// Returns true if the parts fit into one line as they were sent; false if [`clean`] could make them wider.
 fn is_short(parts: &[&str], (weight, size): (Weight, u32), across: u32) -> bool {
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
     parts.iter().all(is_plain) && dots + BETWEEN <= across
 }
 
-/// The texts of one side, with the lines that they may take.
+/// The texts of sender or receiver, with the lines that they may take.
 struct Placed<'a> {
     names: Vec<Name>,
     block: Block<'a>,
@@ -168,7 +168,7 @@ fn sender(order: &OrderRequest, layout: Layout) -> Placed<'_> {
     Placed { names: names.collect(), block, rest: rest.to_vec() }
 }
 
-/// How the lines of the receiver are arranged: the first ones are beside the QR box.
+/// An arrangement of the receiver's lines. The first ones are beside the QR box.
 struct Arrangement {
     beside_qr: [u32; 2],
     below_qr: &'static [u32],
@@ -187,7 +187,7 @@ const USUAL: Arrangement = Arrangement {
     address: regular(TO_SIZES),
 };
 
-/// For an address that the usual lines cannot hold: two lines more, in smaller type.
+/// The arrangement for an address that the usual lines cannot hold: two more lines, in smaller type.
 const DENSE: Arrangement = Arrangement {
     beside_qr: [446, 476],
     below_qr: &[514, 540, 566, 592, 618, 644],
@@ -198,7 +198,7 @@ const DENSE: Arrangement = Arrangement {
 };
 
 impl Arrangement {
-    /// The lines, and how many of them the name takes: one, or two for a long one.
+    /// Returns the lines, and how many of them the name takes: one, or two if it is long.
     fn lines(&self, name: &str) -> (Vec<TextSlot>, usize) {
         let beside =
             self.beside_qr.map(|y| TextSlot::new(y, span(TO.left, BESIDE_QR), self.address));
@@ -280,7 +280,7 @@ impl Block<'_> {
         }
     }
 
-    /// Returns the fields that are cut: of those in one line, each that ends behind the ellipsis.
+    /// Returns the fields that are cut. If several share a line, these are the ones that end after the ellipsis.
     fn cut_fields(&self, slots: &[TextSlot]) -> Vec<&'static str> {
         let Some(last) = slots.last() else { return Vec::new() };
         let (street, tail) = self.divide(slots);
@@ -295,7 +295,7 @@ impl Block<'_> {
         let town = town::in_order(self.code, self.town).map(cleaned);
         cut.extend(fields_beyond(shown(&self.city, &line), &self.city, town));
         for text in &tail {
-            // A line that is cut has the ID behind the telephone.
+            // A line that is cut has the ID after the telephone number.
             let fields = [("phone", &self.phone), ("nationalId", &self.id)];
             let fields = fields.into_iter().map(|(field, text)| (field, text.clone()));
             cut.extend(fields_beyond(shown(text, &line), text, fields));
@@ -303,7 +303,7 @@ impl Block<'_> {
         cut
     }
 
-    /// True if nothing has to be cut, and the street not to be set in fine type.
+    /// Returns true if nothing has to be cut and the street does not need the fine sizes.
     fn fits(&self, slots: &[TextSlot]) -> bool {
         let Some(last) = slots.last() else { return false };
         let (street, tail) = self.divide(slots);
@@ -311,8 +311,8 @@ impl Block<'_> {
             && std::iter::once(&self.city).chain(&tail).all(|text| is_whole(text, last))
     }
 
-    /// The lines that the street may take, and what stands below the city. Country and telephone share a line if the
-    /// street needs one more.
+    /// Returns the lines that the street may take, and the texts below the city. Country and telephone number share a
+    /// line if the street needs one more.
     fn divide<'a>(&self, slots: &'a [TextSlot]) -> (&'a [TextSlot], Vec<String>) {
         let Some(last) = slots.last() else { return (slots, Vec::new()) };
         let (street, _) = slots.split_at(slots.len().saturating_sub(3));
@@ -325,7 +325,7 @@ impl Block<'_> {
         (street, tail)
     }
 
-    /// Country and ID, telephone; an ID that does not fit beside the country gets its own line.
+    /// Returns country with ID, and the telephone number. An ID that does not fit beside the country gets its own line.
     fn two_lines(&self, slot: &TextSlot) -> Vec<String> {
         let country = beside(&self.country, &self.id);
         if is_whole(&country, slot) {
@@ -335,7 +335,7 @@ impl Block<'_> {
         }
     }
 
-    /// Country, ID and telephone; if that is too long, the ID is cut.
+    /// Returns country, ID and telephone number. If that is too long, the ID comes last, where it is cut.
     fn one_line(&self, slot: &TextSlot) -> String {
         let line = beside(&beside(&self.country, &self.id), &self.phone);
         if is_whole(&line, slot) {
@@ -346,7 +346,7 @@ impl Block<'_> {
     }
 }
 
-/// Returns the fields whose texts end beyond the first `shown` bytes of a line, where they stand in this order.
+/// Returns the fields whose texts end beyond the first `shown` bytes of a line that has them in this order.
 fn fields_beyond(
     shown: usize,
     line: &str,
@@ -363,12 +363,12 @@ fn fields_beyond(
     cut.collect()
 }
 
-/// Two parts on one line.
+/// Joins two parts of a line.
 fn beside(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}{GAP}{right}") }
 }
 
-/// The style in which a text fits, smaller rather than cut.
+/// Returns the largest style in which a text fits without being cut.
 fn smaller(text: &str, style: Style, slots: &[TextSlot]) -> Option<Style> {
     let styles = [style, regular(FROM_SIZES), regular(FINE_SIZES)];
     styles.into_iter().find(|style| fits_into(text, *style, slots))

@@ -1,19 +1,19 @@
-//! A bitmap of one bit for each dot, and how text is drawn on it.
+//! A bitmap of one bit for each dot, on which text can be drawn.
 
 use super::{
     element::{Colour, Rect, Text},
     font,
 };
 
-/// Dots in one word of a row.
+/// Number of dots in one word of a row.
 const WORD: u32 = 64;
 
-/// A bitmap, white at first. What is outside of it is not drawn.
+/// A bitmap, white at first. Dots outside of it are not drawn.
 #[derive(Debug)]
 pub(super) struct Canvas {
     width: u32,
     words_per_row: usize,
-    /// Rows from the top; in each the leftmost dot is the top bit. Black is 1.
+    /// The rows from the top. The leftmost dot of a word is its top bit, and black is 1.
     words: Vec<u64>,
 }
 
@@ -23,12 +23,12 @@ impl Canvas {
         Self { width, words_per_row, words: vec![0; words_per_row * height as usize] }
     }
 
-    /// Bytes in one row of [`Canvas::into_bytes`].
+    /// Returns the number of bytes in one row of [`Canvas::into_bytes`].
     pub(super) fn bytes_per_row(&self) -> usize {
         self.width.div_ceil(8) as usize
     }
 
-    /// Row after row, the leftmost dot in the top bit, black as 1.
+    /// Returns the rows from the top, with the leftmost dot in the top bit and black as 1.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         let per_row = self.bytes_per_row();
         let mut bytes = Vec::with_capacity(8 * self.words.len());
@@ -48,7 +48,7 @@ impl Canvas {
         }
     }
 
-    /// `length` black dots from `x` on.
+    /// Draws `length` black dots from `x` on.
     fn run(&mut self, x: u32, y: u32, length: u32) {
         let (mut at, end) = (x, x + length);
         while at < end {
@@ -60,7 +60,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a line of text. Each glyph starts at a whole dot, so that its bitmap can be cached and the same letter always
+    /// Draws a line of text. Each glyph starts at a whole dot, so that its bitmap can be cached and a letter always
     /// looks the same.
     pub(super) fn text(&mut self, text: &Text) {
         let mut pen = 0;
@@ -77,7 +77,7 @@ impl Canvas {
         }
     }
 
-    /// 128 dots from `x` on; those that are set take the colour.
+    /// Draws 128 dots from `x` on; those that are set take the colour.
     fn bits(&mut self, x: i32, y: i32, bits: u128, colour: Colour) {
         let (Ok(x), Ok(y)) = (u32::try_from(x), usize::try_from(y)) else { return };
         let (first, offset) = ((x / WORD) as usize, x % WORD);

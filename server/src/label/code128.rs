@@ -1,12 +1,12 @@
-//! Code 128 in subset B throughout, the only form on which all ZPL interpreters agree.
+//! Code 128 in subset B only, the one form on which all ZPL interpreters agree.
 //!
-//! Subset C would pack pairs of digits, but printers switch to it differently, and their symbol would differ from ours.
+//! Subset C would pack pairs of digits, but printers switch to it differently, so their symbols would differ from ours.
 
-/// Bars and spaces in turn, in modules, from the first bar to the last.
+/// The widths of bars and spaces in turn, in modules, from the first bar to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bars(Vec<u8>);
 
-/// The symbol of `data`; `None` if a character is not printable ASCII.
+/// Encodes `data`; none if a character is not printable ASCII.
 pub(super) fn encode(data: &str) -> Option<Bars> {
     let values: Vec<usize> = data.bytes().map(value).collect::<Option<_>>()?;
     let weighted: usize = values.iter().zip(1..).map(|(value, place)| value * place).sum();
@@ -24,12 +24,12 @@ fn value(byte: u8) -> Option<usize> {
 }
 
 impl Bars {
-    /// Width of the symbol: 11 modules for each character and 35 more.
+    /// Returns the width of the symbol: 11 modules for each character and 35 more.
     pub(super) fn modules(&self) -> u32 {
         self.0.iter().map(|width| u32::from(*width)).sum()
     }
 
-    /// Start and width of each bar, in modules.
+    /// Returns start and width of each bar, in modules.
     pub(super) fn spans(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut at = 0;
         let spans = self.0.iter().map(move |width| {
@@ -43,10 +43,10 @@ impl Bars {
 
 const START_B: usize = 104;
 const STOP: usize = 106;
-/// The stop pattern alone has a fourth bar.
+/// Width of the stop pattern's fourth bar; no other pattern has one.
 const STOP_BAR: u8 = 2;
 
-/// Bar, space, bar, space, bar, space of each value (ISO/IEC 15417, table 1).
+/// Widths of bar, space, bar, space, bar, space for each value (ISO/IEC 15417, table 1).
 #[rustfmt::skip]
 const PATTERNS: [&str; 107] = [
     "212222", "222122", "222221", "121223", "121322", "131222", "122213", "122312", "132212", "221213",
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_is_eleven_modules_even_in_its_bars_and_unlike_the_others() {
+    fn every_pattern_has_eleven_modules_and_is_unique() {
         for pattern in PATTERNS {
             let widths: Vec<u32> = pattern.chars().filter_map(|c| c.to_digit(10)).collect();
             assert_eq!(widths.len(), 6, "{pattern}");

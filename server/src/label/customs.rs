@@ -1,4 +1,4 @@
-//! The customs box: what is in the parcel, as far as there is room. All of it is on the [invoice](super::invoice).
+//! The customs box: the items of the parcel that there is room for. All of them are on the [invoice](super::invoice).
 
 use parcelo::{CountryCode, OrderRequest, Product};
 use rust_decimal::{Decimal, RoundingStrategy};
@@ -11,24 +11,25 @@ use super::{
     text_fit::Style,
 };
 
-/// Columns of the table. Descriptions get about half of the width, since they are the longest.
+/// Columns of the table. Descriptions get about half of the width, since they are the longest texts.
 const DESCRIPTION: Span = span(32, 412);
 const QUANTITY: Span = span(416, 464);
-/// The quantity's heading is wider than its column, and may reach over the description's.
+/// The span of the quantity's heading, which is wider than its column and may extend over the description's.
 const QUANTITY_HEADING: Span = span(380, 464);
 const HS_CODE: Span = span(480, 592);
-/// Only where the order states an origin: the sender's country is none.
+/// The column of origins, if the order states any: the sender's country is not an origin.
 const ORIGIN: Span = span(600, 652);
 const VALUE: Span = span(660, 784);
 
-/// Baselines of the rows, 28 dots apart for text of 24. Four fill the box; of more items the last row counts the rest.
+/// Baselines of the rows, 28 dots apart for text of 24. Four fill the box; with more items, the last row counts the
+/// rest.
 const ROWS: [u32; 4] = [1032, 1060, 1088, 1116];
 const DESCRIPTION_STYLE: Style = regular(&[24, 22, 20]);
-/// Figures shrink further than words, since a cut figure is a wrong one.
+/// The style of figures. They shrink further than words, since a cut figure would be wrong.
 const FIGURE_STYLE: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
 const HEADING_STYLE: Style = bold(&[18, 16, 14]);
 
-/// Headings, items and total; the total's baseline is where the rows leave off, or lower.
+/// Draws headings, items and total. `total_baseline` is below the rows that are used.
 pub(super) fn customs(page: &mut Page, order: &OrderRequest, total_baseline: u32) {
     let items = items(order);
     let (listed, further) = items.split_at(listed(items.len()));
@@ -44,7 +45,7 @@ pub(super) fn customs(page: &mut Page, order: &OrderRequest, total_baseline: u32
     page.line(&total(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
 }
 
-/// How many rows the box has left over for others.
+/// Returns how many rows the box can give to other texts.
 pub(super) fn free_rows(order: &OrderRequest) -> usize {
     let items = if order.products.is_empty() {
         usize::from(order.customs_info.is_some())
@@ -54,7 +55,7 @@ pub(super) fn free_rows(order: &OrderRequest) -> usize {
     ROWS.len().saturating_sub(items)
 }
 
-/// Returns the fields whose description of an item is cut.
+/// Returns the fields that describe an item and are cut.
 pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
     let slot = TextSlot::new(0, DESCRIPTION, DESCRIPTION_STYLE);
     let is_cut = |text: &str| !fits_into(&clean(text), DESCRIPTION_STYLE, &[slot]);
@@ -63,7 +64,7 @@ pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
         let (field, text) = described(product)?;
         is_cut(text).then(|| format!("products[{place}].{field}"))
     });
-    // Once, however many items it describes.
+    // The field is reported once, however many items it describes.
     let is_shown =
         order.products.is_empty() || products.clone().any(|product| described(product).is_none());
     let goods = order.customs_info.as_ref().filter(|_| is_shown);
@@ -71,12 +72,12 @@ pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
     own.chain(goods.map(|_| "customsInfo.description".to_owned())).collect()
 }
 
-/// Returns how many of so many items have a row of their own.
+/// Returns how many of the items have their own row.
 fn listed(items: usize) -> usize {
     if items > ROWS.len() { ROWS.len() - 1 } else { items }
 }
 
-/// Returns the text that describes a product, after the field that has it.
+/// Returns the text that describes a product, preceded by the name of its field.
 fn described(product: &Product) -> Option<(&'static str, &str)> {
     let own = product.description.as_deref().map(|text| ("description", text));
     own.or(product.sku.as_deref().map(|text| ("sku", text)))
@@ -101,7 +102,7 @@ struct Item {
     value: String,
 }
 
-/// The products; without any, the goods as a whole if `customsInfo` describes them.
+/// Returns the products or, without any, the goods as a whole if `customsInfo` describes them.
 fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();
@@ -141,7 +142,7 @@ pub(super) fn line_value(product: &Product) -> Decimal {
     product.unit_fob_value.checked_mul(quantity).unwrap_or(product.unit_fob_value)
 }
 
-/// The totals of the parcel: the declared value need not be the sum of the items.
+/// Returns the totals of the parcel. The declared value need not be the sum of the items.
 fn total(order: &OrderRequest) -> String {
     let pieces: u64 = order.products.iter().map(|product| u64::from(product.quantity)).sum();
     let declared = money(order, order.parcel_details.declared_value);
@@ -151,7 +152,7 @@ fn total(order: &OrderRequest) -> String {
     format!("{count}   {weight}   {declared}")
 }
 
-/// The weight in kilograms, at least a gram.
+/// Returns the weight in kilograms, at least a gram.
 pub(super) fn weight(order: &OrderRequest) -> String {
     let kilograms = order.parcel_details.kilograms().map(|kg| kg.max(Decimal::new(1, 3)));
     kilograms.map_or(label_text::NOTHING.to_owned(), |kg| format!("{} kg", kg.normalize()))

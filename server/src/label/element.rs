@@ -36,7 +36,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// The rules: top, bottom, left, right.
+    /// Returns the rules: top, bottom, left, right.
     pub(super) fn rects(&self) -> [Rect; 4] {
         let Rect { x, y, w, h } = self.outer;
         let t = self.thickness;
@@ -105,7 +105,7 @@ pub(super) struct Code128 {
 }
 
 impl Code128 {
-    /// The bars, from left to right.
+    /// Returns the bars from left to right.
     pub(super) fn rects(&self) -> impl Iterator<Item = Rect> {
         self.bars.spans().map(|(start, width)| Rect {
             x: self.x + start * self.module,
@@ -125,7 +125,7 @@ pub(super) struct Qr {
     /// Modules on each side.
     pub modules: u32,
     pub data: String,
-    /// The position for printers with an encoder of their own, which may choose one version more.
+    /// The position for printers that encode the symbol themselves, perhaps one version larger.
     pub native: Spot,
 }
 

@@ -1,7 +1,7 @@
-//! The faces of the labels: widths of text, and glyphs as one-bit pictures.
+//! The fonts of the labels: widths of text, and glyphs as one-bit pictures.
 //!
 //! Glyphs are drawn once in each size and kept for the life of the process. Sizes and characters
-//! are few and fixed, so what is kept has a bound.
+//! are few and fixed, so the memory for them is bounded.
 
 use std::{
     collections::HashMap,
@@ -10,10 +10,10 @@ use std::{
 
 use ab_glyph::{Font, FontRef, GlyphId};
 
-/// Font units in one em, in both faces.
+/// Number of font units in one em, in both faces.
 pub(super) const UNITS_PER_EM: u32 = 2048;
 
-/// The number of the glyph for a character that the font lacks: a box.
+/// The id of the glyph for a character that the font lacks: a box.
 pub(super) const BOX: u16 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,20 +32,18 @@ pub(super) enum Typeface {
     Han,
 }
 
-/// What a font holds.
+/// A font with its measured glyphs.
 #[derive(Debug)]
 pub(super) struct Face {
     font: FontRef<'static>,
     pub(super) data: &'static [u8],
     pub(super) name: &'static str,
-    /// Glyph and advance of each character, by code point: a label measures every character
-    /// several times.
+    /// The glyph of each character, by code point: a label measures every character several times.
     glyphs: Vec<Glyph>,
     missing: Glyph,
 }
 
-/// Where a character stands in the font, how far it moves the pen and where its ink is, in font
-/// units.
+/// A character's glyph in the font, its advance and the box of its ink, in font units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Glyph {
     pub face: Typeface,
@@ -54,8 +52,8 @@ pub(super) struct Glyph {
     pub ink_bounds: Area,
 }
 
-/// A box that the ink keeps to: from the pen on the baseline, x to the right, y downward. Empty for
-/// spaces.
+/// A box that contains the ink, relative to the pen on the baseline, with x to the right and y downward.
+/// Empty for spaces.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Area {
     pub left: i32,
@@ -87,7 +85,7 @@ pub(super) fn face(typeface: Typeface) -> &'static Face {
     }
 }
 
-/// The glyph of a character, of whichever face has it; a box if none has.
+/// Returns the glyph of a character from a face that has it; a box if none has.
 pub(super) fn glyph(weight: Weight, character: char) -> Glyph {
     let face = match weight {
         Weight::Regular => &REGULAR,
@@ -108,13 +106,13 @@ fn beyond(_: char) -> Option<Glyph> {
     None
 }
 
-/// Whether a label shows this character as itself; any other becomes a box.
+/// Returns true if a label can show this character; any other becomes a box.
 #[cfg(test)]
 pub(crate) fn is_drawable(character: char) -> bool {
     glyph(Weight::Regular, character).id != BOX
 }
 
-/// Width of `text` in dots, rounded up.
+/// Returns the width of `text` in dots, rounded up.
 pub(super) fn width(text: &str, weight: Weight, size: u32) -> u32 {
     let units: u32 = text.chars().map(|c| u32::from(glyph(weight, c).advance)).sum();
     (units * size).div_ceil(UNITS_PER_EM)
@@ -143,7 +141,7 @@ impl Face {
         Self { font, data, name, glyphs, missing }
     }
 
-    /// The box.
+    /// Returns the box.
     pub(super) fn missing(&self) -> Glyph {
         self.missing
     }
@@ -153,7 +151,7 @@ impl Face {
     }
 }
 
-/// The box of a glyph. (`ab_glyph` has the upper edge below the lower one.)
+/// Measures the box of a glyph's ink. (`ab_glyph` has the upper edge below the lower one.)
 fn ink_bounds(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
     let bounds = font.outline(id).map(|outline| outline.bounds).unwrap_or_default();
     Area {
@@ -164,21 +162,21 @@ fn ink_bounds(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
     }
 }
 
-/// A glyph as dots, placed against the pen on the baseline.
+/// A glyph as dots, placed relative to the pen on the baseline.
 #[derive(Debug, Default)]
 pub(super) struct Picture {
-    /// Of the left column, from the pen.
+    /// The position of the left column, from the pen.
     pub left: i32,
-    /// Of the top row, from the baseline; negative is above.
+    /// The position of the top row, from the baseline; negative is above.
     pub top: i32,
-    /// Each row from its top bit; no glyph is wider than 128 dots.
+    /// The rows, each from its top bit; no glyph is wider than 128 dots.
     pub rows: Vec<u128>,
 }
 
 type Key = (Typeface, u32, u16);
 static PICTURES: LazyLock<Mutex<HashMap<Key, Arc<Picture>>>> = LazyLock::new(Mutex::default);
 
-/// The picture of a glyph with an em of `size` dots.
+/// Returns the picture of a glyph with an em of `size` dots.
 pub(super) fn picture(glyph: Glyph, size: u32) -> Arc<Picture> {
     let mut pictures = PICTURES.lock().unwrap_or_else(PoisonError::into_inner);
     let drawn = pictures.entry((glyph.face, size, glyph.id)).or_insert_with(|| {
@@ -189,12 +187,12 @@ pub(super) fn picture(glyph: Glyph, size: u32) -> Arc<Picture> {
     Arc::clone(drawn)
 }
 
-/// `ab_glyph` scales by ascent and descent together, not by the em.
+/// Returns the height of a line in ems: `ab_glyph` scales by ascent and descent together, not by the em.
 fn line_height(font: &FontRef<'_>) -> f32 {
     font.height_unscaled() / own_units(font)
 }
 
-/// A font's own units in one em.
+/// Returns the number of a font's own units in one em.
 fn own_units(font: &FontRef<'_>) -> f32 {
     font.units_per_em().unwrap_or(UNITS_PER_EM as f32)
 }
@@ -217,7 +215,7 @@ fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
     Picture { left: bounds.min.x as i32, top: bounds.min.y as i32, rows }
 }
 
-/// Gives the box its sides: its strokes are so thin that small sizes lose them.
+/// Draws the sides of the box: its strokes are so thin that small sizes lose them.
 fn frame(rows: &mut [u128], width: u32) {
     let across = u128::MAX << 128_u32.saturating_sub(width).min(127);
     let sides = 1 << 127 | across & across.wrapping_neg();
@@ -264,7 +262,7 @@ mod tests {
         assert!(rows.iter().filter(|row| **row != 0).count() > 20);
     }
 
-    /// Thin strokes fall between the dots of small sizes, and a box without its sides is dirt.
+    /// Thin strokes fall between the dots of small sizes, and a box without its sides looks like dirt.
     #[test]
     fn a_box_has_four_sides_in_every_size() {
         for weight in [Weight::Regular, Weight::Bold] {

@@ -1,5 +1,5 @@
-//! The area that a line's ink covers, glyph by glyph: lines are so close that a letter with two accents could touch a `g`
-//! above it.
+//! The area that a line's ink covers, glyph by glyph. Lines are so close that a letter with two accents could touch a
+//! `g` above it.
 
 use super::{
     element::Text,
@@ -11,7 +11,7 @@ use super::{
 pub(super) struct InkBounds {
     /// The box of each glyph.
     pub(super) glyphs: Vec<Area>,
-    /// The box of them all.
+    /// The box of all glyphs together.
     whole: Area,
 }
 
@@ -22,7 +22,7 @@ impl InkBounds {
         Self { glyphs, whole }
     }
 
-    /// True if any glyph touches one of another line.
+    /// Returns true if any glyph touches one of another line.
     pub(super) fn touches(&self, other: &Self) -> bool {
         let theirs = |glyph: &Area| other.glyphs.iter().any(|their| overlap(*glyph, *their));
         overlap(self.whole, other.whole) && self.glyphs.iter().any(theirs)
@@ -46,7 +46,7 @@ fn boxes(text: &Text) -> impl Iterator<Item = Area> {
     })
 }
 
-/// The union of two rectangles.
+/// Returns the union of two rectangles.
 fn union(one: Area, other: Area) -> Area {
     Area {
         left: one.left.min(other.left),
@@ -56,7 +56,7 @@ fn union(one: Area, other: Area) -> Area {
     }
 }
 
-/// True if two rectangles share a dot.
+/// Returns true if two rectangles share a dot.
 pub(super) fn overlap(a: Area, b: Area) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }

@@ -1,7 +1,7 @@
-//! The commercial invoice: who sends what to whom at what value, every item of the order, for customs.
+//! The commercial invoice for customs: exporter, consignee, values, and every item of the order.
 //!
-//! Like the label it is a function of the parcel and the label's version: no clock, the same bytes every time. It
-//! states what the order states, and nothing is concluded: an origin that the order does not name stays open.
+//! Like the label, it is a function of the parcel and the label's version, without a clock, so its bytes are always the
+//! same. It states only what the order states: an origin that the order does not name stays open.
 
 use parcelo::{CountryCode, Language, OrderRequest};
 
@@ -23,11 +23,11 @@ use crate::domain::country_language;
 pub(super) const A4: Paper =
     Paper { width: 1190, height: 1684, points_per_unit: 0.5, scaling: PrintScaling::AsUsual };
 
-/// Between the margins of 13 mm.
+/// The span between the margins of 13 mm.
 const TEXT: Span = span(72, 1118);
 const LEFT: Span = span(72, 587);
 const RIGHT: Span = span(603, 1118);
-/// Where the rows of a page end; the page's number is below.
+/// The end of the rows on a page; the page number is below it.
 const BOTTOM: u32 = 1600;
 /// The distance of text from the box around it.
 const INSET: u32 = 12;
@@ -35,10 +35,10 @@ const INSET: u32 = 12;
 const CAPTION: Style = bold(&[16, 14, 12]);
 const SMALL: Style = regular(&[14, 12, 10]);
 const VALUE: Style = regular(&[20, 18, 16, 14, 12, 10]);
-/// For texts that may be long, which are wrapped before they are cut.
+/// The style of texts that may be long, which are wrapped before they are cut.
 const LONG: Style = regular(&[20, 18, 16, 14]);
 const LINE_HEIGHT: u32 = 26;
-/// The most lines of one field of an address, and of one description. Both hold 255 characters.
+/// Maximum number of lines for one field of an address, and for one description. Both hold 255 characters.
 const MAX_ADDRESS_LINES: usize = 4;
 const MAX_DESCRIPTION_LINES: usize = 4;
 
@@ -55,7 +55,7 @@ const NET_KG: Span = span(788, 868);
 const UNIT_VALUE: Span = span(876, 988);
 const AMOUNT: Span = span(996, 1118);
 
-/// The pages of an invoice.
+/// Draws the pages of an invoice.
 pub(super) fn pages(data: &LabelData<'_>) -> Vec<Vec<Element>> {
     let items = invoice_items::items(data.order);
     let mut invoice = Invoice::new(data);
@@ -73,11 +73,11 @@ pub(super) fn pages(data: &LabelData<'_>) -> Vec<Vec<Element>> {
 /// An invoice, written from the top of its first page to the end of its last.
 struct Invoice<'a> {
     data: &'a LabelData<'a>,
-    /// The language that stands first.
+    /// The language that comes first.
     first: Language,
     done: Vec<Page>,
     page: Page,
-    /// Where the page is written so far.
+    /// The height to which the page is filled.
     y: u32,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Invoice<'a> {
         invoice
     }
 
-    /// Title and number, on every page.
+    /// Draws title and number, on every page.
     fn header(&mut self) {
         let title = TextSlot::new(104, span(72, 800), bold(&[34, 32, 30]));
         self.page.line(&words::TITLE.both(self.first), title);
@@ -104,7 +104,7 @@ impl<'a> Invoice<'a> {
         }
     }
 
-    /// Ends the page if it has no more room for so much.
+    /// Starts a new page if `height` does not fit on this one.
     fn make_room(&mut self, height: u32) {
         if self.y + height > BOTTOM {
             self.done.push(std::mem::take(&mut self.page));
@@ -113,7 +113,7 @@ impl<'a> Invoice<'a> {
         }
     }
 
-    /// Exporter and consignee, side by side in boxes of the same height.
+    /// Draws exporter and consignee side by side, in boxes of the same height.
     fn parties(&mut self) {
         let top = self.y;
         let from = self.party(LEFT, words::EXPORTER, &sender(self.data, self.first));
@@ -125,7 +125,7 @@ impl<'a> Invoice<'a> {
         self.y = bottom + 16;
     }
 
-    /// Returns the baseline of the last line.
+    /// Draws the lines of one party; returns the baseline of the last.
     fn party(&mut self, box_span: Span, caption: Term, lines: &[String]) -> u32 {
         let across = span(box_span.left + INSET, box_span.right - INSET);
         let mut y = self.y + 28;
@@ -139,7 +139,7 @@ impl<'a> Invoice<'a> {
         y
     }
 
-    /// What holds for the whole parcel, in cells.
+    /// Draws the facts about the whole parcel, in cells.
     fn facts(&mut self) {
         let (data, order, first) = (self.data, self.data.order, self.first);
         let goods = order.customs_info.clone().unwrap_or_default();
@@ -188,7 +188,7 @@ impl<'a> Invoice<'a> {
         self.y += HEIGHT;
     }
 
-    /// The heads of the columns, in both languages one below the other.
+    /// Draws the headings of the columns, with one language below the other.
     fn headings(&mut self) {
         let columns = [
             (words::ITEM_NUMBER, NUMBER, false),
@@ -245,7 +245,7 @@ impl<'a> Invoice<'a> {
         self.page.rect((TEXT.left, self.y), (TEXT.width(), 1));
     }
 
-    /// What the items add up to, and the declared value, which may be more: freight is not an item.
+    /// Draws the sums of the items, and the declared value, which may be more: freight is not an item.
     fn totals(&mut self, items: &[Item]) {
         self.make_room(230);
         let sum = invoice_items::sum(items);
@@ -272,7 +272,7 @@ impl<'a> Invoice<'a> {
         self.page.rule(self.y, TEXT);
     }
 
-    /// For the sender's hand.
+    /// Draws the statement that the sender signs.
     fn statement(&mut self) {
         for (language, below) in [(self.first, 34), (second(self.first), 58)] {
             let slot = TextSlot::new(self.y + below, TEXT, SMALL_TEXT);
@@ -285,7 +285,7 @@ impl<'a> Invoice<'a> {
         }
     }
 
-    /// The pages with their numbers.
+    /// Adds the page numbers and returns the pages.
     fn finish(mut self) -> Vec<Vec<Element>> {
         self.done.push(self.page);
         let count = self.done.len();
@@ -341,7 +341,7 @@ fn country(code: CountryCode, language: Language) -> String {
     format!("{} ({code})", code.name(language).to_uppercase())
 }
 
-/// Length, width and height, if the order has all three.
+/// Returns length, width and height, if the order has all three.
 fn size(order: &OrderRequest) -> Option<String> {
     let details = &order.parcel_details;
     let sides = [details.length_cm?, details.width_cm?, details.height_cm?];

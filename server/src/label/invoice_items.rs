@@ -1,4 +1,4 @@
-//! What an invoice says of the goods: its rows, and what they add up to.
+//! The goods on an invoice: its rows and their sums.
 
 use parcelo::{CountryCode, OrderRequest, Product};
 use rust_decimal::Decimal;
@@ -15,22 +15,22 @@ pub(super) struct Item {
     pub hs_code: String,
     pub origin: Option<CountryCode>,
     pub quantity: u32,
-    /// Of all pieces of the row.
+    /// The weight of all pieces of the row.
     pub net_weight_kg: Option<Decimal>,
     pub unit_value: Decimal,
     pub amount: Decimal,
 }
 
-/// What the rows add up to.
+/// The sums of the rows.
 #[derive(Debug)]
 pub(super) struct Sum {
     pub quantity: u64,
-    /// Only if every row has one: a part of it would be taken for the whole.
+    /// The sum, if every row has a weight: a partial sum would be taken for the total.
     pub net_weight_kg: Option<Decimal>,
     pub amount: Decimal,
 }
 
-/// The products; of an order without any, the goods as a whole, at the declared value.
+/// Returns the products or, without any, the goods as a whole at the declared value.
 pub(super) fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn sum(items: &[Item]) -> Sum {
     }
 }
 
-/// An amount with all its decimals, and at least two: rounded rows would not add up to a rounded total.
+/// Writes an amount with all its decimals, at least two: rounded rows would not add up to a rounded total.
 pub(super) fn money(amount: Decimal) -> String {
     let mut amount = amount.normalize();
     if amount.scale() < 2 {

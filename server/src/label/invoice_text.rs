@@ -1,4 +1,4 @@
-//! The fixed texts of an invoice. Both languages are on the paper, the destination's first.
+//! The fixed texts of an invoice, in both languages. The destination's language comes first.
 
 use parcelo::{ContentsCategory, Language};
 
@@ -18,14 +18,14 @@ impl Term {
         language.pick(self.en, self.es)
     }
 
-    /// Both languages; a text that is the same in both stands once.
+    /// Returns both languages; a text that is the same in both appears once.
     pub(super) fn both(self, first: Language) -> String {
         let (one, other) = (self.pick(first), self.pick(second(first)));
         if one == other { one.to_owned() } else { format!("{one} / {other}") }
     }
 }
 
-/// The other language of the paper.
+/// Returns the other language of the paper.
 pub(super) fn second(first: Language) -> Language {
     match first {
         Language::En => Language::Es,
@@ -67,7 +67,7 @@ pub(super) const SIGNATURE: Term = term("Name and signature", "Nombre y firma");
 pub(super) const PLACE: Term = term("Place and date", "Lugar y fecha");
 pub(super) const PAGE: Term = term("Page", "Página");
 
-/// Why the goods are sent; nothing for a category of a later version.
+/// Returns the name of a category of contents; none for a category of a later version.
 pub(super) fn contents_category(category: &ContentsCategory) -> Option<Term> {
     Some(match category {
         ContentsCategory::SaleOfGoods => term("Sale of goods", "Venta de mercancías"),

@@ -26,9 +26,9 @@ pub(super) const ITEMS: &str = "items / artículos";
 pub(super) const INSTRUCTIONS: &str = "DELIVERY / ENTREGA";
 pub(super) const MORE: &str = "more: see the invoice / más: ver la factura";
 
-/// Piece 1 of 1: every order is a single parcel.
+/// The number of pieces, 1 of 1: every order is a single parcel.
 pub(super) const ONE_PIECE: &str = "1 / 1";
-/// In place of a missing value.
+/// The sign for a missing value.
 pub(super) const NOTHING: &str = "—";
 
 /// Returns the text of the sandbox band.
@@ -39,14 +39,14 @@ pub(super) const fn sandbox(layout: Layout) -> &'static str {
     }
 }
 
-/// The name of a national id on paper.
+/// Returns the name of a kind of national id on paper.
 pub(super) fn id_type(kind: Option<&IdType>) -> &'static str {
     match kind {
         Some(IdType::Cedula) => "CÉDULA",
         Some(IdType::Ruc) => "RUC",
         Some(IdType::Passport) => "PASSPORT / PASAPORTE",
         Some(IdType::Dni) => "DNI",
-        // None, or one that a client of a later version sent: `IdType` is non-exhaustive.
+        // No kind, or one of a later version of the SDK: `IdType` is non-exhaustive.
         _ => "ID",
     }
 }

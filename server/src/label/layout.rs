@@ -1,11 +1,10 @@
-//! The positions of everything on a label. PNG, PDF and ZPL copy them, so that all three look the same.
+//! Places everything on a label. PNG, PDF and ZPL copy the positions, so that all three look the same.
 //!
 //! Positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218; a text's `y` is its baseline. From top to bottom,
 //! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR
 //! symbol, receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
-//! instructions 1154-1202, and more of them where customs leaves room. Within a country there is no customs box, and
-//! instructions have its place. The receiver has the largest text, since drivers
-//! read it.
+//! instructions 1154-1202, and more of them if customs leaves room. Within a country there is no customs box, and
+//! instructions take its place. The receiver has the largest text, since drivers read it.
 
 use parcelo::OrderRequest;
 
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::domain::Layout;
 
-/// The frame, 2 mm inside the media, of which the outer 4 dots must stay white.
+/// The frame, 2 mm inside the edge of the media, where the outer 4 dots must stay white.
 const FRAME: Span = span(16, 796);
 const FRAME_TOP: u32 = 16;
 const FRAME_BOTTOM: u32 = 1202;
@@ -32,11 +31,11 @@ const BAND_BOTTOM: u32 = 183;
 const CELLS_TOP: u32 = 660;
 /// The rule between sender and receiver; it ends at the QR box.
 const RECEIVER_TOP: u32 = 380;
-/// The band of the bar code has no side borders: within 10 modules of a Code 128, up to the edge of the media, nothing may be
-/// printed, and the widest symbols need all of that.
+/// The band of the bar code. It has no side borders: nothing may be printed within 10 modules of a Code 128, and the
+/// widest symbols need the space up to the edge of the media.
 const BARCODE_BAND: (u32, u32) = (733, 980);
 
-/// The elements of a label.
+/// Returns the elements of a label.
 pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
     let mut page = Page::default();
     let foot = Foot::new(data.order, data.layout);
@@ -104,8 +103,8 @@ fn band(page: &mut Page, data: &LabelData<'_>) {
     }
 }
 
-/// The QR box, right of the sender and of the receiver's name: 36 mm are enough for the quiet zone and for one version
-/// more than ours.
+/// The QR box, right of the sender and of the receiver's name. Its 36 mm are enough for the quiet zone, and for a
+/// symbol one version larger than ours.
 const QR_LEFT: u32 = 502;
 const QR_BOTTOM: u32 = 483;
 /// The inside of the QR box, between its rules: left, top, width, height.
@@ -124,7 +123,7 @@ fn qr(url: &str) -> Result<Qr, LabelError> {
     Ok(Qr { x, y, module, modules, data, native })
 }
 
-/// The largest symbol with so many modules on a side whose quiet zone is inside the box.
+/// Places the largest symbol with this number of modules on a side whose quiet zone is inside the box.
 fn qr_spot(modules: u32) -> Result<Spot, LabelError> {
     let (left, top, width, height) = QR_INSIDE;
     let module = (width / (modules + 2 * QR_QUIET_MODULES)).min(*QR_MODULE_DOTS.end());
@@ -154,7 +153,7 @@ fn cells(page: &mut Page, data: &LabelData<'_>) {
     }
 }
 
-/// The air waybill once there is one, and the sender's reference before.
+/// Returns the air waybill once there is one, and the sender's reference before that.
 fn reference(data: &LabelData<'_>) -> (&'static str, String) {
     if let Some(awb) = data.awb {
         return (label_text::AWB, clean(awb));
@@ -163,7 +162,7 @@ fn reference(data: &LabelData<'_>) -> (&'static str, String) {
     (label_text::REFERENCE, clean(given))
 }
 
-/// Returns the sender's reference, after the field that has it.
+/// Returns the sender's reference, preceded by the name of its field.
 fn sender_reference(order: &OrderRequest) -> Option<(&'static str, &str)> {
     let own = order.customer_reference.as_deref().map(|text| ("customerReference", text));
     own.or(order.external_order_id.as_deref().map(|text| ("externalOrderId", text)))
@@ -188,10 +187,10 @@ pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
 
 /// The quiet zone on each side of a Code 128, in modules (ISO/IEC 15417).
 const BAR_QUIET_MODULES: u32 = 10;
-/// The widest module (0.5 mm). A symbol has 11 modules for each character and 35 more, so the label's width gives 4 dots up
-/// to 13 characters, 3 up to 19, and 2 up to the longest, 30.
+/// Maximum width of a module (0.5 mm). A symbol has 11 modules for each character and 35 more, so the label's width
+/// allows 4 dots for up to 13 characters, 3 for up to 19, and 2 for up to 30, the maximum.
 const MAX_BAR_MODULE_DOTS: u32 = 4;
-/// 22 mm of bars, 2 mm below the rule.
+/// The top and the height of the bars: 22 mm, 2 mm below the rule.
 const BARS_TOP: u32 = 748;
 const BARS_HEIGHT: u32 = 176;
 
@@ -227,19 +226,20 @@ fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
 }
 
 const INSTRUCTIONS: Style = regular(&[24, 22, 20]);
-/// The baselines of the instructions, as far apart as the rows of the customs box whose place the upper ones take.
+/// The baselines of the instructions. They are as far apart as the customs box's rows, since the upper ones replace
+/// some of them.
 const INSTRUCTION_LINES: [u32; 3] = [1128, 1156, 1184];
-/// From the rule above the instructions to the baseline of their first line, and from the customs total to that rule.
+/// The distance from the rule above the instructions to their first baseline, and from the customs total to that rule.
 const BELOW_RULE: u32 = 30;
 const TOTAL_ABOVE_RULE: u32 = 8;
 
-/// The baselines of instructions in the place of the customs box.
+/// The baselines of instructions that replace the customs box.
 const LINES_WITHOUT_CUSTOMS: [u32; 7] = [1016, 1044, 1072, 1100, 1128, 1156, 1184];
 /// The caption, left of the first line.
 const CAPTION: TextSlot = TextSlot::new(0, span(32, 204), bold(&[18, 16, 14]));
 const BESIDE_CAPTION: Span = span(212, 780);
 
-/// The delivery instructions: one line, or up to three if they need them and the customs box has rows to spare.
+/// The delivery instructions: one line, or up to three if they need them and the customs box has free rows.
 struct Foot {
     instructions: String,
     lines: Vec<TextSlot>,
@@ -274,23 +274,23 @@ impl Foot {
         shown_in(&self.instructions, INSTRUCTIONS, &self.lines)
     }
 
-    /// Returns false for a parcel that crosses no border and has no instructions.
+    /// Returns false for a parcel that crosses no border and has no instructions: its foot is empty.
     fn is_drawn(&self) -> bool {
         self.has_customs || self.has_caption
     }
 
-    /// The rule above the instructions.
+    /// Returns the position of the rule above the instructions.
     fn top(&self) -> u32 {
         self.lines.first().map_or(FRAME_BOTTOM, |line| line.baseline - BELOW_RULE)
     }
 
-    /// The baseline of the customs box's last line.
+    /// Returns the baseline of the customs box's last line.
     fn total_baseline(&self) -> u32 {
         self.top() - TOTAL_ABOVE_RULE
     }
 }
 
-/// Returns as many of the lines below the customs box as the instructions need, or all there are.
+/// Returns as many lines below the customs box as the instructions need, or as there are.
 fn beside_customs(instructions: &str, order: &OrderRequest, has_caption: bool) -> Vec<TextSlot> {
     let room = (1 + customs::free_rows(order)).min(INSTRUCTION_LINES.len());
     let last = |count: usize| {
@@ -301,7 +301,7 @@ fn beside_customs(instructions: &str, order: &OrderRequest, has_caption: bool) -
     last(enough.unwrap_or(room))
 }
 
-/// Returns lines at these baselines, the first of them beside the caption, if there is one.
+/// Returns lines at these baselines; the first is beside the caption, if there is one.
 fn slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
     let across = |place: usize| if has_caption && place == 0 { BESIDE_CAPTION } else { TEXT };
     let lines = baselines.iter().enumerate();

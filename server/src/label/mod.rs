@@ -1,9 +1,9 @@
 //! The papers of a parcel: its label, 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label), and its
 //! commercial invoice as PDF.
 //!
-//! One drawing, three writers: `layout` turns a parcel into elements in whole dots, and the writers
-//! copy the elements. A label is a pure function of its [`LabelData`]: no clock, no random ids, the
-//! same bytes every time; so nothing is stored and a label is drawn when it is asked for.
+//! There is one drawing and three writers: `layout` turns a parcel into elements in whole dots, and the
+//! writers copy the elements. A label is a pure function of its [`LabelData`], without a clock or random
+//! ids, so its bytes are always the same. Nothing is stored: a label is drawn when it is requested.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -44,28 +44,28 @@ use parcelo::{LabelFormat, OrderRequest, TrackingNumber};
 
 use crate::domain::Layout;
 
-/// All that a label is made of.
+/// The data from which a label is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabelData<'a> {
     /// The order behind the parcel.
     pub order: &'a OrderRequest,
     /// The layout with which the parcel was created.
     pub layout: Layout,
-    /// The number in the bars.
+    /// The number in the bar code.
     pub tracking_number: &'a TrackingNumber,
     /// The public page that the QR symbol opens.
     pub tracking_url: &'a str,
-    /// Whether the label is marked SANDBOX.
+    /// True if the label is marked SANDBOX.
     pub sandbox: bool,
     /// The day the parcel was created.
     pub created_on: NaiveDate,
-    /// 1 at first, one more after each reprint.
+    /// The version of the label: 1 at first, and one more after each reprint.
     pub version: u32,
-    /// The air waybill under which the parcel flies, once it is known.
+    /// The air waybill of the parcel, once it is known.
     pub awb: Option<&'a str>,
 }
 
-/// Why a label cannot be drawn.
+/// A reason why a label cannot be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LabelError {
@@ -78,7 +78,7 @@ pub(crate) enum LabelError {
     /// The PNG could not be written.
     #[error("the label could not be written as PNG")]
     Png,
-    /// The PDF's fonts could not be cut to the characters on the label.
+    /// The PDF's fonts could not be reduced to the characters on the label.
     #[error("the fonts of the label could not be embedded")]
     Font,
 }
@@ -93,7 +93,7 @@ pub(crate) fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>,
     }
 }
 
-/// A label with a place for everything, to be written with others into one file.
+/// A label whose elements are placed, so that it can be written into one file with others.
 #[derive(Debug)]
 pub(crate) struct LaidOut(Vec<element::Element>);
 
@@ -108,12 +108,12 @@ pub(crate) fn lay_out(data: &LabelData<'_>) -> Result<LaidOut, LabelError> {
     layout::layout(data).map(LaidOut)
 }
 
-/// Draws labels as one file, in their order.
+/// Draws labels into one file, in their order.
 pub(crate) fn draw_many(labels: &[LaidOut], format: LabelFormat) -> Result<Vec<u8>, LabelError> {
     match format {
         LabelFormat::Pdf => pdf::write_labels(labels),
         LabelFormat::Zpl => Ok(labels.iter().flat_map(|label| zpl::write(&label.0)).collect()),
-        // A picture has one label: the rules refuse to ask for more.
+        // A picture has one label. The rules refuse requests for more.
         LabelFormat::Png => Err(LabelError::Png),
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn cut_fields(order: &OrderRequest) -> Vec<String> {
     layout::cut_fields(order, Layout::NEWEST)
 }
 
-/// Draws the commercial invoice, as PDF; what belongs to the label alone is not looked at.
+/// Draws the commercial invoice as PDF. Data that only a label needs is ignored.
 pub(crate) fn draw_invoice(data: &LabelData<'_>) -> Result<Vec<u8>, LabelError> {
     pdf::write_pages(&invoice::pages(data), invoice::A4)
 }

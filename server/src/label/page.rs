@@ -10,7 +10,7 @@ use super::{
 /// Thickness of the frame and of the rules.
 pub(super) const RULE: u32 = 3;
 
-/// Sizes for a line whose accents would otherwise touch the line above.
+/// Sizes for a line whose accents would otherwise touch the line above it.
 const CRAMPED: &[u32] = &[18, 16, 14, 12, 10];
 
 /// The position and the style of one line of text.
@@ -24,7 +24,7 @@ pub(super) struct TextSlot {
 }
 
 impl TextSlot {
-    /// A line in black, aligned left, in the first of `style`'s sizes that fits.
+    /// Creates a slot for a line in black, aligned left, in the first of `style`'s sizes that fits.
     pub(super) const fn new(baseline: u32, span: Span, style: Style) -> Self {
         Self { baseline, span, style, align: Align::Left, colour: Colour::Black }
     }
@@ -54,22 +54,22 @@ impl TextSlot {
     }
 }
 
-/// Bold, in the first of these sizes that fits.
+/// Returns bold type in the first of these sizes that fits.
 pub(super) const fn bold(sizes: &'static [u32]) -> Style {
     Style { weight: Weight::Bold, sizes }
 }
 
-/// Regular, in the first of these sizes that fits.
+/// Returns regular type in the first of these sizes that fits.
 pub(super) const fn regular(sizes: &'static [u32]) -> Style {
     Style { weight: Weight::Regular, sizes }
 }
 
-/// The columns from `left` up to but not including `right`.
+/// Returns the columns from `left` up to but not including `right`.
 pub(super) const fn span(left: u32, right: u32) -> Span {
     Span { left, right }
 }
 
-/// The elements so far.
+/// The elements of a page so far.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     elements: Vec<Element>,
@@ -90,28 +90,28 @@ impl Page {
         self.push(Element::Rect(Rect { x, y, w, h }));
     }
 
-    /// A horizontal rule below `y`.
+    /// Draws a horizontal rule below `y`.
     pub(super) fn rule(&mut self, y: u32, across: Span) {
         self.rect((across.left, y), (across.width(), RULE));
     }
 
-    /// A vertical rule from `top` to `bottom`, right of `x`.
+    /// Draws a vertical rule from `top` to `bottom`, right of `x`.
     pub(super) fn post(&mut self, x: u32, (top, bottom): (u32, u32)) {
         self.rect((x, top), (RULE, bottom - top));
     }
 
-    /// A box of rules from `top` to `bottom`.
+    /// Draws a box of rules from `top` to `bottom`.
     pub(super) fn outline(&mut self, across: Span, (top, bottom): (u32, u32)) {
         let outer = Rect { x: across.left, y: top, w: across.width(), h: bottom - top };
         self.push(Element::Outline(Outline { outer, thickness: RULE }));
     }
 
-    /// One line, shrunk or cut to fit its slot.
+    /// Adds one line, shrunk or cut to fit its slot.
     pub(super) fn line(&mut self, text: &str, slot: TextSlot) {
         self.lines(text, slot.style, &[slot]);
     }
 
-    /// A text over as many slots as it needs; returns how many.
+    /// Adds a text over as many slots as it needs, and returns how many.
     pub(super) fn lines(&mut self, text: &str, style: Style, slots: &[TextSlot]) -> usize {
         let widths: Vec<u32> = slots.iter().map(|slot| slot.span.width()).collect();
         let fitted = fit(text, style, &widths);
@@ -142,7 +142,7 @@ impl Page {
     }
 }
 
-/// True if nothing of `text` is lost in the slots.
+/// Returns true if the slots show all of `text`.
 pub(super) fn shown_in(text: &str, style: Style, slots: &[TextSlot]) -> bool {
     shows_all(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
@@ -152,7 +152,7 @@ pub(super) fn shown_bytes(text: &str, style: Style, slots: &[TextSlot]) -> usize
     text_fit::shown_bytes(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
 
-/// True if all of `text` fits into the slots, in whole words.
+/// Returns true if all of `text` fits into the slots in whole words.
 pub(super) fn fits_into(text: &str, style: Style, slots: &[TextSlot]) -> bool {
     fits(text, style, &slots.iter().map(|slot| slot.span.width()))
 }

@@ -1,8 +1,8 @@
-//! Papers as PDF: a label on one page of exactly 288 × 432 points, or pages of another size; text as text, fonts
-//! embedded.
+//! Writes papers as PDF: labels on pages of exactly 288 × 432 points, or pages of another size, with text as text and
+//! embedded fonts.
 //!
-//! Every rectangle is drawn a little smaller than its dots. Exactly on the edges of dots, poppler and mupdf print it one
-//! dot too wide, and bars can no longer be decoded.
+//! Every rectangle is drawn a little smaller than its dots. If it ended exactly on the edges of dots, poppler and mupdf
+//! would print it one dot too wide, and bars could not be decoded.
 
 use std::collections::BTreeMap;
 
@@ -23,22 +23,22 @@ use super::{
 /// The size of pages, and of the units in which their elements are placed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paper {
-    /// In units.
+    /// The width in units.
     pub width: u32,
     pub height: u32,
     pub points_per_unit: f32,
-    /// Fit to page would scale a label's bars off the printer's dots.
+    /// The scaling in print: "fit to page" would move a label's bars off the printer's dots.
     pub scaling: PrintScaling,
 }
 
-/// Whether a program may fit a page to the printer's paper.
+/// The permission for programs to fit a page to the printer's paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PrintScaling {
     Never,
     AsUsual,
 }
 
-/// 4 × 6 inches, in dots.
+/// The paper of labels: 4 × 6 inches, in dots.
 const LABEL: Paper = Paper {
     width: WIDTH,
     height: HEIGHT,
@@ -46,16 +46,16 @@ const LABEL: Paper = Paper {
     scaling: PrintScaling::Never,
 };
 
-/// How much smaller each rectangle is drawn on each side.
+/// Dots by which each rectangle is smaller on each side.
 const INSET_DOTS: f32 = 0.15;
-/// At 6 files are three percent smaller and take half as long again.
+/// The level of compression. At level 6, files are three percent smaller and take half as long again.
 const DEFLATE_LEVEL: u8 = 3;
 
 const COMPACT: Settings = Settings { pretty: false };
 
 const CATALOG: Ref = Ref::new(1);
 const PAGES: Ref = Ref::new(2);
-/// A page and its content.
+/// Returns the ids of a page and of its content.
 fn page_ids(page: usize) -> (Ref, Ref) {
     // The fonts have the ids from 5 to 19.
     let first = if page == 0 { 3 } else { 18 + 2 * page as i32 };
@@ -78,7 +78,7 @@ pub(super) fn write_pages(
     paper: Paper,
 ) -> Result<Vec<u8>, LabelError> {
     let mut fonts = Used::all();
-    // Compressed one by one: the drawings of 100 labels would take megabytes.
+    // Pages are compressed one by one: the drawings of 100 labels would take megabytes.
     let contents: Result<Vec<_>, _> = pages
         .iter()
         .map(|page| {
@@ -129,7 +129,7 @@ fn draw(elements: &[Element], paper: Paper, fonts: &mut [Used]) -> Result<Vec<u8
             Element::Rect(rect) => fill(&mut content, height, [*rect]),
             Element::Outline(outline) => fill(&mut content, height, outline.rects()),
             Element::Code128(code) => fill(&mut content, height, code.rects()),
-            // Rows alone would leave white hair lines between them.
+            // Rows alone would leave white hairlines between them.
             Element::Qr(qr) => {
                 let qr = Drawn::new(qr)?;
                 fill(&mut content, height, qr.rows().chain(qr.columns()));
@@ -175,14 +175,14 @@ fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [Used
     }
 }
 
-/// A font and the glyphs of it that a label uses.
+/// A font, with the glyphs that a label uses.
 struct Used {
     typeface: Typeface,
     face: &'static Face,
     name: Name<'static>,
     first_id: i32,
     glyphs: GlyphRemapper,
-    /// By number in the subset: width, and the character to copy out.
+    /// The width of each glyph and the character that is copied for it, by number in the subset.
     shown: BTreeMap<u16, (u16, char)>,
 }
 
@@ -209,7 +209,7 @@ impl Used {
         !self.shown.is_empty()
     }
 
-    /// The number of a character's glyph in the subset.
+    /// Adds a character's glyph to the subset, and returns its number there.
     fn take(&mut self, (glyph, character): (Glyph, char)) -> u16 {
         let id = self.glyphs.remap(glyph.id);
         let copied = if glyph.id == BOX { char::REPLACEMENT_CHARACTER } else { character };
@@ -217,7 +217,7 @@ impl Used {
         id
     }
 
-    /// The font is five objects in a row.
+    /// Returns the id of one of the five consecutive objects of the font.
     fn id(&self, object: i32) -> Ref {
         Ref::new(self.first_id + object)
     }
@@ -268,7 +268,7 @@ impl Used {
         descriptor.ascent(928.0).descent(-244.0).cap_height(711.0).stem_v(80.0);
     }
 
-    /// Of the subset's glyphs from the first, the box, on: the subset numbers them in a row.
+    /// Returns the widths of the subset's glyphs in order. The first is the box.
     fn widths(&self) -> impl Iterator<Item = f32> {
         let missing = self.face.missing().advance;
         (0..self.glyphs.num_gids()).map(move |id| {
@@ -286,7 +286,7 @@ impl Used {
     }
 }
 
-/// The outlines of a font that keeps them in a table of this kind, as PDF wants them.
+/// Returns the CFF table of a font that has one: PDF embeds it without the rest of the file.
 fn cff(file: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         let bytes = file.get(at..at + 4)?.first_chunk()?;

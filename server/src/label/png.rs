@@ -12,7 +12,7 @@ use super::{
 /// 203 dots per inch in dots per metre.
 const DOTS_PER_METRE: u32 = 7992;
 
-/// Files above this are compressed again, in a way that takes six times as long.
+/// Maximum size after fast compression. Larger files are compressed again, which takes six times as long.
 const MAX_FAST_BYTES: usize = 24 * 1024;
 
 /// Writes a PNG file.
@@ -25,7 +25,7 @@ pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     encode(&pixels, Compression::Balanced).map_err(|_| LabelError::Png)
 }
 
-/// Rows of the label, white as 1.
+/// Draws the rows of the label, with white as 1.
 fn pixels(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
     for element in elements {
@@ -51,7 +51,7 @@ fn encode(pixels: &[u8], compression: Compression) -> Result<Vec<u8>, png::Encod
     let mut encoder = png::Encoder::new(&mut file, WIDTH, HEIGHT);
     encoder.set_color(ColorType::Grayscale);
     encoder.set_depth(BitDepth::One);
-    // It also chooses each row's filter: without any, a file has four times the bytes.
+    // This also chooses each row's filter: without filters, a file is four times as large.
     encoder.set_compression(compression);
     let (xppu, yppu) = (DOTS_PER_METRE, DOTS_PER_METRE);
     encoder.set_pixel_dims(Some(PixelDimensions { xppu, yppu, unit: Unit::Meter }));

@@ -1,4 +1,4 @@
-//! The QR symbol: its size for the layout, and its modules for the writers of PNG and PDF. A ZPL printer encodes its own.
+//! The QR symbol: its size for the layout, and its modules for PNG and PDF. ZPL printers encode it themselves.
 
 use fast_qr::{ECL, Mode, QRBuilder};
 
@@ -7,12 +7,12 @@ use super::{
     element::{Qr, Rect},
 };
 
-/// Bytes that versions 1 to 16 hold at error correction level Q (ISO/IEC 18004, table 7), the level that ZPL asks the
-/// printer for too. No larger version fits the label.
+/// Number of bytes that versions 1 to 16 hold at error correction level Q (ISO/IEC 18004, table 7), which the ZPL also
+/// requests. No larger version fits the label.
 const CAPACITY_BYTES: [usize; 16] =
     [11, 20, 32, 46, 60, 74, 86, 108, 130, 151, 177, 203, 241, 258, 292, 322];
 
-/// Modules on each side of the symbol of `data`.
+/// Returns the number of modules on each side of the symbol for `data`.
 pub(super) fn modules(data: &str) -> Option<u32> {
     let version = CAPACITY_BYTES.iter().position(|bytes| data.len() <= *bytes)? + 1;
     Some(17 + 4 * version as u32)
@@ -22,7 +22,7 @@ pub(super) fn modules(data: &str) -> Option<u32> {
 #[derive(Debug)]
 pub(super) struct Drawn<'a> {
     qr: &'a Qr,
-    /// Row by row.
+    /// The modules row by row.
     dark: Vec<bool>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Drawn<'a> {
         self.dark.get((row * self.qr.modules + column) as usize).copied().unwrap_or(false)
     }
 
-    /// Runs of dark modules along each row.
+    /// Returns the runs of dark modules along each row.
     pub(super) fn rows(&self) -> impl Iterator<Item = Rect> {
         let size = self.qr.modules;
         let run = move |row| runs(size, move |i| self.is_dark(i, row));
@@ -50,7 +50,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// Runs of two dark modules or more down each column.
+    /// Returns the runs of two or more dark modules down each column.
     pub(super) fn columns(&self) -> impl Iterator<Item = Rect> {
         let size = self.qr.modules;
         let run = move |column| runs(size, move |i| self.is_dark(column, i));
@@ -67,7 +67,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// Start and length of each run of dark modules on a line of `size`.
+/// Returns start and length of each run of dark modules on a line of `size`.
 fn runs(size: u32, is_dark: impl Fn(u32) -> bool) -> impl Iterator<Item = (u32, u32)> {
     let mut next = 0;
     std::iter::from_fn(move || {

@@ -1,18 +1,18 @@
-//! The route code: where a parcel is sorted to, large in the header.
+//! The route code, by which parcels are sorted, printed large in the header.
 //!
-//! The hub of the destination and the first three characters of the postal code: `UIO-170`.
+//! It has the hub of the destination and the first three characters of the postal code: `UIO-170`.
 
 use parcelo::{CountryCode, ReceiverAddress};
 use unicode_normalization::UnicodeNormalization;
 
-/// The code of an address.
+/// Returns the route code of an address.
 pub(super) fn code(address: &ReceiverAddress) -> String {
     let postal = digits(address.zip_code.as_deref().unwrap_or_default());
     let hub = hub(address, &postal);
     if postal.is_empty() { hub.to_owned() } else { format!("{hub}-{postal}") }
 }
 
-/// The first three letters or digits of a postal code.
+/// Returns the first three letters or digits of a postal code.
 fn digits(zip_code: &str) -> String {
     let known = zip_code.chars().filter(char::is_ascii_alphanumeric);
     known.take(3).map(|c| c.to_ascii_uppercase()).collect()
@@ -26,7 +26,7 @@ fn hub(address: &ReceiverAddress, postal: &str) -> &'static str {
     HUBS.iter().find(|(code, _)| *code == country).map_or(country, |(_, hub)| hub)
 }
 
-/// By the postal code; by the province when there is none.
+/// Decides by the postal code or, if there is none, by the province.
 fn is_coast(address: &ReceiverAddress, postal: &str) -> bool {
     let province = plain(address.province.as_deref().unwrap_or_default());
     ECUADOR_COAST.iter().any(|(prefix, name)| {
@@ -34,7 +34,7 @@ fn is_coast(address: &ReceiverAddress, postal: &str) -> bool {
     })
 }
 
-/// Letters only, lower case, without accents.
+/// Returns the letters of a name in lower case, without accents.
 fn plain(name: &str) -> String {
     name.nfd().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -43,7 +43,7 @@ const HUBS: [(&str, &str); 4] = [("CO", "BOG"), ("EC", "UIO"), ("MX", "MEX"), ("
 
 const COAST_HUB: &str = "GYE";
 
-/// Provinces of Ecuador that Guayaquil serves: postal prefix and plain name.
+/// Provinces of Ecuador that Guayaquil serves, each with its postal prefix and plain name.
 const ECUADOR_COAST: [(&str, &str); 5] =
     [("07", "eloro"), ("09", "guayas"), ("12", "losrios"), ("13", "manabi"), ("24", "santaelena")];
 

@@ -1,4 +1,4 @@
-//! Orders to draw labels of.
+//! Orders for tests of labels.
 
 use chrono::NaiveDate;
 use parcelo::{OrderRequest, TrackingNumber};
@@ -6,7 +6,7 @@ use parcelo::{OrderRequest, TrackingNumber};
 use super::LabelData;
 use crate::domain::Layout;
 
-/// A parcel from China to Quito, with Cyrillic and the characters that ZPL escapes.
+/// Returns an order from China to Quito, with Cyrillic and the characters that ZPL escapes.
 pub(super) fn order() -> OrderRequest {
     serde_json::from_value(serde_json::json!({
         "idempotencyKey": "label-sample-1",
@@ -40,7 +40,7 @@ pub(super) fn order() -> OrderRequest {
     .unwrap()
 }
 
-/// As much as a label can be asked to hold.
+/// Returns an order with as much text as a label may have to hold.
 pub(super) fn full_order() -> OrderRequest {
     let mut order = order();
     let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
@@ -61,7 +61,7 @@ pub(super) fn full_order() -> OrderRequest {
     order
 }
 
-/// The label data of an order: sandbox, first version.
+/// Returns the label data of an order, for the first version in the sandbox.
 pub(super) fn data<'a>(order: &'a OrderRequest, number: &'a TrackingNumber) -> LabelData<'a> {
     LabelData {
         order,

@@ -1,4 +1,4 @@
-//! What every label keeps, in each format.
+//! Tests of single labels, in each format.
 
 mod corpus;
 mod golden;
@@ -60,7 +60,7 @@ impl Dots {
         Self(bytes.chunks(WIDTH.div_ceil(8) as usize).flat_map(row).collect())
     }
 
-    /// Whether no dot is black from `left` to `right` and `top` to `bottom`, ends excluded.
+    /// Returns true if no dot is black from `left` to `right` and `top` to `bottom`, ends excluded.
     fn is_white(&self, (left, right): (u32, u32), (top, bottom): (u32, u32)) -> bool {
         let at = |x: u32, y: u32| self.0[(y * WIDTH + x) as usize];
         (top..bottom).all(|y| (left..right).all(|x| !at(x, y)))
@@ -158,7 +158,7 @@ fn a_url_beyond_the_box_is_an_error() {
     assert_eq!(draw(&data, LabelFormat::Pdf).err(), Some(LabelError::Qr));
 }
 
-/// The streams of a PDF file, unpacked.
+/// Returns the streams of a PDF file, decompressed.
 fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
     let find = |from: usize, word: &[u8]| {
         pdf[from..].windows(word.len()).position(|bytes| bytes == word).map(|at| from + at)
@@ -173,7 +173,7 @@ fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// The lines of text that a label's PDF gives to those who copy them.
+/// Returns the lines of text that can be copied from a label's PDF.
 fn text_of(pdf: &[u8]) -> Vec<String> {
     text_of_pages(pdf, 1)
 }
@@ -204,7 +204,7 @@ fn text_of_pages(pdf: &[u8], pages: usize) -> Vec<String> {
     lines
 }
 
-/// A PDF string, literal or hexadecimal, and what follows it.
+/// Reads a PDF string, literal or hexadecimal; returns it and the rest.
 fn string(opening: u8, text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut bytes = Vec::new();
     let mut at = 0;
@@ -239,7 +239,7 @@ fn string(opening: u8, text: &[u8]) -> (Vec<u8>, &[u8]) {
     }
 }
 
-/// Glyph → character of a `ToUnicode` map.
+/// Returns glyph → character from a `ToUnicode` map.
 fn unicode_of(map: &[u8]) -> HashMap<u16, char> {
     let text = std::str::from_utf8(map).unwrap();
     let pair = |line: &str| {
@@ -258,7 +258,7 @@ fn sandbox_labels_say_so_and_others_do_not() {
         let zpl = String::from_utf8(draw_sample(sandbox, LabelFormat::Zpl)).unwrap();
         assert_eq!(zpl.contains("SANDBOX") && zpl.contains("^FO19,127^GB774,56,56"), sandbox);
         let dots = Dots::read(&draw_sample(sandbox, LabelFormat::Png));
-        // The band right of every text: black with the mark, white without.
+        // The band to the right of all texts is black with the mark and white without.
         assert_eq!(!dots.is_white((782, 790), (130, 180)), sandbox, "PNG");
     }
 }
@@ -330,7 +330,7 @@ fn reprints_and_air_waybills_show() {
     assert!(flown.contains(&"045-12345675".to_owned()));
 }
 
-/// The lines of a usual label that show each of its parts, captions in both languages.
+/// The lines of a usual label that show each of its parts, with captions in both languages.
 const PARTS: [&str; 32] = [
     "PARCELO",
     "CROSS-BORDER / TRANSFRONTERIZO",
@@ -426,7 +426,7 @@ fn a_long_address_is_whole() {
     assert!(shown.contains(&order.receiver.full_name), "{shown}");
 }
 
-/// Country, telephone and national id never push each other off the label while it has room.
+/// Country, telephone number and national id never displace each other while the label has room.
 #[test]
 fn a_long_national_id_hides_no_telephone() {
     let streets = ["King Edward Point", &sample::full_order().receiver.address.line1.clone()];
@@ -453,7 +453,7 @@ fn lines_of(order: &OrderRequest) -> Vec<String> {
     texts(&marks_of(order)).into_iter().map(|text| text.line.clone()).collect()
 }
 
-/// The flat's number was once dropped, and with it the way to the door.
+/// Without the number of the flat, the parcel cannot be delivered.
 #[test]
 fn a_receiver_s_flat_and_company_are_on_the_label() {
     let mut order = sample::order();
@@ -473,7 +473,7 @@ fn a_receiver_s_flat_and_company_are_on_the_label() {
 }
 
 #[test]
-fn person_and_company_have_a_line_each_however_long_the_address_is() {
+fn person_and_company_have_a_line_each_beside_long_addresses() {
     let mut order = sample::full_order();
     order.receiver.company_name = Some("Comercializadora Andina de Repuestos S.A.".to_owned());
     order.receiver.address.line2 =
@@ -504,9 +504,9 @@ fn person_and_company_have_a_line_each_however_long_the_address_is() {
     }
 }
 
-/// The sender's country is where goods come from, and says nothing of where they were made.
+/// The sender's country is where goods are shipped from, not where they were made.
 #[test]
-fn an_origin_is_shown_where_the_order_states_one_and_nowhere_else() {
+fn an_origin_is_shown_only_where_the_order_states_one() {
     let mut order = sample::order();
     let origins = |order: &OrderRequest| -> Vec<String> {
         let shown = lines_of(order);
@@ -515,14 +515,14 @@ fn an_origin_is_shown_where_the_order_states_one_and_nowhere_else() {
     assert_eq!(origins(&order), [""; 0]);
     order.products[1].country_of_origin = Some(parcelo::CountryCode::parse("VN").unwrap());
     assert_eq!(origins(&order), ["ORIG.", "VN"]);
-    // Of an item that is only counted, nothing is shown.
+    // Nothing is shown of an item that is only counted.
     order.products = vec![order.products[0].clone(); 5];
     order.products[4].country_of_origin = Some(parcelo::CountryCode::parse("VN").unwrap());
     assert_eq!(origins(&order), [""; 0]);
 }
 
 #[test]
-fn instructions_take_the_rows_that_the_customs_box_has_to_spare() {
+fn instructions_take_the_free_rows_of_the_customs_box() {
     let long = "Entregar en portería; llamar antes. No dejar con vecinos. ".repeat(8);
     let two = "Entregar en portería; llamar antes. ".repeat(4);
     for (items, text, lines) in [
@@ -550,7 +550,7 @@ fn instructions_take_the_rows_that_the_customs_box_has_to_spare() {
     }
 }
 
-/// A new label: the functions above draw those of parcels from before.
+/// Draws a new label. The functions above draw labels in the first layout.
 fn new_label(order: &OrderRequest) -> Vec<Element> {
     let number = sample::number("EC7K2M9QX4T8WD0");
     layout::layout(&LabelData { layout: Layout::Second, ..sample::data(order, &number) }).unwrap()
@@ -560,9 +560,9 @@ fn new_lines(order: &OrderRequest) -> Vec<String> {
     texts(&new_label(order)).into_iter().map(|text| text.line.clone()).collect()
 }
 
-/// The forms are those that postal services publish; an order may come from anywhere and go anywhere.
+/// The forms are those that postal services publish. Orders may be between any two countries.
 #[test]
-fn town_region_and_postal_code_stand_in_the_countrys_own_order() {
+fn town_region_and_postal_code_are_in_the_countrys_order() {
     let table = [
         ("US", "New York", "NY", "10118", "New York, NY 10118"),
         ("CA", "Toronto", "ON", "M5V 3L9", "Toronto ON M5V 3L9"),
@@ -591,7 +591,7 @@ fn town_region_and_postal_code_stand_in_the_countrys_own_order() {
 }
 
 #[test]
-fn within_a_country_instructions_have_the_place_of_the_customs_box() {
+fn within_a_country_instructions_replace_the_customs_box() {
     let mut order = sample::order();
     assert!(new_lines(&order).contains(&"CUSTOMS / ADUANA".to_owned()));
     order.sender.address.country = order.receiver.address.country;
@@ -646,7 +646,7 @@ fn every_field_of_a_cut_line_has_a_warning() {
     assert_eq!(cut(line1, long("AlamedaW")), both);
     let line2 = |order: &mut OrderRequest, text| order.sender.address.line2 = Some(text);
     assert_eq!(cut(line2, long("Km 7 ")), ["sender.address.line2"]);
-    // The postal code stands before the city in Ecuador, the province behind it.
+    // In Ecuador, the postal code is before the city and the province after it.
     let city = |order: &mut OrderRequest, text| order.receiver.address.city = text;
     let expected = ["receiver.address.city", "receiver.address.province"];
     assert_eq!(cut(city, long("QuitoWW ")), expected);
@@ -657,9 +657,9 @@ fn every_field_of_a_cut_line_has_a_warning() {
     assert_eq!(cut(same, long("Quito W ")), ["receiver.address.province"]);
 }
 
-/// The last row counts the other items; they are on the invoice.
+/// The last row counts the other items, which are on the invoice.
 #[test]
-fn the_text_of_an_item_is_cut_with_a_warning_on_the_field_that_has_it() {
+fn a_cut_item_has_a_warning_on_the_field_with_its_text() {
     let long = || Some("Teléfono móvil con funda de silicona, cargador y audífonos".to_owned());
     let mut order = sample::order();
     order.products[1].description = long();
@@ -682,7 +682,7 @@ fn the_text_of_an_item_is_cut_with_a_warning_on_the_field_that_has_it() {
 }
 
 #[test]
-fn a_sandbox_label_says_so_in_english_first_and_one_from_before_as_it_did() {
+fn a_sandbox_label_says_so_in_english_first_if_new() {
     let order = sample::order();
     let band =
         |shown: Vec<String>| shown.into_iter().find(|line| line.starts_with("SANDBOX")).unwrap();

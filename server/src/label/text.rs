@@ -1,9 +1,9 @@
-//! Prepares a field's text for the label: one line, composed (NFC), without invisible characters.
+//! Prepares a field's text for the label: a single line, composed (NFC), without invisible characters.
 
 use parcelo::rules::is_invisible;
 use unicode_normalization::UnicodeNormalization;
 
-/// One line: white space and control characters become single spaces, invisible characters are left out.
+/// Makes a text one line: white space and control characters become single spaces, and invisible ones are removed.
 pub(super) fn clean(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.nfc().filter(|c| !is_invisible(*c)) {
@@ -17,7 +17,7 @@ pub(super) fn clean(text: &str) -> String {
     line
 }
 
-/// The parts that are not empty, with `separator` between them.
+/// Joins the parts that are not empty with `separator`.
 pub(super) fn join<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str) -> String {
     let parts: Vec<String> = parts.into_iter().map(clean).filter(|p| !p.is_empty()).collect();
     parts.join(separator)

@@ -1,4 +1,4 @@
-//! Fits text into lines: tries each size, wraps at words, and only then cuts with an ellipsis.
+//! Fits text into lines: tries each size, wraps at words, and cuts with an ellipsis only as a last resort.
 
 use super::font::{self, UNITS_PER_EM, Weight};
 
@@ -16,7 +16,7 @@ pub(super) struct Fitted {
     pub lines: Vec<String>,
 }
 
-/// Sets `text` in lines of at most `widths` dots, one width for each line there is.
+/// Sets `text` in lines of at most `widths` dots, with one width for each line.
 pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> Fitted {
     let whole = style.sizes.iter().find_map(|size| {
         let mut lines = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> Fitted {
     })
 }
 
-/// True if [`fit`] cuts nothing. It allocates nothing, since it is asked of every order.
+/// Returns true if [`fit`] cuts nothing. Does not allocate, since it is called for every order.
 pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32> + Clone)) -> bool {
     style.sizes.iter().any(|size| {
         let limits = widths.clone().map(|width| units(width, *size));
@@ -38,7 +38,7 @@ pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32>
     })
 }
 
-/// True if [`fit`] shows all of the text, if need be with a word on two lines.
+/// Returns true if [`fit`] shows all of the text, if necessary with a word on two lines.
 pub(super) fn shows_all(
     text: &str,
     style: Style,
@@ -61,14 +61,14 @@ pub(super) fn shown_bytes(
     let size = style.sizes.last().copied().unwrap_or(1);
     let (mut shown, mut rest) = (0, text);
     for limit in widths.clone().map(|width| units(width, size)) {
-        // Of the last line this is what stands before the ellipsis.
+        // In the last line, only the text before the ellipsis is shown.
         shown = text.len() - rest.len() + before_ellipsis(rest, style.weight, limit).len();
         rest = take_line(rest, style.weight, limit).rest;
     }
     shown
 }
 
-/// Hands over the lines of `text`, in whole words; false when it does not fit.
+/// Passes the lines of `text`, in whole words, to `each`. Returns false if it does not fit.
 fn wrap<'a>(
     text: &'a str,
     weight: Weight,
@@ -90,7 +90,7 @@ fn wrap<'a>(
     rest.is_empty()
 }
 
-/// `text` in all of the lines; words may split, and the last line may end in an ellipsis.
+/// Sets `text` in all lines; words may be split, and the last line may end in an ellipsis.
 fn cut(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -127,8 +127,7 @@ struct Line<'a> {
     splits_a_word: bool,
 }
 
-/// The longest start of `text` that keeps to `limit` font units, up to the end of a word if one
-/// ends there.
+/// Takes the longest beginning of `text` within `limit` font units, up to the end of a word if possible.
 fn take_line(text: &str, weight: Weight, limit: u32) -> Line<'_> {
     let end = end_within(text, weight, limit);
     let (head, tail) = text.split_at_checked(end).unwrap_or((text, ""));
@@ -144,7 +143,7 @@ fn take_line(text: &str, weight: Weight, limit: u32) -> Line<'_> {
     }
 }
 
-/// Bytes of the longest start of `text` that keeps to `limit` font units.
+/// Returns the length in bytes of the longest beginning of `text` within `limit` font units.
 fn end_within(text: &str, weight: Weight, limit: u32) -> usize {
     let mut used = 0;
     for (place, character) in text.char_indices() {
@@ -156,7 +155,7 @@ fn end_within(text: &str, weight: Weight, limit: u32) -> usize {
     text.len()
 }
 
-/// A width in dots as font units of a size.
+/// Converts a width in dots to font units of a size.
 fn units(width: u32, size: u32) -> u32 {
     width * UNITS_PER_EM / size.max(1)
 }

@@ -21,7 +21,7 @@ pub(super) fn of_receiver(layout: Layout, at: &ReceiverAddress) -> String {
     }
 }
 
-/// Returns the parts in their order on the line of a new label.
+/// Returns the parts in the order in which a new label shows them.
 pub(super) fn in_order<T: Copy>(country: CountryCode, parts: [T; 3]) -> impl Iterator<Item = T> {
     let places = town_line(country, ["0", "1", "2"]).into_bytes();
     places

@@ -1,7 +1,7 @@
-//! The label in ZPL II, the language of label printers: pure ASCII, no command from the data.
+//! Writes labels in ZPL II, the language of label printers: in ASCII, and so that data cannot become a command.
 //!
-//! Text, bars and QR symbol are the printer's own, so that they are sharp and the file small.
-//! A line that its font may lack goes as our own picture of it.
+//! The printer draws text, bars and QR symbol itself, so that they are sharp and the file is small. A line
+//! that its font may lack is sent as a picture in our font.
 
 use std::fmt::Write;
 
@@ -11,9 +11,9 @@ use super::{
     font,
 };
 
-/// The room that each line gets, in percent of its width in our font: printers differ in how wide they set the same text.
+/// Width reserved for a line, in percent of its width in our font: printers differ in how wide they set a text.
 const WIDTH_PERCENT: u32 = 112;
-/// `^BQ` draws a symbol this many dots below its `^FO`.
+/// Number of dots by which `^BQ` draws a symbol below its `^FO`.
 const QR_OFFSET_DOTS: u32 = 10;
 
 /// Writes a ZPL file.
@@ -50,13 +50,13 @@ fn qr_symbol(qr: &Qr) -> String {
     format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
 }
 
-/// True if a printer's own font has all characters of a line. `\&` is a new line in a block of text, and to some
-/// interpreters everywhere.
+/// Returns true if a printer's own font has all characters of a line. Lines with `\&` are excluded, since it is a line
+/// break in a block of text, and to some interpreters everywhere.
 pub(super) fn is_native_line(text: &Text) -> bool {
     text.line.chars().all(is_native) && !text.line.contains("\\&")
 }
 
-/// The characters of every printer's scalable font: Latin. (`…` goes as three full stops.)
+/// Returns true for characters of every printer's scalable font: Latin. (`…` is sent as three full stops.)
 fn is_native(character: char) -> bool {
     matches!(character, ' '..='~' | '\u{A1}'..='\u{17F}' | '–' | '—' | '‘' | '’' | '“' | '”' | '€' | '…')
 }
@@ -77,14 +77,14 @@ fn native_text(text: &Text) -> String {
     format!("^FT{x},{baseline}^A0N,{size},{glyph_width}{block}{reverse}{data}^FS")
 }
 
-/// A field's data; `^FH` announces escapes, where there are any.
+/// Writes a field's data, with `^FH` if it has escapes.
 fn field(text: &str) -> String {
     let data = escape(text);
     let escapes = if data.contains('_') { "^FH" } else { "" };
     format!("{escapes}^FD{data}")
 }
 
-/// The data of a field after `^FH`: nothing in it can end the field or start a command.
+/// Escapes the data of a field, so that it can neither end the field nor start a command.
 fn escape(text: &str) -> String {
     let mut data = String::with_capacity(text.len() + 16);
     for byte in text.bytes() {
@@ -130,7 +130,7 @@ fn picture((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
     data + "^FS"
 }
 
-/// One row in hexadecimal, runs as a count before the digit, trailing zeros as a comma.
+/// Writes a row in hexadecimal: runs as a count before the digit, trailing zeros as a comma.
 fn pack(row: &[u8], data: &mut String) {
     let digits: Vec<u8> = row.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
     let used = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
@@ -144,7 +144,7 @@ fn pack(row: &[u8], data: &mut String) {
     }
 }
 
-/// `z` is 400, `g` to `y` the other twenties, `G` to `Y` 1 to 19; a lone digit has no count.
+/// Writes a count: `z` is 400, `g` to `y` are the other twenties, `G` to `Y` 1 to 19. A single digit has no count.
 fn count(length: usize, data: &mut String) {
     if length == 1 {
         return;

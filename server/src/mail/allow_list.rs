@@ -1,18 +1,18 @@
-//! To whom the sandbox may send e-mails: tests must not write to customers, whatever addresses their orders hold.
+//! The recipients of the sandbox's e-mails: tests must not write to customers, whatever addresses their orders have.
 
 use parcelo::admin::is_email;
 
-/// An address, or all of a domain.
+/// An address, or all addresses of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AllowedRecipient {
     /// One address, in lower case.
     Address(String),
-    /// A domain with its `@`, in lower case; its subdomains are others.
+    /// A domain with its `@`, in lower case; its subdomains are not included.
     Domain(String),
 }
 
 impl AllowedRecipient {
-    /// Reads `address` or `@domain`.
+    /// Parses `address` or `@domain`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.to_lowercase();
         if is_email(&lower) {
@@ -35,12 +35,12 @@ impl AllowList {
         Self(allowed)
     }
 
-    /// Whether it allows no one.
+    /// Returns true if it allows no one.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an address may be written to.
+    /// Returns true if e-mails to an address are allowed.
     pub(crate) fn allows(&self, address: &str) -> bool {
         let lower = address.to_lowercase();
         let domain = lower.rfind('@').and_then(|at| lower.get(at..));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sandbox_writes_to_those_on_the_list_and_to_no_one_else() {
+    fn the_sandbox_writes_only_to_listed_recipients() {
         let list = list(&["Ana@Shop.Example", "@test.example"]);
         let table = [
             ("ana@shop.example", true),

@@ -1,5 +1,5 @@
-//! Words and layout of an e-mail: a pure function of the parcel, its order and its shop. The same facts stand in the
-//! text and in the HTML, in the same order.
+//! Composes e-mails, as a pure function of the parcel, its order and its shop. Text and HTML state the same facts in
+//! the same order.
 
 use askama::Template;
 use parcelo::{Environment, Language, OrderRequest, ParcelStatus};
@@ -20,7 +20,7 @@ use crate::{
     wording::{self, ArrivalText, advice, meaning},
 };
 
-/// What an e-mail is made from.
+/// The facts from which an e-mail is composed.
 #[derive(Clone, Copy)]
 pub(crate) struct MailSource<'a> {
     pub(crate) kind: MailKind,
@@ -46,14 +46,14 @@ struct TextBody<'a>(&'a Content);
 #[template(path = "mail/mail.html")]
 struct HtmlBody<'a>(&'a Content);
 
-/// Everything that is said.
+/// Everything that an e-mail says.
 struct Content {
     language: Language,
     words: &'static words::Words,
     page: &'static wording::Words,
     sandbox: bool,
     headline: &'static str,
-    /// The colours: those of the tracking page for the same news.
+    /// The colours, which are those of the tracking page for the same news.
     tone: Tone,
     greeting: String,
     meaning: &'static str,
@@ -69,7 +69,7 @@ struct Content {
     unsubscribe_url: String,
 }
 
-/// The colour of a piece of news on light paper; the dark one is in the template, by class.
+/// The colours of a piece of news in light mode. Those in dark mode are in the template, by class.
 struct Tone {
     class: &'static str,
     ink: &'static str,
@@ -81,7 +81,7 @@ const WAITING: Tone = Tone { class: "waiting", ink: "#8a4b00", wash: "#fdf1dc" }
 const DONE: Tone = Tone { class: "done", ink: "#17683f", wash: "#e4f4ea" };
 const FAILED: Tone = Tone { class: "failed", ink: "#a82a20", wash: "#fbe9e7" };
 
-/// The e-mail.
+/// Composes an e-mail.
 pub(crate) fn compose(source: &MailSource<'_>) -> Result<Mail, askama::Error> {
     let content = Content::new(source);
     Ok(Mail {
@@ -151,7 +151,7 @@ impl Content {
     }
 }
 
-/// Receivers read the language of the destination, senders that of their own country.
+/// Returns the recipient's language: the destination's for receivers, that of their own country for senders.
 pub(crate) fn language(order: &OrderRequest, recipient: MailRecipient) -> Language {
     country_language(match recipient {
         MailRecipient::Receiver => order.receiver.address.country,
@@ -167,7 +167,7 @@ fn greeting(order: &OrderRequest, recipient: MailRecipient, hello: &str) -> Stri
     if name.is_empty() { format!("{hello},") } else { format!("{hello} {name},") }
 }
 
-/// By what a sender recognises the parcel among many.
+/// Returns the details by which a sender recognises the parcel among many.
 fn details(order: &OrderRequest, words: &words::Words) -> Vec<(&'static str, String)> {
     let reference = order.external_order_id.as_deref().or(order.customer_reference.as_deref());
     let all = [
@@ -186,7 +186,7 @@ const fn tone(kind: MailKind, state: State) -> Tone {
     }
 }
 
-/// The template's blank lines as one each.
+/// Reduces each run of blank lines to one.
 fn tidy(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut was_blank = true;

@@ -1,4 +1,4 @@
-//! The message on the wire: headers, and the text with the HTML beside it.
+//! The message on the wire: its headers, and the text with the HTML as its alternative.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,11 +13,11 @@ use url::Host;
 
 use super::Mail;
 
-/// An address that no message can be sent to.
+/// The error for an address that no message can be sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UnusableAddress;
 
-/// The message to one recipient.
+/// Builds the message to one recipient.
 pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAddress> {
     let to = Mailbox::new(None, recipient(&mail.to)?);
     let id = format!("<{}@{}>", mail.id, from.email.domain());
@@ -29,7 +29,7 @@ pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAd
         .date(UNIX_EPOCH + Duration::from_millis(millis))
         .message_id(Some(id));
     for (name, value) in [
-        // RFC 3834: no holiday notice answers it.
+        // RFC 3834: prevents out-of-office replies.
         ("Auto-Submitted", "auto-generated".to_owned()),
         ("Content-Language", mail.language.code().to_owned()),
         // RFC 2369 and RFC 8058: a mail program shows a button, and its provider POSTs to the link.
@@ -42,13 +42,13 @@ pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAd
     builder.multipart(body).map_err(|_| UnusableAddress)
 }
 
-/// A header of ASCII without blanks that a fold could replace: an address must stay in one piece.
+/// Builds a header of ASCII text that is not folded, so that addresses stay in one piece.
 fn header(name: &'static str, value: String) -> HeaderValue {
     let name = HeaderName::new_from_ascii_str(name);
     HeaderValue::dangerous_new_pre_encoded(name, value.clone(), value)
 }
 
-/// An address with its domain in ASCII, as every server takes it.
+/// Parses an address and converts its domain to ASCII, which every server accepts.
 pub(super) fn recipient(address: &str) -> Result<Address, UnusableAddress> {
     let (user, domain) = address.rsplit_once('@').ok_or(UnusableAddress)?;
     let domain = Host::parse(domain).map_err(|_| UnusableAddress)?.to_string();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_the_headers_by_which_programs_know_what_it_is() {
+    fn a_message_has_the_headers_that_mail_programs_need() {
         let headers = headers(&mail("luis@example.org"));
         let link =
             format!("List-Unsubscribe: <https://parcelo.example/unsubscribe/{}>", "A".repeat(64));

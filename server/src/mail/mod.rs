@@ -1,5 +1,5 @@
-//! E-mails about parcels: what they say, the message that goes out, and how it is sent. What brings an e-mail, when it
-//! is due and what came of it is decided in [`crate::domain::mail`]; what is due is the store's.
+//! E-mails about parcels: their text, the message on the wire, and the sending. [`crate::domain::mail`] decides what
+//! triggers an e-mail, when it is due and what its outcome means; the store keeps the e-mails that are due.
 
 pub(crate) mod allow_list;
 mod compose;
@@ -29,9 +29,9 @@ pub(crate) struct Mail {
     pub(crate) text: String,
     pub(crate) html: String,
     pub(crate) language: Language,
-    /// Where a POST unsubscribes.
+    /// The link that unsubscribes by a POST.
     pub(crate) unsubscribe_url: String,
-    /// When it was written.
+    /// The time at which it was composed.
     pub(crate) at: Millis,
 }
 

@@ -1,11 +1,11 @@
-//! Names as they may stand in an e-mail. Shops and orders bring them, and callers can write what they like: a name
-//! must not become a link, turn the text around it or begin a line of its own.
+//! Cleans names for e-mails. They come from shops and orders, where callers can write anything: a name must not become
+//! a link, reverse the text around it or start a new line.
 
-/// The most characters of a name; a longer one is cut.
+/// Maximum length of a name in characters; longer ones are cut.
 const MAX_CHARS: usize = 60;
 
-/// A name without control and invisible characters and without anything that mail programs make a link of; empty when
-/// nothing is left.
+/// Removes control characters, invisible characters, and everything that mail programs turn into a link. The result may
+/// be empty.
 pub(crate) fn plain_name(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || c.is_control()).map(plain_word);
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
@@ -21,13 +21,14 @@ fn plain_word(word: &str) -> String {
     if is_link { String::new() } else { without_hosts(&shown) }
 }
 
-/// `evil.example` is a link to most mail programs, `evil. example` to none, and `Dr. Juan` reads as before.
+/// Adds a space after dots within a word: mail programs turn `evil.example` into a link, but not `evil. example`, and
+/// `Dr. Juan` stays the same.
 fn without_hosts(word: &str) -> String {
     let mut plain = String::with_capacity(word.len());
     let mut letters = word.chars().peekable();
     while let Some(letter) = letters.next() {
         plain.push(letter);
-        // The other three are dots to domain names, too.
+        // Domain names treat the other three as dots, too.
         let is_dot = matches!(letter, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}');
         if is_dot && letters.peek().is_some_and(|next| next.is_alphanumeric()) {
             plain.push(' ');

@@ -1,8 +1,8 @@
-//! Sends the e-mails that are due: leases them, writes each, hands it to the transport and writes down what came of
-//! it. What is due is the store's, whether it is worth sending the service's, what an outcome means the domain's.
+//! Sends the e-mails that are due: leases them, composes each, passes it to the transport and stores the outcome. The
+//! store knows which are due, the service checks whether they are still worth sending, and the domain judges outcomes.
 //!
-//! A lease lasts two minutes and an attempt at most 45 s: when a lease ends, the process that held it is gone, and the
-//! e-mail is due again, with the same Message-ID.
+//! A lease lasts two minutes and an attempt at most 45 s. If a lease ends, the process that held it is gone, and the
+//! e-mail is due again with the same Message-ID.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -19,36 +19,36 @@ use crate::{
     service::{MailToSend, Service},
 };
 
-/// How often what is due is looked for. An e-mail waits a minute for further news of its parcel, so a second more is
-/// not noticed.
+/// Interval at which due e-mails are looked for. They wait a minute for further news of their parcel, so a second more
+/// is not noticed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Takes e-mails to where they are read.
+/// The way in which e-mails reach their recipients.
 pub(crate) trait MailTransport: fmt::Debug + Send + Sync {
-    /// Sends an e-mail; answers what came of it.
+    /// Sends an e-mail and returns the outcome.
     fn send<'a>(&'a self, mail: &'a Mail) -> BoxFuture<'a, MailOutcome>;
 
-    /// Nothing is sent any more.
+    /// Closes the transport: no e-mail follows.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// To whom the sandbox writes.
+/// The recipients that the sandbox may write to.
 #[derive(Debug)]
 pub(crate) enum SandboxRecipients {
-    /// Anyone: a test's own inbox.
+    /// Everyone: the e-mails go to a test's inbox.
     Everyone,
-    /// Those that the operator lists.
+    /// The recipients that the operator lists.
     Listed(AllowList),
 }
 
-/// Sends what is due.
+/// The sender of due e-mails.
 #[derive(Debug)]
 pub(crate) struct MailSender {
     work: Arc<Work>,
-    /// E-mails on their way at once.
-    most: usize,
-    /// One round at a time.
-    turn: Mutex<()>,
+    /// Maximum number of e-mails in flight.
+    max_in_flight: usize,
+    /// Held during a round, so that rounds do not overlap.
+    round: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -63,17 +63,17 @@ impl MailSender {
         service: Arc<Service>,
         transport: Arc<dyn MailTransport>,
         sandbox: SandboxRecipients,
-        most: usize,
+        max_in_flight: usize,
     ) -> Self {
         let work = Arc::new(Work { service, transport, sandbox });
-        Self { work, most, turn: Mutex::default() }
+        Self { work, max_in_flight, round: Mutex::default() }
     }
 
-    /// Sends all that is due, until nothing is.
+    /// Sends due e-mails until there are none.
     pub(crate) async fn send_due(&self) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
+        let _lock = self.round.lock().await;
         loop {
-            let due = self.work.service.mails_to_send(self.most).await?;
+            let due = self.work.service.mails_to_send(self.max_in_flight).await?;
             if due.is_empty() {
                 return Ok(());
             }
@@ -83,9 +83,9 @@ impl MailSender {
         }
     }
 
-    /// Sends whatever falls due until `stop` resolves, then waits for what is on its way.
+    /// Sends e-mails as they fall due until `stop` resolves, then waits for those in flight.
     pub(crate) async fn run(&self, stop: impl Future<Output = ()>) {
-        let _turn = self.turn.lock().await;
+        let _lock = self.round.lock().await;
         let mut stop = std::pin::pin!(stop);
         let (mut sending, mut ticks) = (JoinSet::new(), tokio::time::interval(POLL_INTERVAL));
         loop {
@@ -95,7 +95,7 @@ impl MailSender {
                 Some(_done) = sending.join_next() => {}
             }
             // A failure is logged where it happened, and the next tick tries again.
-            let free = self.most.saturating_sub(sending.len());
+            let free = self.max_in_flight.saturating_sub(sending.len());
             if free > 0
                 && let Ok(due) = self.work.service.mails_to_send(free).await
             {
@@ -111,7 +111,7 @@ impl MailSender {
 }
 
 impl Work {
-    /// A failure to write down what came of it is logged where it happened; the lease ends, and it is sent again.
+    /// Sends an e-mail and stores the outcome. If that fails, the store logs it, and the e-mail is sent again.
     async fn send(&self, mail: MailToSend) {
         let outcome = self.attempt(&mail).await;
         let _ = self.service.settle_mail(&mail, outcome).await;
@@ -125,11 +125,11 @@ impl Work {
         {
             return MailOutcome::Dropped(Dropped::NotAllowed);
         }
-        // After the list: what may not be sent takes nothing from the share of what may.
+        // After the list, so that e-mails that may not be sent do not count against the limits.
         match self.service.count_mail(due).await {
             Ok(true) => {}
             Ok(false) => return MailOutcome::Dropped(Dropped::TooMany),
-            // The database does not answer; what is to be done is logged there.
+            // The database does not answer. The store logs what to do.
             Err(_) => return MailOutcome::Failed,
         }
         let source = MailSource {

@@ -1,6 +1,6 @@
-//! One e-mail to a relay by SMTP: which command failed, and with what reply, is all that is reported. What that means for
-//! the e-mail and its address is the domain's. A reply's text is read by none and logged nowhere: it often repeats the
-//! address.
+//! Sends one e-mail to a relay by SMTP. It reports only the command that failed and the code of the reply; the domain
+//! decides what follows for the e-mail and its address. The text of a reply is never shown or logged, since it often
+//! repeats the address.
 
 mod fault;
 
@@ -39,30 +39,30 @@ use crate::{
     domain::mail::MailOutcome,
 };
 
-/// How long a connection may take, to each address of the relay's name.
+/// Maximum time to connect to each address of the relay's name.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an attempt may take in all. A lease lasts longer, so that no other server sends the e-mail meanwhile.
+/// Maximum time of a whole attempt. A lease lasts longer, so that no other server sends the e-mail meanwhile.
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(45);
-/// How long a connection is kept for the next e-mail: less than the shortest that relays wait (RFC 5321: five minutes,
+/// Time that a connection is kept for the next e-mail. Relays wait longer before they close it (RFC 5321: five minutes,
 /// and some wait one).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a relay may take for what is only a courtesy (NOOP, RSET, QUIT): one that does not answer holds nothing up.
+/// Maximum time to wait for answers that do not matter (NOOP, RSET, QUIT).
 const COURTESY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Connections that are kept; as many e-mails are on their way at once.
+/// Maximum number of connections, and so of e-mails in flight.
 pub(crate) const MAX_CONNECTIONS: usize = 4;
 
-/// How the way to the relay is kept private.
+/// The encryption of the connection to the relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Security {
     /// TLS from the first byte (`smtps`, RFC 8314).
     Tls,
-    /// STARTTLS, and nothing is sent without it.
+    /// STARTTLS; without it nothing is sent.
     StartTls,
     /// None: the relay is on this machine.
     Loopback,
 }
 
-/// The relay, and who sends. `Debug` shows no password.
+/// The settings of the relay and the sender. `Debug` shows no password.
 #[derive(Clone)]
 pub(crate) struct SmtpSettings {
     pub(crate) host: String,
@@ -80,12 +80,12 @@ impl fmt::Debug for SmtpSettings {
     }
 }
 
-/// Sends e-mails to a relay, over connections that are kept for a while.
+/// A transport to a relay, over connections that are kept for a while.
 pub(crate) struct SmtpTransport {
     settings: SmtpSettings,
     tls: Option<TlsParameters>,
     idle: Mutex<Vec<(AsyncSmtpConnection, Instant)>>,
-    /// Whether the log says that the relay cannot be used: once, and not for each e-mail that waits.
+    /// True once the log says that the relay cannot be used, so that it is not repeated for each e-mail.
     is_down: AtomicBool,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Debug for SmtpTransport {
 }
 
 impl SmtpTransport {
-    /// A transport that trusts the machine's authorities, or the bundled ones where it has none.
+    /// Creates a transport that trusts the machine's authorities, or the bundled ones if it has none.
     pub(crate) fn new(settings: SmtpSettings) -> Result<Self, Error> {
         let builder = || TlsParameters::builder(settings.host.clone());
         let tls = match settings.security {
@@ -112,17 +112,17 @@ impl SmtpTransport {
         Self { settings, tls, idle: Mutex::default(), is_down: AtomicBool::new(false) }
     }
 
-    /// Host and port, for the log.
+    /// Returns host and port for the log.
     pub(crate) fn relay(&self) -> String {
         format!("{}:{}", self.settings.host, self.settings.port)
     }
 
-    /// Who sends, for the log.
+    /// Returns the sender's address for the log.
     pub(crate) fn from(&self) -> String {
         self.settings.from.email.to_string()
     }
 
-    /// Sends an e-mail; done when the relay has taken it.
+    /// Sends an e-mail, and returns when the relay has accepted it.
     async fn deliver(&self, mail: &Mail) -> Result<(), SmtpFault> {
         let stage = StageCell::default();
         match tokio::time::timeout(ATTEMPT_TIMEOUT, self.attempt(mail, &stage)).await {
@@ -141,7 +141,7 @@ impl SmtpTransport {
                 self.keep(session.connection);
                 Ok(())
             }
-            // The relay is well and waits for the next.
+            // The connection still works, and can serve the next e-mail.
             Err(fault @ SmtpFault::Replied(_, reply)) if reply.code != SERVICE_CLOSES => {
                 if in_time(session.connection.command(Rset))
                     .await
@@ -155,7 +155,7 @@ impl SmtpTransport {
         }
     }
 
-    /// A connection that was kept and still answers, or a new one.
+    /// Returns a kept connection that still answers, or a new one.
     async fn connection(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpFault> {
         while let Some(mut connection) = self.take_idle() {
             if in_time(connection.test_connected()).await == Some(true) {
@@ -198,7 +198,7 @@ impl SmtpTransport {
 
     fn take_idle(&self) -> Option<AsyncSmtpConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that the relay may have left is dropped unasked.
+        // Drop connections that the relay may have closed.
         idle.retain(|(_, since)| !is_older(*since, IDLE_TIMEOUT));
         idle.pop().map(|(connection, _)| connection)
     }
@@ -253,10 +253,10 @@ impl MailTransport for SmtpTransport {
     }
 }
 
-/// 421: the relay ends the connection.
+/// Code of a reply with which the relay closes the connection.
 const SERVICE_CLOSES: u16 = 421;
 
-/// An attempt on a connection.
+/// An attempt over a connection.
 struct Session<'a> {
     connection: AsyncSmtpConnection,
     stage: &'a StageCell,
@@ -291,7 +291,7 @@ impl Session<'_> {
     }
 }
 
-/// Where an attempt stands, for when its time is over.
+/// The stage of an attempt, which is read when the attempt times out.
 #[derive(Default)]
 struct StageCell(AtomicU8);
 
@@ -318,19 +318,19 @@ impl StageCell {
         let stage = self.get();
         match Reply::read(error) {
             Some(reply) => SmtpFault::Replied(stage, reply),
-            // Of the client's own faults only a login that the relay does not offer can happen here.
+            // The only client error possible here is a login that the relay does not offer.
             None if error.is_tls() || error.is_client() => SmtpFault::Insecure,
             None => SmtpFault::Lost(stage),
         }
     }
 }
 
-/// What the relay is greeted with: the sender's domain, which is known to exist, where a container's own name is not.
+/// Returns the name for the greeting: the sender's domain, which exists in the DNS, unlike a container's host name.
 fn client_name(settings: &SmtpSettings) -> ClientId {
     ClientId::Domain(settings.from.email.domain().to_owned())
 }
 
-/// Whether a host is this machine, by its name or number.
+/// Returns true if a host is this machine, by name or by address.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     number.map_or_else(|_| host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback())

@@ -1,5 +1,5 @@
-//! What e-mails say besides the facts of [`crate::wording`]: subjects, greetings, and what a sender can do. Each text
-//! is the service's own; a subject has a tracking number besides, and nothing of any user's.
+//! The texts of e-mails besides the facts of [`crate::wording`]: subjects, greetings, and advice for senders. All texts
+//! are the service's; a subject also has the tracking number, and nothing that a user wrote.
 
 use parcelo::Language;
 
@@ -49,7 +49,7 @@ pub(super) const fn words(language: Language) -> &'static Words {
     }
 }
 
-/// The news in one line: the subject's text, and the heading.
+/// Returns the news in one line, for the subject and the heading.
 pub(super) fn headline(
     kind: MailKind,
     state: State,
@@ -85,7 +85,7 @@ pub(super) fn headline(
     language.pick(en, es)
 }
 
-/// One attempt that failed is not the end: another follows.
+/// Returns the headline of a failure. After a failed attempt another one follows, so it is worded as temporary.
 const fn failed(state: State, is_receiver: bool) -> (&'static str, &'static str) {
     match (state, is_receiver) {
         (State::DeliveryAttempted, true) => {
@@ -99,7 +99,7 @@ const fn failed(state: State, is_receiver: bool) -> (&'static str, &'static str)
     }
 }
 
-/// What has happened, to the sender; that of receivers is what their tracking page says.
+/// Explains to the sender what has happened. Receivers get the text of the tracking page.
 pub(super) fn sender_meaning(state: State, language: Language) -> Option<&'static str> {
     let (en, es) = match state {
         State::CustomsHold => (
@@ -123,7 +123,7 @@ pub(super) fn sender_meaning(state: State, language: Language) -> Option<&'stati
     Some(language.pick(en, es))
 }
 
-/// What the sender can do about it.
+/// Advises the sender what to do.
 pub(super) fn sender_advice(state: State, language: Language) -> &'static [&'static str] {
     let (en, es): (&[&str], &[&str]) = match state {
         State::CustomsHold => (
@@ -168,7 +168,7 @@ pub(super) fn sender_advice(state: State, language: Language) -> &'static [&'sta
 mod tests {
     use super::*;
 
-    /// The news that senders get.
+    /// The states that senders get news of.
     const EXCEPTIONS: [State; 4] = [
         State::CustomsHold,
         State::DeliveryAttempted,
@@ -177,7 +177,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_sender_hears_what_happened_and_what_to_do_in_both_languages() {
+    fn senders_get_news_and_advice_in_both_languages() {
         for state in EXCEPTIONS {
             let [en, es] = [Language::En, Language::Es]
                 .map(|language| sender_meaning(state, language).unwrap());

@@ -1,4 +1,4 @@
-//! A TCP stream that can be reset: what the mock server's listener serves on.
+//! A TCP stream that can be reset, for the mock server's listener.
 
 use std::{
     io::{self, IoSlice},

@@ -17,16 +17,16 @@ use super::{
     movable_clock::MovableClock,
 };
 use crate::{
-    domain::{Secrets, Site, legacy::Era, site::local_url, webhooks::Allowance},
+    domain::{Secrets, Site, legacy::LegacySchedule, site::local_url, webhooks::Allowance},
     http::{Stop, host_from_headers},
     ids::Ids,
     mail::{MailSender, SandboxRecipients},
-    service::{Limits, Service, Settings, called_at},
+    service::{Limits, Service, Settings, with_base_url},
     store::Store,
     webhook::Dispatcher,
 };
 
-/// How many requests the log keeps by default.
+/// Default number of requests that the log keeps.
 const DEFAULT_LOG_RECORDS: usize = 10_000;
 
 /// Configures a [`MockServer`]; [`Builder::start`] starts it.
@@ -75,8 +75,8 @@ impl Builder {
         Self { log_records: max, ..self }
     }
 
-    /// Sets the base URL used in answers and on labels. The server's own has a different port in every run; with this one
-    /// answers are the same in every run, byte by byte.
+    /// Sets the base URL used in answers and on labels. The server's own has a different port in every run; with a
+    /// fixed one, answers are the same in every run, byte by byte.
     #[must_use]
     pub fn base_url(self, address: &str) -> Self {
         Self { base_url: Some(address.trim_end_matches('/').to_owned()), ..self }
@@ -95,8 +95,8 @@ impl Builder {
         Self { verifies_on_drop: true, ..self }
     }
 
-    /// Keeps the data in an empty database of PostgreSQL: so this repository's tests try the other engine
-    /// behind the whole service. Snapshots are of memory only.
+    /// Keeps the data in an empty PostgreSQL database, for this repository's tests of the whole service on that engine.
+    /// Snapshots work only in memory.
     #[cfg(feature = "postgres")]
     #[doc(hidden)]
     #[must_use]
@@ -169,7 +169,7 @@ impl Builder {
             webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
             trusted_proxies: Vec::new(),
             database_options: None,
-            legacy: Era::default(),
+            legacy: LegacySchedule::default(),
         };
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let recorder = Arc::new(Recorder::new(self.seed, self.log_records, clock.clone()));
@@ -195,8 +195,8 @@ impl Builder {
     }
 }
 
-/// The inbox of e-mails, and what fills it: all that the service would send, one at a time, so that they are in the same
-/// order in every run.
+/// Creates the inbox of e-mails and the sender that fills it, one at a time so that they are in the same order in
+/// every run.
 async fn mails(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
     let inbox = Arc::new(MailInbox::default());
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
@@ -207,11 +207,10 @@ async fn mails(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
     (inbox, Arc::new(sender))
 }
 
-/// Makes links use the host that was called: in a container, only the caller knows the address at which it reaches the
-/// server.
+/// Makes links use the host that was called: in a container, only the caller knows the server's address.
 async fn link_to_called_host(request: Request, next: Next) -> Response {
     match host_from_headers(request.headers()) {
-        Some(host) => called_at(format!("http://{host}"), next.run(request)).await,
+        Some(host) => with_base_url(format!("http://{host}"), next.run(request)).await,
         None => next.run(request).await,
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 
 impl MockServer {
-    /// The SDK's client over HTTP, with this key.
+    /// Creates the SDK's client over HTTP, with this key.
     ///
     /// It uses the server's clock for the age of idempotency keys: a key expires when the test moves the clock, and never
     /// because the test takes long. Sleeps and timeouts of the client are tokio's time, and do not move a frozen clock.
@@ -47,7 +47,7 @@ impl MockServer {
         self.client_builder(key).build().expect("a client")
     }
 
-    /// The same, for a client with other timeouts or retries.
+    /// Configures such a client, for other timeouts or retries.
     ///
     /// # Panics
     ///
@@ -58,8 +58,8 @@ impl MockServer {
         builder.service_clock(self.clock().reader())
     }
 
-    /// The SDK's client without a socket: requests go straight to the service, and get the same planned faults. It uses
-    /// the server's clock as [`MockServer::client`] does. On a runtime whose time is paused, its waits take no time.
+    /// Creates the SDK's client without a socket: requests go straight to the service, and get the same planned faults.
+    /// It uses the server's clock, like [`MockServer::client`]. On a runtime with paused time, its waits take no time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -83,7 +83,7 @@ impl MockServer {
         self.in_memory_builder(key).build().expect("a client")
     }
 
-    /// The same, for a client with other timeouts or retries.
+    /// Configures such a client, for other timeouts or retries.
     ///
     /// # Panics
     ///
@@ -113,7 +113,7 @@ impl Transport for InMemory {
     }
 }
 
-/// The errors that the transport over HTTP reports in these cases.
+/// Returns the error that the transport over HTTP reports in this case.
 fn transport_error(disconnect: Disconnect) -> TransportError {
     match disconnect {
         Disconnect::Close => TransportError::new(Phase::Stale, "the connection was closed"),

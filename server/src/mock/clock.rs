@@ -6,7 +6,7 @@ use chrono::{DateTime, Datelike, TimeDelta, Utc};
 
 use crate::clock::Millis;
 
-/// The last year that a clock can show.
+/// Maximum year that a clock can show.
 const MAX_YEAR: i32 = 9_999;
 
 /// The clock that a server starts with. Rate limits apply only to a clock that runs, except those of single keys,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 impl Clock {
-    /// A clock frozen at a time (RFC 3339) until it is moved.
+    /// Returns a clock frozen at a time (RFC 3339) until it is moved.
     ///
     /// # Panics
     ///
@@ -31,7 +31,7 @@ impl Clock {
         Self(Kind::Frozen(parse_time(time)))
     }
 
-    /// A clock that starts at a time (RFC 3339) and runs in tokio's time: on a paused runtime it moves with the
+    /// Returns a clock that starts at a time (RFC 3339) and runs in tokio's time: on a paused runtime it moves with the
     /// test's sleeps.
     ///
     /// ```
@@ -57,26 +57,26 @@ impl Clock {
         Self(Kind::Ticking(parse_time(time)))
     }
 
-    /// The machine's clock; it can be moved too.
+    /// Returns the machine's clock; it can be moved too.
     pub const fn system() -> Self {
         Self(Kind::System)
     }
 }
 
-/// The time in a text (RFC 3339) if a clock can show it: in the years 0 to 9999, since RFC 3339 has four digits for the
+/// Parses a time (RFC 3339) that a clock can show: in the years 0 to 9999, since RFC 3339 has four digits for the
 /// year.
 pub(crate) fn read_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
     (0..=MAX_YEAR).contains(&time.year()).then_some(time)
 }
 
-/// A time moved ahead, if a clock can show the result.
+/// Moves a time ahead, if a clock can show the result.
 pub(super) fn add(time: DateTime<Utc>, by: Duration) -> Option<DateTime<Utc>> {
     let later = time.checked_add_signed(TimeDelta::from_std(by).ok()?)?;
     (later.year() <= MAX_YEAR).then_some(later)
 }
 
-/// A time in a test's own source.
+/// Parses a constant time of a test.
 ///
 /// # Panics
 ///

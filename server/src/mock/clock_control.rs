@@ -1,4 +1,4 @@
-//! Moves a mock server's clock. Everything that falls due on the way is finished before a call returns.
+//! Moves a mock server's clock. Everything that falls due meanwhile is finished before a call returns.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,11 +14,11 @@ use crate::{
     service::{Fired, Service},
 };
 
-/// Moves a server's clock. Each method returns once everything that fell due is finished, webhooks included, and
-/// returns what happened to parcels, in order.
+/// A handle that moves a server's clock. Each method waits until everything that fell due is finished, webhooks
+/// included, and returns the parcels' steps in order.
 ///
-/// A ticker does the same while the clock runs. It and the methods here take turns, in the order in which they asked:
-/// each due step happens once, and a method returns only the steps that it executed itself.
+/// A ticker does the same while the clock runs. It and the methods here take turns, first come, first served: each due
+/// step happens once, and a method returns only the steps that it executed.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -43,8 +43,8 @@ impl<'a> ClockControl<'a> {
         Self(server)
     }
 
-    /// Reads this clock, for anything else that has to use the server's time: the program under test, or
-    /// `Webhook::clock`. It works after the server was dropped.
+    /// Returns a function that reads this clock, for anything else that must use the server's time: the program under
+    /// test, or `Webhook::clock`. It works after the server was dropped.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -64,13 +64,13 @@ impl<'a> ClockControl<'a> {
         move || clock.now().to_utc()
     }
 
-    /// The time that the clock shows.
+    /// Returns the time that the clock shows.
     pub fn now(&self) -> DateTime<Utc> {
         self.0.clock.now().to_utc()
     }
 
-    /// Moves the clock ahead, stopping at everything that falls due on the way. Sandbox data older than 30 days is
-    /// deleted at the end.
+    /// Moves the clock ahead, stopping at everything that falls due meanwhile. At the end, sandbox data older than 30
+    /// days is deleted.
     ///
     /// # Panics
     ///
@@ -82,8 +82,9 @@ impl<'a> ClockControl<'a> {
         self.run_to(target.into()).await
     }
 
-    /// Sets the clock to a time (RFC 3339). On the way ahead it stops at everything that falls due. Setting it back, as
-    /// when a machine's clock is corrected, undoes nothing: past events keep their time, and future ones wait for theirs.
+    /// Sets the clock to a time (RFC 3339). Moving ahead, it stops at everything that falls due. Setting it back, as
+    /// when a machine's clock is corrected, undoes nothing: past events keep their time, and future ones wait for
+    /// theirs.
     ///
     /// # Panics
     ///
@@ -92,19 +93,19 @@ impl<'a> ClockControl<'a> {
         let target = parse_time(time);
         let _due_work = self.clock().lock_due_work().await;
         if target < self.clock().now() {
-            // Webhooks that are due now would not be at the earlier time.
+            // Webhooks that are due now would not be due at the earlier time.
             self.deliver().await;
             self.clock().set(target);
         }
         self.run_to(target).await
     }
 
-    /// Freezes a clock that runs at what it shows.
+    /// Freezes a running clock at the time it shows.
     pub async fn freeze(&self) -> Vec<Fired> {
         self.change(MovableClock::freeze).await
     }
 
-    /// Lets a frozen clock run from what it shows, as [`Clock::ticking`](super::Clock::ticking) does.
+    /// Lets a frozen clock run from the time it shows, like [`Clock::ticking`](super::Clock::ticking).
     pub async fn resume(&self) -> Vec<Fired> {
         self.change(MovableClock::resume).await
     }
@@ -118,7 +119,7 @@ impl<'a> ClockControl<'a> {
         fired
     }
 
-    /// Moves the clock ahead to a time; a clock that shows a later one stays.
+    /// Moves the clock ahead to a time, unless it shows a later one already.
     pub(super) async fn advance_to(&self, target: Millis) -> Vec<Fired> {
         let _due_work = self.clock().lock_due_work().await;
         self.run_to(target).await
@@ -138,15 +139,15 @@ impl<'a> ClockControl<'a> {
         self.execute_due().await
     }
 
-    /// Executes what is due now; the caller holds the lock of due work.
+    /// Executes the work that is due now; the caller holds the lock of due work.
     pub(super) async fn execute_due(&self) -> Vec<Fired> {
         self.run_to(self.clock().now()).await
     }
 
-    /// Executes what falls due until `target`, each thing at its own time; the caller holds the lock of due work.
+    /// Executes the work that falls due until `target`, each at its own time; the caller holds the lock of due work.
     async fn run_to(&self, target: Millis) -> Vec<Fired> {
         let mut fired = Vec::new();
-        // Webhooks that are due already are stamped with the time before the move.
+        // Webhooks that are due already have the time before the move as their timestamp.
         self.deliver().await;
         fired.extend(self.take_due_steps().await);
         // Each stop is later than the one before, so the loop ends even if something due could not be executed.
@@ -156,7 +157,7 @@ impl<'a> ClockControl<'a> {
             self.deliver().await;
         }
         self.clock().advance_to(target);
-        // A clock that runs may have passed something since the last stop.
+        // A running clock may have passed something since the last stop.
         fired.extend(self.take_due_steps().await);
         self.deliver().await;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]

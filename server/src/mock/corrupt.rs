@@ -1,4 +1,4 @@
-//! Answers with a damaged body.
+//! Damaging the bodies of answers.
 
 use std::{io, time::Duration};
 
@@ -16,7 +16,7 @@ pub(super) const SLOW_CHUNK_BYTES: usize = 1024;
 /// The body of a malformed answer: JSON that ends too early.
 const MALFORMED_JSON: &str = r#"{"success":true,"data":{"#;
 
-/// The answer with its body damaged.
+/// Returns the answer with a damaged body.
 pub(super) fn corrupt(mut head: Parts, whole: &Bytes, corruption: Corruption) -> Response {
     head.headers.insert(header::CONTENT_LENGTH, whole.len().into());
     let body = match corruption {
@@ -31,8 +31,8 @@ pub(super) fn corrupt(mut head: Parts, whole: &Bytes, corruption: Corruption) ->
     Response::from_parts(head, body)
 }
 
-/// The body of a reply with a `content-length` of the test's choice: cut off there if it is longer, or followed by the
-/// end of the connection if it is shorter.
+/// Fits the body of a reply to a `content-length` of the test's choice: it is cut off there if it is longer, or
+/// followed by the end of the connection if it is shorter.
 pub(super) fn fit_content_length(head: &Parts, body: Bytes) -> Body {
     let declared = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     match declared.and_then(|length| length.parse::<usize>().ok()) {

@@ -1,4 +1,4 @@
-//! The same seed, clock and requests have the same answers, byte by byte.
+//! Tests that the same seed, clock and requests get the same answers, byte by byte.
 
 use std::fmt::Write;
 
@@ -13,17 +13,17 @@ use crate::domain::sample;
 
 const START: &str = "2026-01-05T08:00:00Z";
 
-/// A client that writes down all that it is answered.
-struct Scribe {
+/// A client that records a transcript of its requests and answers.
+struct RecordingClient {
     routes: Router,
     key: String,
     /// Requests, statuses, headers and bodies.
     transcript: Vec<u8>,
     /// The last body.
-    said: Vec<u8>,
+    last_body: Vec<u8>,
 }
 
-impl Scribe {
+impl RecordingClient {
     async fn send(&mut self, method: &str, path: &str, body: &Value) {
         let mut request = Request::builder().method(method).uri(path);
         let body = if body.is_null() {
@@ -38,8 +38,8 @@ impl Scribe {
         for (name, value) in answer.headers() {
             writeln!(head, "{name}: {}", value.to_str().unwrap()).unwrap();
         }
-        self.said = answer.into_body().collect().await.unwrap().to_bytes().into();
-        self.transcript.extend(head.bytes().chain(self.said.iter().copied()));
+        self.last_body = answer.into_body().collect().await.unwrap().to_bytes().into();
+        self.transcript.extend(head.bytes().chain(self.last_body.iter().copied()));
     }
 
     async fn get(&mut self, path: &str) {
@@ -50,9 +50,9 @@ impl Scribe {
         self.send("POST", path, body).await;
     }
 
-    /// A text of the last answer.
-    fn told(&self, pointer: &str) -> String {
-        let body: Value = serde_json::from_slice(&self.said).unwrap();
+    /// Returns a text of the last answer.
+    fn text_at(&self, pointer: &str) -> String {
+        let body: Value = serde_json::from_slice(&self.last_body).unwrap();
         body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
@@ -61,19 +61,19 @@ impl Scribe {
         order["idempotencyKey"] = json!(key);
         order["trackingNumber"] = json!(number);
         self.post("/api/v1/orders/create", &order).await;
-        self.told("/parcel/trackingNumber")
+        self.text_at("/parcel/trackingNumber")
     }
 }
 
-/// A day of a shipper's: orders, repeats, labels, a manifest, voids, errors, and time that passes.
+/// Records a shipper's day: orders, repeats, labels, a manifest, voids, errors, and time that passes.
 async fn transcript(seed: u64, start: &str) -> Vec<u8> {
     let builder = MockServer::builder().seed(seed).clock(Clock::frozen(start));
     let server = builder.base_url("https://sandbox.parcelo.test/").start().await;
     let key = server.key().issue().secret().to_owned();
-    let (routes, transcript, said) = (server.routes(), key.clone().into_bytes(), Vec::new());
-    let mut shipper = Scribe { routes, key, transcript, said };
+    let (routes, transcript, last_body) = (server.routes(), key.clone().into_bytes(), Vec::new());
+    let mut shipper = RecordingClient { routes, key, transcript, last_body };
     let first = shipper.create("order-0001", None).await;
-    let link = shipper.told("/parcel/labelUrl");
+    let link = shipper.text_at("/parcel/labelUrl");
     shipper.get(link.trim_start_matches("https://sandbox.parcelo.test")).await;
     let voided = shipper.create("order-0002", None).await;
     shipper.create("order-0003", Some("SB-SUCCESS-0001")).await;
@@ -94,7 +94,7 @@ async fn transcript(seed: u64, start: &str) -> Vec<u8> {
     let manifest = json!({ "idempotencyKey": "manifest-0001", "awbNumber": "176-12345675",
         "trackingNumbers": [first] });
     shipper.post("/api/v1/manifests/submit", &manifest).await;
-    let manifest = shipper.told("/data/manifestId");
+    let manifest = shipper.text_at("/data/manifestId");
     shipper.get(&format!("/api/v1/manifests/{manifest}")).await;
     let fired = server.clock().advance(std::time::Duration::from_secs(3600)).await;
     assert_eq!(fired.len(), 4);
@@ -116,13 +116,13 @@ async fn transcript(seed: u64, start: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn ten_runs_answer_byte_for_byte_alike() {
+async fn ten_runs_have_the_same_answers_byte_by_byte() {
     let first = transcript(42, START).await;
     let text = String::from_utf8_lossy(&first);
     for status in ["200 OK", "201 Created", "400 Bad", "401 Un", "404 Not", "409 Con"] {
         assert!(text.contains(&format!(": {status}")), "{status} is in the script: {text}");
     }
-    assert!(!text.contains("127.0.0.1"), "no port stands in an answer");
+    assert!(!text.contains("127.0.0.1"), "no answer has the server's port");
     for run in 1..10 {
         assert!(transcript(42, START).await == first, "run {run} differs");
     }

@@ -1,11 +1,11 @@
-//! Checks that everything was done exactly once: every parcel is the one that its idempotency key created, and no order
-//! has two.
+//! Checks that everything was done exactly once: every parcel is the one that its idempotency key created, and no
+//! order has two.
 //!
 //! A key's record holds the answer to its first request, and so the one parcel that it created. A parcel whose key's
-//! record names another parcel, or that has no record, must not exist, unless the key was reused after its 24 hours. A key
-//! is scoped to one API key, so the same key sent with two API keys creates two parcels, each with a record: correct for
-//! the service, and a bug of the program that sent it. The same is true of two parcels with one external order id. Voided
-//! parcels do not count there: they are not shipped.
+//! record names another parcel, or that has no record, must not exist, unless the key was reused after its 24 hours.
+//! A key is scoped to one API key, so the same key sent with two API keys creates two parcels, each with a record.
+//! That is correct for the service, and a bug of the program that sent it. The same is true of two parcels with one
+//! external order id. Voided parcels do not count there: they are not shipped.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,7 +22,7 @@ use crate::{
 /// The parcels of each key that created several, or that has no record of its parcel, by tenant and key.
 type Suspects = BTreeMap<(i64, String), Vec<String>>;
 
-/// Descriptions of what was not done exactly once, with keys, orders and parcels.
+/// Returns descriptions of everything that was not done exactly once, with keys, orders and parcels.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
     resolve_now(found(server.service.store())).expect("the store is there")
@@ -54,13 +54,13 @@ fn offence(key: &str, parcels: &[String]) -> String {
     }
 }
 
-/// Several parcels of one tenant with one name, oldest first.
+/// Parcels of one tenant that share a name, oldest first.
 struct Duplicates<'a> {
     name: (i64, String),
     parcels: Vec<&'a CreationRecord>,
 }
 
-/// The parcels that share a name with others.
+/// Returns the parcels that share a name with others.
 fn duplicates<'a>(
     parcels: &[&'a CreationRecord],
     name: impl Fn(&'a CreationRecord) -> Option<&'a str>,
@@ -76,7 +76,7 @@ fn duplicates<'a>(
 }
 
 impl Duplicates<'_> {
-    /// True if two parcels were created within a key's lifetime: later the same text is a new key.
+    /// Returns `true` if two parcels were created within a key's lifetime: later the same text is a new key.
     fn is_within_key_lifetime(&self) -> bool {
         let pairs = self.parcels.iter().zip(self.parcels.iter().skip(1));
         let mut pairs = pairs.map(|(one, next)| (one.created_at, next.created_at));
@@ -119,7 +119,7 @@ async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspect
         }
         let of_key = suspects.entry((tenant, parcel.idempotency_key.clone())).or_default();
         let others =
-            records.iter().filter_map(made).filter_map(|made| text(&made, "trackingNumber"));
+            records.iter().filter_map(created_parcel).filter_map(|it| text(&it, "trackingNumber"));
         for number in others.chain([parcel.number.clone()]) {
             if !of_key.contains(&number) {
                 of_key.push(number);
@@ -129,7 +129,7 @@ async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspect
     Ok(suspects)
 }
 
-/// The records of creations under one idempotency key, of each API key that may have used it.
+/// Returns the records of creations under one idempotency key, of each API key that may have used it.
 async fn records(
     store: &Store,
     callers: &[i64],
@@ -143,15 +143,15 @@ async fn records(
     Ok(found)
 }
 
-/// Whether the record is of the creation of this parcel, or could have taken its record's place.
+/// Returns `true` if the record is of this parcel's creation, or may have replaced that record.
 fn accounts_for(record: &IdempotencyRecord, parcel: &CreationRecord) -> bool {
-    let id = made(record).and_then(|made| text(&made, "id"));
+    let id = created_parcel(record).and_then(|parcel| text(&parcel, "id"));
     id == Some(named("par", parcel.id))
         || !idempotency::is_alive(parcel.created_at, record.first_seen)
 }
 
-/// The parcel in a record's answer.
-fn made(record: &IdempotencyRecord) -> Option<Value> {
+/// Returns the parcel in a record's answer.
+fn created_parcel(record: &IdempotencyRecord) -> Option<Value> {
     serde_json::from_slice::<Value>(&record.body).ok()?.get_mut("parcel").map(Value::take)
 }
 
@@ -174,7 +174,7 @@ mod tests {
         service::Caller,
     };
 
-    /// Creates a parcel as a service without idempotency would.
+    /// Creates a parcel like a service without idempotency would.
     async fn create_without_a_record(
         server: &MockServer,
         caller: &Caller,
@@ -221,7 +221,7 @@ mod tests {
         Caller { key: Arc::new(server.key().issue_with_record().1) }
     }
 
-    fn stranger(server: &MockServer) -> Caller {
+    fn other_account(server: &MockServer) -> Caller {
         Caller { key: Arc::new(server.key().account("other").issue_with_record().1) }
     }
 
@@ -231,9 +231,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_keys_made_is_right_also_for_two_accounts_and_after_a_day() {
+    async fn a_key_may_be_used_by_two_accounts_and_after_a_day() {
         let server = MockServer::start().await;
-        let (one, other) = (caller(&server), stranger(&server));
+        let (one, other) = (caller(&server), other_account(&server));
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &other, ("order-0001", "SB-A-000002")).await;
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_key_sent_with_two_api_keys_of_an_account_made_two_parcels() {
+    async fn one_key_sent_with_two_api_keys_created_two_parcels() {
         let server = MockServer::start().await;
         let (one, other) = (caller(&server), caller(&server));
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
         create(&server, &other, ("order-0001", "SB-A-000002")).await;
-        let said = "the idempotency key order-0001 created 2 parcels with several API keys, each of which has its \
+        let expected = "the idempotency key order-0001 created 2 parcels with several API keys, each of which has its \
                     own keys: SB-A-000001, SB-A-000002";
-        assert_eq!(offences(&server), [said]);
+        assert_eq!(offences(&server), [expected]);
         void(&server, "SB-A-000001").await;
         server.assert_exactly_once();
     }
@@ -258,22 +258,22 @@ mod tests {
     #[tokio::test]
     async fn an_order_that_has_two_parcels_is_named_unless_one_was_voided() {
         let server = MockServer::start().await;
-        let (one, other) = (caller(&server), stranger(&server));
+        let (one, other) = (caller(&server), other_account(&server));
         create_of(&server, &one, ("order-0001", "SB-A-000001", Some("A-17"))).await;
         create_of(&server, &one, ("order-0002", "SB-A-000002", Some("A-18"))).await;
         create_of(&server, &other, ("order-0001", "SB-A-000003", Some("A-17"))).await;
         server.assert_exactly_once();
-        // Another key, or the same one when the service has forgotten it.
+        // A day later, the same text is a new key.
         server.clock.set(server.clock.now().plus(Millis::DAY));
         create_of(&server, &one, ("order-0001", "SB-A-000004", Some("A-17"))).await;
-        let said = "the order A-17 (externalOrderId) has 2 parcels: SB-A-000001, SB-A-000004";
-        assert_eq!(offences(&server), [said]);
+        let expected = "the order A-17 (externalOrderId) has 2 parcels: SB-A-000001, SB-A-000004";
+        assert_eq!(offences(&server), [expected]);
         void(&server, "SB-A-000004").await;
         server.assert_exactly_once();
     }
 
     #[tokio::test]
-    async fn a_key_that_made_two_parcels_and_a_parcel_without_key_are_named() {
+    async fn a_key_of_two_parcels_and_a_parcel_without_key_are_named() {
         let server = MockServer::start().await;
         let one = caller(&server);
         create(&server, &one, ("order-0001", "SB-A-000001")).await;

@@ -1,4 +1,4 @@
-//! Requests that a test expects, counted as they arrive and checked at its end.
+//! A test's expectations of requests, counted as they arrive and checked at its end.
 
 use std::collections::VecDeque;
 
@@ -25,14 +25,14 @@ impl Expectations {
         self.0.push(Expectation { selection, times, count: 0 });
     }
 
-    /// Counts a request that follows these others.
+    /// Counts a request that came after these others.
     pub(super) fn count(&mut self, record: &RecordedRequest, others: &VecDeque<RecordedRequest>) {
         for expected in &mut self.0 {
             expected.count += u64::from(expected.selection.matches(record, others));
         }
     }
 
-    /// Descriptions of the expectations that are not met.
+    /// Returns descriptions of the expectations that are not met.
     fn unmet(&self) -> Vec<String> {
         let unmet = self.0.iter().filter(|expected| !expected.times.allows(expected.count));
         let describe = |one: &Expectation| {
@@ -42,7 +42,7 @@ impl Expectations {
     }
 }
 
-/// Descriptions of the unmet expectations of requests and of faults, followed by all requests.
+/// Returns descriptions of the unmet expectations of requests and of faults, followed by all requests.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     let mut offences = server.recorder.log().expectations().unmet();
     offences.extend(server.recorder.plans().unexpected());

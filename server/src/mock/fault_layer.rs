@@ -1,4 +1,4 @@
-//! The mock server's middleware: logs every request, and injects the planned faults. `serve` does not have it.
+//! The mock server's middleware, which logs every request and injects the planned faults. `serve` does not have it.
 //!
 //! There are two layers. [`inject`] is outside the service's own middleware: it delays requests and answers and damages
 //! bodies. [`short_circuit`] is inside: a planned error answered there gets the headers that every answer of the
@@ -45,12 +45,12 @@ pub(super) struct Recorder {
     clock: Arc<dyn Clock>,
 }
 
-/// Marks a request whose delays the transport makes itself. `Responder` blocks the runtime's thread, on which a sleep
-/// here would never end, so it passes delays on to wiremock.
+/// The mark of a request whose transport makes the delays itself. `Responder` blocks the runtime's thread, where a
+/// sleep would never end, so it passes delays on to wiremock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransportWaits;
 
-/// Marks a request that is answered with an error: before its operation is executed, or after, instead of the
+/// The mark of a request that is answered with an error: before its operation is executed, or after, instead of the
 /// operation's answer.
 #[derive(Debug, Clone)]
 struct ShortCircuit(Timing, Refusal);
@@ -69,7 +69,7 @@ impl Recorder {
     }
 }
 
-/// The service's routes, with faults.
+/// Returns the service's routes, with faults.
 pub(super) fn routes(api: Api, recorder: Arc<Recorder>) -> Router {
     router_with_layer(api, |routes| routes.layer(from_fn(short_circuit)))
         .layer(from_fn_with_state(recorder, inject))
@@ -100,7 +100,7 @@ async fn inject(
     }
     pause(delay(faults.delay_after)).await;
     let is_reply = faults.reply().is_some();
-    // The others need time or the connection, so such a transport makes them itself.
+    // The other corruptions need time or the connection, so such a transport makes them itself.
     let corruption = faults
         .corruption()
         .filter(|corruption| transport_waits.is_none() || *corruption == Corruption::Malformed);
@@ -115,7 +115,7 @@ async fn inject(
     }
 }
 
-/// The service's answer, or the reply that replaces it.
+/// Returns the service's answer, or the reply that replaces it.
 async fn respond(
     request: Request,
     next: Next,
@@ -125,14 +125,14 @@ async fn respond(
     let Some((timing, reply)) = faults.reply() else { return next.run(request).await };
     match timing {
         Timing::AfterCommit => drop(next.run(request).await),
-        // The body is read to its end for the log, and because a connection closed on unread data is reset, which can
-        // destroy the answer on its way.
+        // The body is read to its end for the log, and because closing a connection with unread data resets it, which
+        // can discard the answer in flight.
         Timing::Before => {
             let mut body = request.into_body();
             while let Some(Ok(_)) = body.frame().await {}
         }
     }
-    // Such a transport leaves a hanging request unanswered by itself.
+    // Such a transport leaves a hanging request unanswered itself.
     if transport_waits.is_some() && reply.hangs() {
         Response::default()
     } else {
@@ -140,19 +140,19 @@ async fn respond(
     }
 }
 
-/// The head and the whole body of an answer. The service's bodies are in memory and cannot fail.
+/// Returns the head and the whole body of an answer. The service's bodies are in memory and cannot fail.
 pub(super) async fn collect(response: Response) -> (Parts, Bytes) {
     let (head, body) = response.into_parts();
     (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
 }
 
-/// The beginning of a body, as long as the log would keep it, and the body unchanged.
+/// Returns the beginning of a body, up to the length that the log keeps, and the body unchanged.
 async fn peek(mut body: Body) -> (Vec<u8>, Body) {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     while bytes.len() <= MAX_BODY_BYTES {
         let Some(frame) = body.frame().await else {
-            // A body that was read to its end has a known length. One that failed has ended too, and its failure must
-            // be passed on.
+            // A body that was read to its end has a known length. One that failed has ended too, and its error must be
+            // passed on.
             if frames.iter().all(Result::is_ok) {
                 return (bytes.clone(), Body::from(bytes));
             }
@@ -184,7 +184,7 @@ async fn short_circuit(request: Request, next: Next) -> Response {
 }
 
 impl Recorder {
-    /// The orders that a request is about, if a plan selects by order: only then its body has to be read before.
+    /// Returns the orders that a request is about, if a plan selects by order: only then must its body be read before.
     async fn orders(&self, head: &RequestHead, request: Request) -> (OrderNames, Request) {
         if !self.plans().select_by_order() {
             return (OrderNames::EMPTY, request);
@@ -203,7 +203,7 @@ impl Recorder {
     }
 
     /// Makes the rate-limit headers of a planned 429 agree with its body. An answer with another `Retry-After` is the
-    /// service's own refusal and stays.
+    /// service's own refusal and is left unchanged.
     fn with_rate_limit(&self, mut head: Parts, faults: &InjectedFaults) -> Parts {
         if let Some((_, Replacement::RateLimited(seconds))) = faults.replacement
             && head.headers.get(header::RETRY_AFTER) == Some(&HeaderValue::from(seconds))

@@ -1,8 +1,8 @@
-//! Decides which faults to inject into a request: plain data, and counters.
+//! The decision which faults to inject into a request: plain data, and counters.
 //!
 //! Plans are consulted in the order in which they were added, and each counts the requests that it selects,
-//! independently of the others. Latencies add up; of the other faults a request gets at most one, from the first plan
-//! that is due, and later plans do not count it as theirs.
+//! independently of the others. Latencies add up. A request gets at most one other fault, from the first plan that is
+//! due, and later plans do not count it as a hit.
 
 use std::{fmt, time::Duration};
 
@@ -11,7 +11,7 @@ use parcelo::{ApiKey, ErrorCode, Operation};
 use super::{Reply, Times, order_names::OrderNames};
 use crate::ids::Ids;
 
-/// What is known about a request before it is handled.
+/// The facts about a request that are known before it is handled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestInfo<'a> {
     pub(super) operation: Operation,
@@ -20,7 +20,7 @@ pub(super) struct RequestInfo<'a> {
     pub(super) orders: &'a OrderNames,
 }
 
-/// One planned fault.
+/// A planned fault.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FaultPlan {
     /// `None` selects every operation.
@@ -32,11 +32,11 @@ pub(super) struct FaultPlan {
     pub(super) trigger: Trigger,
     pub(super) timing: Timing,
     pub(super) action: Action,
-    /// How many requests the test expects it to hit; `None` for at least one.
+    /// The number of requests that the test expects it to hit; `None` for at least one.
     pub(super) expected: Option<Times>,
 }
 
-/// Which of the selected requests the fault hits, counted from 1.
+/// The rule that chooses among the selected requests, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Trigger {
     Always,
@@ -45,40 +45,40 @@ pub(super) enum Trigger {
     Probability(f64),
 }
 
-/// Whether the operation is executed before the fault.
+/// The time of the fault: before or after the operation is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timing {
     Before,
     AfterCommit,
 }
 
-/// What a fault does.
+/// The action of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     Latency(Duration),
     Replace(Replacement),
 }
 
-/// What replaces the service's answer.
+/// The replacement of the service's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Replacement {
     Error(ErrorCode),
     /// An answer of the test's choice, as a proxy in front of the service might give it.
     Reply(Reply),
-    /// Whole seconds.
+    /// A 429 with this wait, in whole seconds.
     RateLimited(u32),
     Disconnect(Disconnect),
     Corrupted(Corruption),
 }
 
-/// How the connection ends without an answer.
+/// The end of a connection without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disconnect {
     Close,
     Reset,
 }
 
-/// How an answer's body is damaged.
+/// The damage to an answer's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Corruption {
     Truncated,
@@ -94,12 +94,12 @@ pub(super) struct InjectedFaults {
     /// The delay of its answer.
     pub(super) delay_after: Duration,
     pub(super) replacement: Option<(Timing, Replacement)>,
-    /// Of each plan, for the log.
+    /// The descriptions of the plans that hit, for the log.
     pub(super) descriptions: Vec<String>,
 }
 
 impl InjectedFaults {
-    /// True if the operation is not executed and nothing is answered.
+    /// Returns `true` if the operation is not executed and nothing is answered.
     pub(super) fn is_unanswered_before(&self) -> bool {
         match &self.replacement {
             Some((Timing::Before, Replacement::Disconnect(_))) => true,
@@ -108,7 +108,7 @@ impl InjectedFaults {
         }
     }
 
-    /// How the body is damaged, if it is.
+    /// Returns the damage to the body, if any.
     pub(super) fn corruption(&self) -> Option<Corruption> {
         if let Some((_, Replacement::Corrupted(corruption))) = self.replacement {
             Some(corruption)
@@ -117,7 +117,7 @@ impl InjectedFaults {
         }
     }
 
-    /// How the connection ends without an answer, if it does.
+    /// Returns the end of the connection, if it ends without an answer.
     pub(super) fn disconnect(&self) -> Option<Disconnect> {
         if let Some((_, Replacement::Disconnect(disconnect))) = self.replacement {
             Some(disconnect)
@@ -126,7 +126,7 @@ impl InjectedFaults {
         }
     }
 
-    /// The reply that replaces the service's answer, and whether the operation is executed before.
+    /// Returns the reply that replaces the service's answer, with its timing.
     pub(super) fn reply(&self) -> Option<(Timing, &Reply)> {
         if let Some((timing, Replacement::Reply(reply))) = &self.replacement {
             Some((*timing, reply))
@@ -136,7 +136,7 @@ impl InjectedFaults {
     }
 }
 
-/// All plans, with how many requests each has selected and hit.
+/// All plans, each with the numbers of requests that it has selected and hit.
 #[derive(Debug)]
 pub(super) struct FaultPlans {
     entries: Vec<CountedPlan>,
@@ -151,8 +151,8 @@ struct CountedPlan {
 }
 
 impl FaultPlans {
-    /// No plans. Probabilities are drawn from the seed, with a generator of their own: planning a fault must not change
-    /// the server's ids.
+    /// Returns an empty set of plans. Probabilities are drawn from the seed with a separate generator, so that planning
+    /// a fault does not change the server's ids.
     pub(super) fn seeded(seed: u64) -> Self {
         Self { entries: Vec::new(), chance: Ids::seeded(!seed) }
     }
@@ -165,20 +165,20 @@ impl FaultPlans {
         self.entries.clear();
     }
 
-    /// Descriptions of the plans that have hit no request.
+    /// Returns descriptions of the plans that have hit no request.
     pub(super) fn unused(&self) -> Vec<String> {
         let idle = self.entries.iter().filter(|entry| entry.hits == 0);
         idle.map(|entry| entry.plan.to_string()).collect()
     }
 
-    /// Complaints about plans without an expectation that have hit no request.
+    /// Returns complaints about plans without an expectation that have hit no request.
     pub(super) fn idle(&self) -> Vec<String> {
         let plain = self.entries.iter().filter(|entry| entry.plan.expected.is_none());
         let idle = plain.filter(|entry| entry.hits == 0);
         idle.map(|entry| format!("a planned fault hit no request: {}", entry.plan)).collect()
     }
 
-    /// Complaints about plans that have hit more or fewer requests than expected.
+    /// Returns complaints about plans that have hit more or fewer requests than expected.
     pub(super) fn unexpected(&self) -> Vec<String> {
         let wrong = self.entries.iter().filter_map(|CountedPlan { plan, hits, .. }| {
             let expected = plan.expected?;
@@ -188,7 +188,7 @@ impl FaultPlans {
         wrong.collect()
     }
 
-    /// True if a plan selects requests by order.
+    /// Returns `true` if a plan selects requests by order.
     pub(super) fn select_by_order(&self) -> bool {
         self.entries.iter().any(|entry| entry.plan.order.is_some())
     }
@@ -229,7 +229,7 @@ impl Trigger {
 }
 
 impl InjectedFaults {
-    /// Adds the plan's fault; false if another fault replaces the answer already.
+    /// Adds the plan's fault. Returns `false` if another fault replaces the answer already.
     fn add(&mut self, plan: &FaultPlan) -> bool {
         match (&plan.action, plan.timing) {
             (Action::Latency(time), Timing::Before) => {
@@ -331,15 +331,15 @@ mod tests {
 
     const NO_ORDERS: &OrderNames = &OrderNames::EMPTY;
 
-    fn asked(operation: Operation) -> RequestInfo<'static> {
+    fn request(operation: Operation) -> RequestInfo<'static> {
         RequestInfo { operation, key: None, orders: NO_ORDERS }
     }
 
-    /// How each of five requests ends: closed, reset, with an error, or well.
+    /// Returns the ends of five requests as letters: closed, reset, error, or `.` for success.
     fn ends(planned: &[FaultPlan]) -> String {
         let mut plans = FaultPlans::seeded(1);
         planned.iter().cloned().for_each(|plan| plans.add(plan));
-        let end = |()| match plans.faults_for(asked(Operation::CreateOrder)).replacement {
+        let end = |()| match plans.faults_for(request(Operation::CreateOrder)).replacement {
             Some((_, CLOSED)) => 'c',
             Some((_, RESET)) => 'r',
             Some(_) => 'e',
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn operation_and_key_select_and_only_what_they_select_counts() {
+    fn only_requests_with_the_operation_and_key_count() {
         let key = ApiKey::from_random(Environment::Sandbox, &[1; 32]);
         let other = ApiKey::from_random(Environment::Sandbox, &[2; 32]);
         let chosen = FaultPlan {
@@ -406,13 +406,13 @@ mod tests {
             (Operation::CreateOrder, Some(&key), false),
         ];
         for (operation, key, hit) in table {
-            let asked = RequestInfo { operation, key, orders: NO_ORDERS };
-            assert_eq!(plans.faults_for(asked).replacement.is_some(), hit, "{operation:?}");
+            let request = RequestInfo { operation, key, orders: NO_ORDERS };
+            assert_eq!(plans.faults_for(request).replacement.is_some(), hit, "{operation:?}");
         }
     }
 
     #[test]
-    fn latencies_add_up_beside_one_replacement_and_keep_their_timing() {
+    fn latencies_add_up_in_addition_to_one_replacement() {
         let mut plans = FaultPlans::seeded(0);
         let after = |plan| FaultPlan { timing: Timing::AfterCommit, ..plan };
         plans.add(plan(Trigger::Always, Action::Latency(SECOND)));
@@ -420,21 +420,21 @@ mod tests {
         plans.add(plan(Trigger::Always, Action::Latency(SECOND)));
         plans.add(after(plan(Trigger::Always, Action::Latency(SECOND * 5))));
         plans.add(after(replace(Trigger::Nth(1), CLOSED)));
-        let hit = plans.faults_for(asked(Operation::Health));
+        let hit = plans.faults_for(request(Operation::Health));
         assert_eq!((hit.delay_before, hit.delay_after), (SECOND * 2, SECOND * 5));
         assert_eq!(hit.replacement, Some((Timing::Before, INTERNAL_ERROR)));
         assert_eq!(hit.descriptions.len(), 4);
         assert_eq!(plans.unused(), ["any operation no. 1 after commit: connection closed"]);
         plans.clear();
         assert!(plans.unused().is_empty());
-        assert_eq!(plans.faults_for(asked(Operation::Health)), InjectedFaults::default());
+        assert_eq!(plans.faults_for(request(Operation::Health)), InjectedFaults::default());
     }
 
     #[test]
-    fn a_body_is_corrupted_after_the_commit_always() {
+    fn a_body_is_always_corrupted_after_the_commit() {
         let mut plans = FaultPlans::seeded(0);
         plans.add(replace(Trigger::Always, Replacement::Corrupted(Corruption::Malformed)));
-        let hit = plans.faults_for(asked(Operation::Health));
+        let hit = plans.faults_for(request(Operation::Health));
         assert_eq!(
             hit.replacement,
             Some((Timing::AfterCommit, Replacement::Corrupted(Corruption::Malformed)))
@@ -442,11 +442,11 @@ mod tests {
     }
 
     #[test]
-    fn chance_follows_from_the_seed_and_keeps_its_word() {
+    fn chance_follows_the_seed_and_the_probability() {
         let hits = |seed| {
             let mut plans = FaultPlans::seeded(seed);
             plans.add(replace(Trigger::Probability(0.25), CLOSED));
-            let mut met = || plans.faults_for(asked(Operation::Health)).replacement.is_some();
+            let mut met = || plans.faults_for(request(Operation::Health)).replacement.is_some();
             (0..1_000).map(|_| met()).collect::<Vec<_>>()
         };
         assert_eq!(hits(1), hits(1));

@@ -1,4 +1,4 @@
-//! Plans faults: the API that tests use, one line for each fault.
+//! Planning faults: the API for tests, with one line for each fault.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::{
     fault_plan::{Action, Corruption, Disconnect, FaultPlan, Replacement, Timing, Trigger},
 };
 
-/// The faults of a server.
+/// The planned faults of a server.
 ///
-/// Plans are consulted in the order in which they were added. Latencies of several plans add up; of the other faults a
-/// request gets one, from the first plan that is due, and later plans wait for other requests. Only requests of an
+/// Plans are consulted in the order in which they were added. Latencies of several plans add up. A request gets at most
+/// one other fault, from the first plan that is due, and later plans wait for other requests. Only requests of an
 /// [`Operation`] get faults. A request that is refused before it reaches its operation (a bad key, an exhausted rate
 /// limit) counts, and gets that refusal as its answer.
 ///
@@ -45,19 +45,19 @@ pub struct Fault<'a> {
 }
 
 impl MockServer {
-    /// The planned faults; none at first.
+    /// Returns the planned faults; none at first.
     pub fn faults(&self) -> Faults<'_> {
         Faults(&self.recorder)
     }
 }
 
 impl<'a> Faults<'a> {
-    /// A fault of this operation.
+    /// Begins a fault of this operation.
     pub fn on(&self, operation: Operation) -> Fault<'a> {
         self.select(Some(operation))
     }
 
-    /// A fault of every operation.
+    /// Begins a fault of every operation.
     pub fn on_any(&self) -> Fault<'a> {
         self.select(None)
     }
@@ -67,7 +67,7 @@ impl<'a> Faults<'a> {
         self.0.plans().clear();
     }
 
-    /// Descriptions of the plans that have hit no request yet.
+    /// Returns descriptions of the plans that have hit no request yet.
     pub fn unused(&self) -> Vec<String> {
         self.0.plans().unused()
     }
@@ -86,9 +86,9 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// Selects the requests; by default all. A fault has at most one of `nth`, `first` and `probability`.
+/// Methods that select the requests; by default all. A fault has at most one of `nth`, `first` and `probability`.
 impl Fault<'_> {
-    /// Only the `n`th request from now on, counted from 1.
+    /// Hits only the `n`th request from now on, counted from 1.
     ///
     /// # Panics
     ///
@@ -98,7 +98,7 @@ impl Fault<'_> {
         self.trigger(Trigger::Nth(n))
     }
 
-    /// Only the first `n` requests.
+    /// Hits only the first `n` requests.
     ///
     /// # Panics
     ///
@@ -108,7 +108,7 @@ impl Fault<'_> {
         self.trigger(Trigger::First(n))
     }
 
-    /// Each request with this probability, above 0 and at most 1; which ones follows from the server's seed.
+    /// Hits each request with this probability, above 0 and at most 1. The server's seed determines the requests.
     ///
     /// # Panics
     ///
@@ -118,14 +118,14 @@ impl Fault<'_> {
         self.trigger(Trigger::Probability(probability))
     }
 
-    /// Only requests with this API key; others are not counted.
+    /// Selects only requests with this API key; others are not counted.
     pub fn key(self, key: &ApiKey) -> Self {
         let plan = FaultPlan { key: Some(key.clone()), ..self.plan };
         Self { plan, ..self }
     }
 
-    /// Only requests about an order, by any of the names that [`Requests::for_order`](super::Requests::for_order)
-    /// describes; others are not counted.
+    /// Selects only requests about an order, by any of the names that
+    /// [`Requests::for_order`](super::Requests::for_order) describes; others are not counted.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -173,7 +173,7 @@ impl Fault<'_> {
     }
 }
 
-/// Names the fault.
+/// Methods that name the fault and plan it.
 impl Fault<'_> {
     /// Delays the answer, in the runtime's time: the server's clock does not move.
     ///
@@ -196,9 +196,9 @@ impl Fault<'_> {
         self.replace(Replacement::RateLimited(seconds.max(1)));
     }
 
-    /// Answers with any status, headers and body, as a proxy in front of the service might. Nothing of the service is in
-    /// the answer, and unless [`after_commit`](Self::after_commit) was called the request does not reach the service, even
-    /// with a bad key. A number stands for a status.
+    /// Answers with any status, headers and body, like a proxy in front of the service. The answer has nothing of the
+    /// service, and unless [`after_commit`](Self::after_commit) was called the request does not reach the service, even
+    /// with a bad key. A number converts to a status.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -237,11 +237,12 @@ impl Fault<'_> {
         self.replace(Replacement::Corrupted(Corruption::Truncated));
     }
 
-    /// Sends the answer's body in chunks of 1 KiB, each after this long, in the runtime's time. The operation is executed.
+    /// Sends the answer's body in chunks of 1 KiB, each after this delay, in the runtime's time. The operation is
+    /// executed.
     ///
     /// # Panics
     ///
-    /// If it is 0.
+    /// If the delay is 0.
     pub fn slow_body(self, each: Duration) {
         assert!(!each.is_zero(), "a delay of 0 for each chunk does nothing");
         self.replace(Replacement::Corrupted(Corruption::Slow(each)));
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_fault_that_contradicts_itself_or_does_nothing_is_not_planned() {
+    async fn a_contradictory_or_ineffective_fault_is_not_planned() {
         let wrong: [fn(Fault<'_>); 9] = [
             |fault| fault.nth(1).first(2).close(),
             |fault| fault.first(2).probability(0.5).close(),

@@ -1,4 +1,4 @@
-//! A receiver of webhooks for tests: on `127.0.0.1`, with replies of the test's choice, verified by the SDK.
+//! A receiver of webhooks for tests, on `127.0.0.1`. It replies as the test chooses, and the SDK verifies events.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -34,19 +34,19 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How long a test waits, in real time, for an event that never arrives.
+/// Maximum time that a test waits for an event, in real time.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many deliveries are kept, the newest.
+/// Maximum number of deliveries that are kept, the newest.
 const MAX_DELIVERIES: usize = 10_000;
-/// The longest body that is read: 256 KiB, far above any webhook of the service.
+/// Maximum size of a body that is read: 256 KiB, far above any webhook of the service.
 const MAX_DELIVERY_BYTES: usize = 256 * 1024;
 
-/// One delivery as it arrived, whatever the answer was.
+/// A delivery as it arrived, whatever the answer was.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// `webhook-id`: the same at every attempt.
     pub id: String,
-    /// When it arrived, by the server's clock.
+    /// The time of its arrival, by the server's clock.
     pub at: DateTime<Utc>,
     /// Its event, if its signature and timestamp are valid.
     pub event: Result<WebhookEvent, WebhookError>,
@@ -56,8 +56,8 @@ pub struct Received {
     pub status: u16,
 }
 
-/// No such event arrived within 5 s. The message also says if a parcel could not have moved: because its tracking number
-/// selects no simulated journey, or because the clock was not moved.
+/// The error if no such event arrived within 5 s. The message also names parcels that could not have moved, because
+/// their tracking number selects no simulated journey or because the clock was not moved.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("no such event arrived within 5 s of real time; received: {events:?}{}", listed(hints))]
 #[non_exhaustive]
@@ -88,7 +88,7 @@ impl<'a> InboxBuilder<'a> {
         Self { server, replies: VecDeque::new(), account, kinds: Kinds::default() }
     }
 
-    /// The answers to the first deliveries, in order; every later one is answered 200.
+    /// Sets the answers to the first deliveries, in order. Every later one is answered 200.
     ///
     /// # Panics
     ///
@@ -98,7 +98,7 @@ impl<'a> InboxBuilder<'a> {
         self
     }
 
-    /// Further kinds of events: `parcel.created`, `parcel.voided`, `manifest.submitted`.
+    /// Adds kinds of events: `parcel.created`, `parcel.voided`, `manifest.submitted`.
     ///
     /// # Panics
     ///
@@ -110,7 +110,7 @@ impl<'a> InboxBuilder<'a> {
         self
     }
 
-    /// The account whose events it receives.
+    /// Sets the account whose events it receives.
     pub fn account(mut self, account: &str) -> Self {
         account.clone_into(&mut self.account);
         self
@@ -145,8 +145,8 @@ impl<'a> InboxBuilder<'a> {
         Inbox { receiver, url, listener, service: Arc::clone(&server.service) }
     }
 
-    /// Makes a receiver of your own the account's endpoint instead, and returns the secret that its webhooks are signed
-    /// with. Their timestamps are the server's clock's: use [`Clock::system`](super::Clock::system) if the receiver compares
+    /// Makes your own receiver the account's endpoint instead, and returns the secret that signs its webhooks. Their
+    /// timestamps come from the server's clock: use [`Clock::system`](super::Clock::system) if the receiver compares
     /// them with the machine's.
     ///
     /// ```
@@ -171,7 +171,7 @@ impl<'a> InboxBuilder<'a> {
         secret
     }
 
-    /// As [`InboxBuilder::send_to`], for an address that may be wrong.
+    /// Makes your own receiver the endpoint, like [`InboxBuilder::send_to`], at an address that may be wrong.
     pub(super) fn try_send_to(self, url: &str) -> Result<Secret, EndpointError> {
         let server = self.server;
         let secret = self.set_endpoint(url.to_owned())?;
@@ -179,7 +179,7 @@ impl<'a> InboxBuilder<'a> {
         Ok(secret)
     }
 
-    /// The same, for kinds that are known already.
+    /// Sets the kinds of events, already parsed.
     pub(super) const fn kinds(mut self, kinds: Kinds) -> Self {
         self.kinds = kinds;
         self
@@ -199,7 +199,7 @@ impl<'a> InboxBuilder<'a> {
     }
 }
 
-/// What makes a mock server send: a change of the outbox, and a tick of its clock.
+/// The triggers of sending: a change of the outbox, and a tick of the clock.
 pub(super) struct SendTriggers {
     service: Arc<Service>,
     clock: Arc<MovableClock>,
@@ -233,7 +233,7 @@ async fn send(dispatcher: Arc<Dispatcher>, triggers: SendTriggers) {
     }
 }
 
-/// Receives the deliveries.
+/// The handler that receives the deliveries.
 #[derive(Debug)]
 struct Receiver {
     webhook: Webhook,
@@ -280,27 +280,27 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Its address.
+    /// Returns its address.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Closes its socket: another receiver has replaced it.
+    /// Closes its socket after another receiver has replaced it.
     pub(super) fn end(self) {
         self.listener.end();
     }
 
-    /// Every kept delivery in the order of arrival, whatever the answer was.
+    /// Returns every kept delivery in the order of arrival, whatever the answer was.
     pub fn deliveries(&self) -> Vec<Received> {
         self.receiver.deliveries.borrow().iter().cloned().collect()
     }
 
-    /// Every event that was verified and answered with a 2xx status, without repetition.
+    /// Returns every event that was verified and answered with a 2xx status, without repetition.
     pub fn events(&self) -> Vec<WebhookEvent> {
         events(&self.receiver.deliveries.borrow())
     }
 
-    /// The first status change that matches; waits up to 5 s of real time for it. It does not move the server's clock.
+    /// Waits up to 5 s of real time for the first status change that matches. It does not move the server's clock.
     pub async fn wait_for(
         &self,
         matches: impl Fn(&StatusChange) -> bool,
@@ -312,7 +312,7 @@ impl Inbox {
         self.wait(of_change).await
     }
 
-    /// As [`wait_for`](Self::wait_for), for any kind of event.
+    /// Waits for an event of any kind, like [`wait_for`](Self::wait_for).
     pub async fn wait_for_event(
         &self,
         matches: impl Fn(&WebhookEvent) -> bool,
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inbox_removes_the_oldest_of_too_many() {
+    fn a_full_inbox_removes_the_oldest() {
         let (mut all, event) = (VecDeque::new(), Err(WebhookError::Signature));
         for id in 0..MAX_DELIVERIES + 2 {
             let (id, at, event) = (id.to_string(), DateTime::UNIX_EPOCH, event.clone());

@@ -1,4 +1,4 @@
-//! Moves the clock until a parcel has a status; and, when a test waits for nothing, explains why no parcel moved.
+//! Moving the clock until a parcel has a status, and explaining why no parcel moved if a test waits in vain.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use crate::{
     store::{CreationRecord, Store, StoreError},
 };
 
-/// How many parcels a hint names: the message of a failed test should fit a screen.
+/// Maximum number of parcels that a hint names: the message of a failed test should fit a screen.
 const MAX_NAMED_PARCELS: usize = 5;
 
-/// Why moving the clock cannot bring a parcel to a status.
+/// A reason why moving the clock cannot bring a parcel to a status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdvanceError {
     /// There is no such parcel.
     #[error("there is no parcel {0}")]
     ParcelNotFound(TrackingNumber),
-    /// It has no further simulated step, however far the clock is moved.
+    /// The parcel has no further simulated step, however far the clock is moved.
     #[error("{number} is {status} and moves no further by itself: {why}")]
     NoFurtherStep {
         /// The parcel.
@@ -36,7 +36,7 @@ pub enum AdvanceError {
 
 impl ClockControl<'_> {
     /// Moves the clock ahead, from step to step of a parcel's simulated journey, until the parcel has this status. Returns
-    /// what happened to parcels meanwhile, as [`ClockControl::advance`] does. If the parcel has the status already, the
+    /// the steps of all parcels meanwhile, like [`ClockControl::advance`]. If the parcel has the status already, the
     /// clock does not move.
     ///
     /// Errors: [`AdvanceError`] if the journey has no further step; the message says what to do instead.
@@ -100,23 +100,23 @@ const NO_JOURNEY: &str = "its tracking number has no prefix of a simulated journ
                           SB-SUCCESS-, SB-FAIL-, SB-CUSTOMS- or SB-RTS- (MockServer::order makes such an \
                           order), or change the status with put_status";
 
-/// The prefix of the journey that a tracking number selects.
+/// Returns the prefix of the journey that a tracking number selects.
 fn journey(number: &str) -> Option<&'static str> {
     let number = TrackingNumber::parse(number).ok()?;
     SCENARIOS.iter().map(|scenario| scenario.prefix).find(|prefix| number.starts_with(prefix))
 }
 
-/// Explains why an event that a test waits for may never arrive; empty if no parcel waits for anything.
+/// Explains why an event that a test waits for may never arrive. It is empty if no parcel is stalled.
 pub(super) fn hints(service: &Service) -> Vec<String> {
     // An error here only drops the hints: the test has failed already.
     resolve_now(stalled(service)).map(|stalled| stalled.hints(service.now())).unwrap_or_default()
 }
 
-/// Parcels that do not move while the clock stays.
+/// Parcels that do not move unless the clock does.
 #[derive(Default)]
 struct Stalled {
     without_journey: Vec<TrackingNumber>,
-    /// With the time of their next step.
+    /// The parcels that have a next step, with its time.
     waiting: Vec<(TrackingNumber, Millis)>,
 }
 
@@ -153,7 +153,7 @@ fn at(number: &TrackingNumber, due: Millis) -> String {
     format!("{number} at {}", due.to_utc().to_rfc3339())
 }
 
-/// The first few, separated by commas, and how many more there are.
+/// Lists the first few, separated by commas, and the number of the others.
 fn list_some(all: &[impl fmt::Display]) -> String {
     let mut named: Vec<_> = all.iter().take(MAX_NAMED_PARCELS).map(ToString::to_string).collect();
     if all.len() > MAX_NAMED_PARCELS {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_journey_is_gone_to_its_end_and_says_when_it_is_over() {
+    async fn every_journey_reaches_its_end_and_then_says_so() {
         use ParcelStatus::{Delivered, DeliveryFailed, InTransit, ReturnToSender};
         for (text, end, minutes) in [
             ("SB-SUCCESS-0001", Delivered, 20),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_number_without_a_journey_is_named_wherever_one_waits_for_its_parcel() {
+    async fn a_number_without_a_journey_is_named() {
         let server = with_parcels(&["SB-NORMAL-0001"]).await;
         let status = ParcelStatus::Delivered;
         let error = server
@@ -223,15 +223,15 @@ mod tests {
         let missing =
             server.clock().advance_until(&number("SB-ABSENT-0001"), status).await.unwrap_err();
         assert_eq!(missing, AdvanceError::ParcelNotFound(number("SB-ABSENT-0001")));
-        let said = hints(&server.service).join("; ");
+        let text = hints(&server.service).join("; ");
         assert!(
-            said.starts_with("SB-NORMAL-0001 will not move: its tracking number has no prefix"),
-            "{said}"
+            text.starts_with("SB-NORMAL-0001 will not move: its tracking number has no prefix"),
+            "{text}"
         );
     }
 
     #[tokio::test]
-    async fn a_clock_that_nobody_moves_is_named_and_what_has_arrived_is_not() {
+    async fn a_clock_that_does_not_move_is_named_until_the_parcel_arrives() {
         let server = with_parcels(&["SB-SUCCESS-0001"]).await;
         let ahead = "the clock shows 2026-01-05T08:00:00+00:00: advance it. Next steps: \
                      SB-SUCCESS-0001 at 2026-01-05T08:05:00+00:00";
@@ -245,8 +245,8 @@ mod tests {
     async fn few_of_many_parcels_are_named() {
         let server = MockServer::start().await;
         server.seed_parcels(7).await;
-        let said = hints(&server.service).join("; ");
-        assert!(said.contains(", 2 more will not move"), "{said}");
+        let text = hints(&server.service).join("; ");
+        assert!(text.contains(", 2 more will not move"), "{text}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ use crate::{
     service::{CredentialIssuer, NewKeyRequest, Rotation},
 };
 
-/// The name of a key without one.
+/// The name of a key for which none was set.
 pub(super) const DEFAULT_NAME: &str = "Test";
 
 /// Configures a key; [`KeyBuilder::issue`] creates it.
@@ -40,19 +40,19 @@ impl<'a> KeyBuilder<'a> {
         Self { server, request, revoked: false }
     }
 
-    /// The key's name.
+    /// Sets the key's name.
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.request.name);
         self
     }
 
-    /// The account it belongs to; keys of one account share their parcels.
+    /// Sets the account it belongs to; keys of one account share their parcels.
     pub fn account(mut self, account: &str) -> Self {
         account.clone_into(&mut self.request.account);
         self
     }
 
-    /// The only countries it may ship to, as `["EC", "MX"]` or `["EC, MX"]`.
+    /// Sets the only countries it may ship to, as `["EC", "MX"]` or `["EC, MX"]`.
     ///
     /// # Panics
     ///
@@ -68,13 +68,13 @@ impl<'a> KeyBuilder<'a> {
         self
     }
 
-    /// The countries it may ship to, already checked.
+    /// Sets the countries it may ship to, already checked.
     pub(super) fn allowed(mut self, countries: Countries) -> Self {
         self.request.countries = countries;
         self
     }
 
-    /// The only IP addresses and networks it may be used from; a text may list several with commas.
+    /// Sets the only IP addresses and networks it may be used from; a text may list several with commas.
     ///
     /// # Panics
     ///
@@ -89,7 +89,7 @@ impl<'a> KeyBuilder<'a> {
         self
     }
 
-    /// Its limit of requests a second, which also applies while the clock is frozen.
+    /// Sets its limit of requests per second, which also applies while the clock is frozen.
     pub fn rate_limit(mut self, requests: u32) -> Self {
         self.request.rate_limit = Some(requests);
         self
@@ -127,8 +127,8 @@ impl<'a> KeyBuilder<'a> {
 }
 
 impl MockServer {
-    /// The key of a new carrier, which can report events of every parcel of this server; each call creates another
-    /// carrier.
+    /// Issues the key of a new carrier, which can report events of every parcel of this server. Each call creates
+    /// another carrier.
     ///
     /// # Panics
     ///
@@ -137,7 +137,7 @@ impl MockServer {
         self.carrier_named(format!("Carrier {}", self.ids.ulid(self.clock.now()))).0
     }
 
-    /// Another key of the carrier with this name.
+    /// Issues another key of the carrier with this name.
     pub(super) fn carrier_named(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
         let issuer = self.issuer();
         let made = issuer.issue(name, Environment::Sandbox, self.clock.now());
@@ -177,7 +177,7 @@ impl MockServer {
         self.rotated(key, overlap).expect("a key of this server that works")
     }
 
-    /// The same; `None` if the key does not work.
+    /// Gives a key a new secret like [`MockServer::rotate_key`]; returns `None` if the key does not work.
     pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
         let caller =
             resolve_now(self.service.authenticate(Environment::Sandbox, Some(key.secret())))

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{expect::Expectations, recorded_request::RecordedRequest};
 
-/// The most bytes of all bodies together, so that a long load test does not fill the memory; beyond it the oldest
+/// Maximum size of all bodies together, so that a long load test does not fill the memory. Beyond it the oldest
 /// records lose their bodies.
 const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 
@@ -27,7 +27,7 @@ struct Ring {
     max_bytes: usize,
     records: VecDeque<RecordedRequest>,
     bytes: usize,
-    /// How many of the oldest records have lost their bodies.
+    /// The number of oldest records that have lost their bodies.
     without_bodies: usize,
 }
 
@@ -37,12 +37,12 @@ impl Log {
         Self { ring, expectations: Mutex::default(), added: watch::Sender::new(()) }
     }
 
-    /// True if requests need not be recorded: the log keeps none, and no test expects any.
+    /// Returns `true` if requests need not be recorded: the log keeps none, and no test expects any.
     pub(super) fn is_off(&self) -> bool {
         self.locked().max_records == 0 && self.expectations().is_empty()
     }
 
-    /// The tests' expectations of requests to come.
+    /// Returns the test's expectations of requests.
     pub(super) fn expectations(&self) -> MutexGuard<'_, Expectations> {
         self.expectations.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,7 +60,7 @@ impl Log {
         read(&self.locked().records)
     }
 
-    /// Notifies of every record that is added from now on.
+    /// Returns a channel that notifies of every record added from now on.
     pub(super) fn watch(&self) -> watch::Receiver<()> {
         self.added.subscribe()
     }
@@ -119,13 +119,13 @@ mod tests {
         }
     }
 
-    /// The length of each record's body, and whether its bytes are there.
+    /// Returns the length of each record's body, and `true` if its bytes are kept.
     fn bodies(ring: &Ring) -> Vec<(usize, bool)> {
         ring.records.iter().map(|one| (one.request.len(), one.request.json().is_some())).collect()
     }
 
     #[test]
-    fn the_oldest_go_first_and_their_bodies_before_them() {
+    fn the_oldest_lose_their_bodies_first_and_are_removed_first() {
         let (max_records, max_bytes) = (3, 11);
         let mut ring = Ring::new(max_records, max_bytes);
         let table: [(&str, &[(usize, bool)]); 6] = [
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_nothing_holds_nothing() {
+    fn a_log_of_no_records_keeps_none() {
         let log = Log::new(0);
         log.add(record("{}"));
         assert!(log.is_off() && log.read(VecDeque::is_empty));
     }
 
     #[test]
-    fn a_body_shows_its_length_only() {
+    fn debug_shows_only_a_bodys_length() {
         let body = Body::from_bytes(&Bytes::from_static(br#"{"fullName":"CANARY"}"#));
         assert_eq!(format!("{body:?}"), "Body(21 bytes)");
         let long = Body::from_bytes(&Bytes::from(["{", &" ".repeat(MAX_BODY_BYTES)].concat()));

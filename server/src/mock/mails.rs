@@ -1,4 +1,4 @@
-//! The mock server's e-mails: they go nowhere, and tests read them.
+//! The mock server's e-mails, which are kept for tests and not sent.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use crate::{
     mail::{Mail, MailTransport},
 };
 
-/// How many e-mails are kept, the newest.
+/// Maximum number of e-mails that are kept, the newest.
 const MAX_MAILS: usize = 10_000;
 
 /// An e-mail that the service would have sent.
@@ -23,15 +23,15 @@ const MAX_MAILS: usize = 10_000;
 pub struct ReceivedMail {
     /// The part of its Message-ID before the `@`: one for each event and recipient.
     pub id: String,
-    /// When it was sent, by the server's clock.
+    /// The time when it was sent, by the server's clock.
     pub at: DateTime<Utc>,
-    /// The address that it went to.
+    /// The recipient's address.
     pub to: String,
     /// The subject.
     pub subject: String,
     /// The text.
     pub text: String,
-    /// The same as HTML.
+    /// The text as HTML.
     pub html: String,
     /// `en` or `es`.
     pub language: String,
@@ -39,7 +39,7 @@ pub struct ReceivedMail {
     pub unsubscribe_url: String,
 }
 
-/// Where the e-mails go.
+/// The transport that keeps the e-mails.
 #[derive(Debug, Default)]
 pub(super) struct MailInbox(Mutex<VecDeque<ReceivedMail>>);
 
@@ -74,10 +74,10 @@ impl MailTransport for MailInbox {
 }
 
 impl MockServer {
-    /// The e-mails so far, oldest first: those to receivers and senders whose orders have an address. The newest 10,000
-    /// are kept, until [`MockServer::reset`].
+    /// Returns the e-mails so far, oldest first: those to receivers and senders whose orders have an address. The
+    /// newest 10,000 are kept, until [`MockServer::reset`].
     ///
-    /// An e-mail leaves a minute after its event, so that a burst of events is one e-mail: move the clock past it.
+    /// An e-mail is sent a minute after its event, so that a burst of events is one e-mail: move the clock past it.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]

@@ -74,7 +74,7 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// The service, embedded: the sandbox, on `127.0.0.1` and a free port.
+/// An embedded server: the sandbox, on `127.0.0.1` and a free port.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -98,7 +98,7 @@ pub struct MockServer {
     recorder: Arc<fault_layer::Recorder>,
     url: String,
     stop: Stop,
-    /// Whether the task that sends webhooks was started.
+    /// `true` once the task that sends webhooks was started.
     sends_webhooks: AtomicBool,
     verifies_on_drop: bool,
 }
@@ -114,14 +114,14 @@ impl MockServer {
         Self::builder().start().await
     }
 
-    /// The API that the routes serve.
+    /// Returns the API that the routes serve.
     pub(crate) fn api(&self) -> Api {
         let ready = Arc::new(AtomicBool::new(true));
         Api { service: Arc::clone(&self.service), environment: Environment::Sandbox, ready }
     }
 
-    /// The service as a router, for `tower`'s `oneshot` or to be nested in another router; requests are logged and get
-    /// planned faults.
+    /// Returns the service as a router, for `tower`'s `oneshot` or for nesting in another router. Requests are logged
+    /// and get planned faults.
     pub fn routes(&self) -> Router {
         fault_layer::routes(self.api(), Arc::clone(&self.recorder))
     }
@@ -141,12 +141,12 @@ impl MockServer {
         tokio::spawn(due.run_ticker(self.stop.clone()));
     }
 
-    /// The base URL of its API.
+    /// Returns the base URL of its API.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A new API key; by default for every country.
+    /// Configures a new API key, by default for every country.
     pub fn key(&self) -> KeyBuilder<'_> {
         KeyBuilder::new(self)
     }
@@ -177,7 +177,7 @@ impl MockServer {
         InboxBuilder::new(self)
     }
 
-    /// Moves the clock.
+    /// Returns a handle that moves the clock.
     pub fn clock(&self) -> ClockControl<'_> {
         ClockControl::new(self)
     }
@@ -198,7 +198,7 @@ impl Drop for MockServer {
     }
 }
 
-/// What falls due while the clock runs.
+/// The work that falls due while the clock runs.
 struct DueWork {
     service: Arc<Service>,
     mail_sender: Arc<MailSender>,
@@ -206,7 +206,7 @@ struct DueWork {
 }
 
 impl DueWork {
-    /// Executes it at each tick.
+    /// Executes the due work at each tick.
     async fn run_ticker(self, stop: Stop) {
         let Self { service, mail_sender, clock } = self;
         loop {

@@ -7,19 +7,19 @@ use tokio::sync::{Mutex, MutexGuard, watch};
 use super::clock::{Clock as ClockSetting, Kind};
 use crate::clock::{Clock, Millis, SystemClock, TokioClock};
 
-/// How often a clock that runs checks for what has fallen due, in tokio's time.
+/// Interval of a running clock's checks for due work, in tokio's time.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The clock of a mock server.
 #[derive(Debug)]
 pub(super) struct MovableClock {
     state: watch::Sender<ClockState>,
-    /// Held by the one task that executes what is due: the ticker, or a test's call that moves the clock. Two at
-    /// a time would each take some of the due steps, and a test could not tell which of them it caused.
+    /// The lock of the one task that executes due work: the ticker, or a test's call that moves the clock. Two at a
+    /// time would each take some of the due steps, and a test could not tell which of them it caused.
     due_work: Mutex<()>,
 }
 
-/// What a clock shows: its source's time, shifted.
+/// The state of a clock, which shows its source's time, shifted.
 #[derive(Debug, Clone, Copy)]
 struct ClockState {
     source: TimeSource,
@@ -34,7 +34,7 @@ enum TimeSource {
     System,
 }
 
-/// A clock's state and what it showed, to be restored.
+/// A saved state of a clock and the time it showed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SavedClock {
     state: ClockState,
@@ -92,14 +92,13 @@ impl MovableClock {
         self.state.borrow().is_running()
     }
 
-    /// Waits until no other task executes what is due, and keeps others from it while the guard lives. Fair:
-    /// callers get it in the order in which they asked.
+    /// Waits until no other task executes due work, and keeps others from it until the guard is dropped. The lock is
+    /// fair: first come, first served.
     pub(super) async fn lock_due_work(&self) -> MutexGuard<'_, ()> {
         self.due_work.lock().await
     }
 
-    /// Resolves when a clock that runs may have passed something due, or when the clock was frozen, resumed or
-    /// restored.
+    /// Waits until a running clock may have passed due work, or the clock was frozen, resumed or restored.
     pub(super) async fn ticked(&self) {
         let mut state = self.state.subscribe();
         let is_running = state.borrow_and_update().is_running();
@@ -114,14 +113,14 @@ impl MovableClock {
 
     /// Sets the clock to a time, which may be in the past.
     pub(super) fn set(&self, at: Millis) {
-        // Waiters in `ticked` are not woken: the task that moves the clock holds the lock and executes what is due itself.
+        // Waiters in `ticked` are not woken: the task that moves the clock holds the lock and executes due work itself.
         self.state.send_if_modified(|state| {
             state.set(at);
             false
         });
     }
 
-    /// Moves the clock ahead to a time; a clock that shows a later one stays.
+    /// Moves the clock ahead to a time, unless it shows a later one already.
     pub(super) fn advance_to(&self, at: Millis) {
         // As in `set`, waiters are not woken.
         self.state.send_if_modified(|state| {
@@ -132,25 +131,25 @@ impl MovableClock {
         });
     }
 
-    /// The clock's state and what it shows, for [`MovableClock::restore`].
+    /// Returns the clock's state and the time it shows, for [`MovableClock::restore`].
     pub(super) fn save(&self) -> SavedClock {
         let state = *self.state.borrow();
         SavedClock { state, at: state.now() }
     }
 
-    /// Shows a saved time again, and goes on from it as it did then.
+    /// Shows a saved time again, and continues from it as it did then.
     pub(super) fn restore(&self, saved: SavedClock) {
         let SavedClock { mut state, at } = saved;
         state.set(at);
         self.state.send_replace(state);
     }
 
-    /// Stops the clock at what it shows.
+    /// Stops the clock at the time it shows.
     pub(super) fn freeze(&self) {
         self.state.send_modify(|state| *state = ClockState::frozen(state.now()));
     }
 
-    /// Lets a frozen clock tick from what it shows.
+    /// Lets a frozen clock tick from the time it shows.
     pub(super) fn resume(&self) {
         self.state.send_if_modified(|state| {
             let was_frozen = !state.is_running();
@@ -161,7 +160,7 @@ impl MovableClock {
         });
     }
 
-    /// Shows what the machine's clock shows.
+    /// Makes the clock follow the machine's.
     pub(super) fn follow_system(&self) {
         self.state.send_replace(ClockState::system());
     }

@@ -1,12 +1,12 @@
-//! The orders that a request is about: their tracking numbers, external order ids and idempotency keys, from the
-//! request's path, query, headers and body.
+//! The names of the orders that a request is about: tracking numbers, external order ids and idempotency keys from
+//! the request's path, query, headers and body.
 
 use std::fmt;
 
 use serde::Deserialize;
 use url::form_urlencoded;
 
-/// The names of orders. `Debug` shows only how many, since an external order id may be personal data.
+/// The names of orders. `Debug` shows only their number, since an external order id may be personal data.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct OrderNames {
     /// Tracking numbers, compared without case.
@@ -35,7 +35,7 @@ struct Parcel {
 impl OrderNames {
     pub(super) const EMPTY: Self = Self { numbers: Vec::new(), ids: Vec::new() };
 
-    /// A name of any kind.
+    /// Returns a name of any kind.
     pub(super) fn from_name(name: &str) -> Self {
         Self { numbers: vec![name.to_owned()], ids: vec![name.to_owned()] }
     }
@@ -69,13 +69,13 @@ impl OrderNames {
         members.idempotency_key
     }
 
-    /// True if this is one of the names.
+    /// Returns `true` if this is one of the names.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.ids.iter().any(|id| id == name)
             || self.numbers.iter().any(|number| number.eq_ignore_ascii_case(name))
     }
 
-    /// True if both have an order in common.
+    /// Returns `true` if both have an order in common.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let same = |one: &String| other.numbers.iter().any(|two| one.eq_ignore_ascii_case(two));
         self.ids.iter().any(|id| other.ids.contains(id)) || self.numbers.iter().any(same)
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_show_nothing_by_themselves() {
+    fn debug_shows_no_names() {
         assert_eq!(format!("{:?}", OrderNames::from_name("Luis Paredes")), "OrderNames(2)");
     }
 }

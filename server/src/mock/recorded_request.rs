@@ -1,4 +1,4 @@
-//! A request and its answer, as the log keeps them.
+//! A record of the log: a request and its answer.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::order_names::OrderNames;
 
-/// The longest body that is kept.
+/// Maximum size of a body that is kept.
 pub(super) const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// A request and its answer.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordedRequest {
-    /// When it arrived, by the server's clock.
+    /// The time of its arrival, by the server's clock.
     pub at: DateTime<Utc>,
     /// The operation; `None` for a request without one, such as a label link.
     pub operation: Option<Operation>,
@@ -45,7 +45,7 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// The bytes that its bodies take in the log.
+    /// Returns the number of bytes that its bodies take in the log.
     pub(super) fn kept_bytes(&self) -> usize {
         self.request.kept.len() + self.answer.kept.len()
     }
@@ -76,17 +76,17 @@ impl Body {
         Self { len, kept: Bytes::new() }
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if it is empty.
+    /// Returns `true` if it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Its JSON; `None` for files, for more than 64 KiB, and once the log holds 32 MiB of newer bodies.
+    /// Returns its JSON; `None` for files, for more than 64 KiB, and once the log holds 32 MiB of newer bodies.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(&self.kept).ok()
     }

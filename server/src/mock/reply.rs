@@ -5,12 +5,12 @@ use axum::{
     http::{HeaderName, HeaderValue, Response, StatusCode},
 };
 
-/// The statuses of final answers: 1xx would be followed by another.
+/// Minimum and maximum status of a final answer: 1xx would be followed by another.
 pub(super) const FINAL_STATUSES: (u16, u16) = (200, 999);
 
-/// An answer of the test's choice; a number stands for [`Reply::status`].
+/// An answer of the test's choice. A number converts to [`Reply::status`].
 ///
-/// Only what HTTP itself requires is added to it.
+/// Nothing is added to it except what HTTP requires.
 ///
 /// ```
 /// use parcelo_server::mock::Reply;
@@ -27,7 +27,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer with a status.
+    /// Returns an answer with a status.
     ///
     /// # Panics
     ///
@@ -38,7 +38,7 @@ impl Reply {
         Self { status: Some(status), headers: Vec::new(), body: Bytes::new() }
     }
 
-    /// No answer at all: the connection stays open until the client gives up.
+    /// Returns a reply without an answer: the connection stays open until the client gives up.
     pub const fn hang() -> Self {
         Self { status: None, headers: Vec::new(), body: Bytes::new() }
     }
@@ -55,7 +55,7 @@ impl Reply {
         self.with_header(name, value).expect("a valid header name and value")
     }
 
-    /// The same; `None` if the name or the value is not valid.
+    /// Adds a header like [`Reply::header`]; returns `None` if the name or the value is not valid.
     pub(super) fn with_header(mut self, name: &str, value: &str) -> Option<Self> {
         let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         self.headers.push(header?);
@@ -68,17 +68,17 @@ impl Reply {
         Self { body: body.into().into(), ..self }
     }
 
-    /// Its status; 0 for no answer.
+    /// Returns its status; 0 for no answer.
     pub(super) fn status_code(&self) -> u16 {
         self.status.unwrap_or_default()
     }
 
-    /// True if there is no answer.
+    /// Returns `true` if there is no answer.
     pub(super) fn hangs(&self) -> bool {
         self.status.is_none()
     }
 
-    /// The answer; the future of one that hangs never completes.
+    /// Returns the answer. If the reply hangs, the future never completes.
     pub(super) async fn response(&self) -> Response<Body> {
         let Some(status) = self.status else { return std::future::pending().await };
         let mut response = Response::new(Body::from(self.body.clone()));

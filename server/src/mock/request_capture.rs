@@ -1,4 +1,4 @@
-//! Captures requests for the log as they pass.
+//! Capturing requests for the log while they are handled.
 
 use std::{
     mem,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// What a request's head contains.
+/// The contents of a request's head.
 #[derive(Debug)]
 pub(super) struct RequestHead {
     pub(super) operation: Option<Operation>,
@@ -62,7 +62,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The record of a request in flight. It is added to the log when it is dropped, which also happens if the client leaves
+/// The record of a request in flight. It is added to the log on drop, which also happens if the client disconnects
 /// early.
 #[derive(Debug)]
 pub(super) struct Capture<'a> {
@@ -148,7 +148,7 @@ fn carrier(headers: &HeaderMap) -> Option<String> {
     Some(redacted(key.secret()))
 }
 
-/// A key's prefix and last four characters: enough to tell keys apart, too little to use one.
+/// Returns a key's prefix and last four characters: enough to tell keys apart, too little to use one.
 fn redacted(key: &str) -> String {
     let (prefix, random) = key.rsplit_once('_').unwrap_or_default();
     let last = random.get(random.len().saturating_sub(4)..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Queries of the request log: which requests arrived, and how many.
+//! Queries of the request log.
 
 use std::{fmt::Write, time::Duration};
 
@@ -6,8 +6,8 @@ use parcelo::{ApiKey, Operation};
 
 use super::{MockServer, Times, log::Log, recorded_request::RecordedRequest, selection::Selection};
 
-/// The requests that a server has answered, or was answering when the client left: the newest 10,000, unless
-/// [`Builder::request_log`](super::Builder::request_log) sets another number.
+/// A query of the requests that a server has answered, or was answering when the client disconnected: the newest
+/// 10,000, unless [`Builder::request_log`](super::Builder::request_log) sets another number.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -28,26 +28,26 @@ pub struct Requests<'a> {
 }
 
 impl MockServer {
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Requests<'_> {
         Requests { log: self.recorder.log(), selection: Selection::default() }
     }
 }
 
 impl Requests<'_> {
-    /// Only requests of this operation.
+    /// Selects only requests of this operation.
     pub fn of(self, operation: Operation) -> Self {
         self.narrow(|selection| Selection { operation: Some(operation), ..selection })
     }
 
-    /// Only requests with this API key.
+    /// Selects only requests with this API key.
     pub fn with_key(self, key: &ApiKey) -> Self {
         self.narrow(|selection| Selection { key: Some(key.clone()), ..selection })
     }
 
-    /// Only requests about an order, by any of its names: tracking number, external order id, idempotency key. A
-    /// request has one of them in its path, query, headers or body; the others are known from the request that created
-    /// the order, as long as the log keeps it.
+    /// Selects only requests about an order, by any of its names: tracking number, external order id, idempotency key.
+    /// A request has one of them in its path, query, headers or body; the others come from the request that created the
+    /// order, while the log keeps it.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -75,12 +75,12 @@ impl Requests<'_> {
         Self { selection: narrow(self.selection), ..self }
     }
 
-    /// All of them, in the order in which they were answered.
+    /// Returns the requests in the order of their answers.
     pub fn all(&self) -> Vec<RecordedRequest> {
         self.log.read(|records| self.selection.filter(records).cloned().collect())
     }
 
-    /// The number of requests.
+    /// Returns the number of requests.
     pub fn count(&self) -> usize {
         self.log.read(|records| self.selection.filter(records).count())
     }
@@ -141,7 +141,7 @@ impl Requests<'_> {
         self.log.expectations().add(self.selection, times.into());
     }
 
-    /// A line for every request, selected or not, so that a failed test shows the unexpected one.
+    /// Describes every request on a line, selected or not, so that a failed test shows the unexpected one.
     pub(super) fn describe_all(&self) -> String {
         let mut text = String::new();
         for record in self.log.read(Clone::clone) {

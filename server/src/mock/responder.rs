@@ -1,4 +1,4 @@
-//! The service behind wiremock, for suites that mix it with stubs.
+//! The service as a wiremock responder, for suites that mix it with stubs.
 
 use std::{
     panic::resume_unwind,
@@ -22,7 +22,7 @@ use super::{
     fault_plan::{Corruption, InjectedFaults},
 };
 
-/// The service behind a wiremock server; see [`MockServer::responder`].
+/// A responder that answers with the service; see [`MockServer::responder`].
 ///
 /// Everything is as over HTTP, faults included, except that wiremock owns the connection: a reset and a truncated body
 /// close it without an answer, all latency passes after the operation, and a slow body arrives whole when its last chunk
@@ -31,7 +31,7 @@ use super::{
 pub struct Responder(Router);
 
 impl MockServer {
-    /// The service, to be mounted on a wiremock server; it works after this server was dropped.
+    /// Returns the service as a responder to mount on a wiremock server. It works after this server was dropped.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -64,7 +64,7 @@ impl Respond for Responder {
         });
         let faults = head.extensions.get::<InjectedFaults>().cloned().unwrap_or_default();
         if faults.disconnect().is_some() || faults.corruption() == Some(Corruption::Truncated) {
-            // Ends the task of this connection, and with it the connection. Unlike `panic!` it prints nothing.
+            // This ends the task of the connection, and so the connection. Unlike `panic!` it prints nothing.
             resume_unwind(Box::new("a planned fault ends the connection"));
         }
         template(&head, &body).set_delay(delay(&faults, &body))
@@ -103,8 +103,8 @@ fn delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
 }
 
 /// Executes a request on this thread, since wiremock calls a responder synchronously. A store in memory completes at
-/// once, so that it only ever waits for another thread that holds the same parcel's lock. It must not wait for the
-/// runtime, which cannot continue before this returns: hence `unconstrained`.
+/// once, so the request only ever waits for another thread that holds the same parcel's lock. It is `unconstrained`,
+/// because it must not wait for the runtime, which cannot continue before this returns.
 fn poll_here<T>(request: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut request = pin!(unconstrained(request));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_that_add_up_beyond_the_longest_duration_do_not_overflow() {
+    fn delays_beyond_the_longest_duration_do_not_overflow() {
         let faults = InjectedFaults {
             delay_before: Duration::MAX,
             delay_after: Duration::MAX,

@@ -1,4 +1,4 @@
-//! Valid orders for tests, and parcels to start with, created like any other.
+//! Valid orders for tests, and seed parcels, which are created like any other.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ const RECEIVERS: [&str; 3] = [
 ];
 
 impl MockServer {
-    /// A valid order with this tracking number: Miami to Quito, with `order-` and the number as its idempotency key.
-    /// The number's prefix selects the parcel's simulated journey: `SB-SUCCESS-`, `SB-FAIL-`, `SB-CUSTOMS-`, `SB-RTS-`
-    /// (docs/api.md, Sandbox). A parcel with any other number keeps its status until [`MockServer::put_status`] changes
-    /// it.
+    /// Returns a valid order with this tracking number: Miami to Quito, with `order-` and the number as its idempotency
+    /// key. The number's prefix selects the parcel's simulated journey: `SB-SUCCESS-`, `SB-FAIL-`, `SB-CUSTOMS-`,
+    /// `SB-RTS-` (docs/api.md, Sandbox). A parcel with any other number keeps its status until
+    /// [`MockServer::put_status`] changes it.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -45,7 +45,7 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// If it is not a tracking number: 10-30 letters, digits and hyphens. The message says so, and repeats the text.
+    /// If it is not a tracking number: 10-30 letters, digits and hyphens. The message quotes the text.
     #[track_caller]
     pub fn order(number: &str) -> OrderRequest {
         match TrackingNumber::parse(number) {
@@ -131,7 +131,7 @@ mod tests {
     #[should_panic(
         expected = "\"SB-NOPE-1\" is not a tracking number: expected 10-30 letters, digits and hyphens"
     )]
-    fn an_order_with_a_malformed_number_says_what_was_given_and_what_is_expected() {
+    fn a_malformed_number_is_quoted_with_what_is_expected() {
         let _ = MockServer::order("SB-NOPE-1");
     }
 

@@ -1,4 +1,4 @@
-//! Selects requests of the log.
+//! A selection of requests in the log.
 
 use std::{collections::VecDeque, fmt};
 
@@ -6,7 +6,7 @@ use parcelo::{ApiKey, Operation};
 
 use super::{order_names::OrderNames, recorded_request::RecordedRequest};
 
-/// The requests that a test asks about: all, unless narrowed down.
+/// A filter of requests; by default it selects all.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     pub(super) operation: Option<Operation>,
@@ -16,7 +16,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The selected records, oldest first.
+    /// Returns the selected records, oldest first.
     pub(super) fn filter<'r>(
         &self,
         records: &'r VecDeque<RecordedRequest>,
@@ -25,7 +25,7 @@ impl Selection {
         records.iter().filter(move |record| self.selects(record, names.as_ref()))
     }
 
-    /// True if it selects a record that follows these others.
+    /// Returns `true` if it selects a record that came after these others.
     pub(super) fn matches(
         &self,
         record: &RecordedRequest,
@@ -35,7 +35,7 @@ impl Selection {
         self.selects(record, names.as_ref())
     }
 
-    /// All names of the selected order.
+    /// Returns all names of the selected order.
     fn names<'r>(
         &self,
         records: impl IntoIterator<Item = &'r RecordedRequest>,

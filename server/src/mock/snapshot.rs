@@ -14,9 +14,9 @@ pub struct Snapshot {
     clock: SavedClock,
 }
 
-/// The state as a whole. No requests may be in flight meanwhile, and the clock must not be moved.
+/// Operations on the whole state. No requests may be in flight meanwhile, and the clock must not be moved.
 impl MockServer {
-    /// Saves the state, once everything that is due is executed.
+    /// Executes all due work and saves the state.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -44,9 +44,9 @@ impl MockServer {
     }
 
     /// Restores a state: from then on the same requests get the same answers. Keys created since are unknown again. A
-    /// clock that ran goes on from what it showed. The request log and the inboxes keep what they have recorded.
+    /// running clock continues from the time it showed. The request log and the inboxes keep their records.
     ///
-    /// The snapshot may be of another server with the same seed; the addresses in replayed answers are then that server's.
+    /// The snapshot may be of another server with the same seed; replayed answers then have that server's addresses.
     ///
     /// # Panics
     ///
@@ -67,8 +67,8 @@ impl MockServer {
         self.clock.restore(snapshot.clock);
     }
 
-    /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, and the e-mails of [`MockServer::mails`];
-    /// keys, webhook endpoints, who has unsubscribed, and the clock stay.
+    /// Deletes all data, as `POST /api/v1/sandbox/reset` does for one key's account, and the e-mails of
+    /// [`MockServer::mails`]. Keys, webhook endpoints, unsubscribed addresses and the clock stay.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! Sets a parcel's status through the service's own operations, a carrier's scans, a void or a manifest, so that
-//! everything that belongs to the status exists too: history, webhooks, manifest.
+//! Setting a parcel's status through the service's own operations: a carrier's scans, a void or a manifest. So the
+//! history, the webhooks and the manifest that belong to the status exist too.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::{
     service::{Caller, Carrier, Keyed},
 };
 
-/// Why a parcel's status could not be set. It may have changed part of the way.
+/// A reason why a parcel's status could not be set. The parcel may have changed part of the way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetStatusError {
     /// There is no such parcel.
     #[error("there is no parcel {0}")]
     ParcelNotFound(TrackingNumber),
-    /// The state machine does not lead there: the parcel's journey is over, or past it.
+    /// No transitions lead to the status: the parcel's journey is over, or past it.
     #[error("{number} is {from}, from which no transitions lead to {to} (docs/api.md, Statuses)")]
     Unreachable {
         /// The parcel.
@@ -48,7 +48,7 @@ pub enum SetStatusError {
 impl MockServer {
     /// Changes a parcel's status to this one at the clock's present time, by the shortest path that the state machine
     /// allows. Returns the statuses on that path; none if the parcel had the status already. A simulated journey continues
-    /// afterwards where the state machine allows it.
+    /// afterwards if the state machine allows it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -141,7 +141,7 @@ impl MockServer {
         self.service.submit_manifest(&caller, keyed(&body)).await.map(drop)
     }
 
-    /// A caller of the parcel's account.
+    /// Returns a caller of the parcel's account.
     async fn owner(&self, parcel: &ParcelRow) -> Result<Caller, Refusal> {
         let keys: Vec<ApiKeyRecord> = self.service.store().credentials().await?;
         let key = keys.into_iter().find(|key| key.scope.tenant == parcel.tenant);
@@ -152,7 +152,7 @@ impl MockServer {
         named("put", self.ids.ulid(self.service.now()))
     }
 
-    /// An air waybill with a valid check digit: the serial modulo 7.
+    /// Returns an air waybill with a valid check digit: the serial modulo 7.
     fn fresh_awb(&self) -> String {
         let serial = u32::from_be_bytes(self.ids.array()) % 10_000_000;
         format!("999-{serial:07}{}", serial % 7)

@@ -9,9 +9,9 @@ use std::{
 
 use tokio::task::unconstrained;
 
-/// The result of a call. One of a store in memory completes without waiting; PostgreSQL answers from threads of
-/// its own, so blocking this one does not keep it from answering. `unconstrained`, because tokio otherwise makes a
-/// task that has used up its budget wait for its next turn, which would not come.
+/// Blocks until a call returns. A store in memory completes without waiting, and PostgreSQL answers from other threads,
+/// which blocking this one does not stop. The call is `unconstrained`, because tokio otherwise makes a task that has
+/// used up its budget wait for its next turn, which would never come.
 pub(super) fn resolve_now<T>(call: impl Future<Output = T>) -> T {
     let mut call = pin!(unconstrained(call));
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -24,7 +24,7 @@ pub(super) fn resolve_now<T>(call: impl Future<Output = T>) -> T {
     }
 }
 
-/// Wakes a thread.
+/// A waker that unparks a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -38,7 +38,7 @@ mod tests {
     use crate::mock::MockServer;
 
     #[tokio::test]
-    async fn any_number_of_keys_is_issued_in_one_go() {
+    async fn many_keys_are_issued_without_yielding() {
         let server = MockServer::start().await;
         for _ in 0..500 {
             let _ = (server.key().issue(), server.carrier_key());

@@ -1,4 +1,4 @@
-//! How many requests a test expects.
+//! The number of requests that a test expects.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ impl Times {
         self.min <= count && self.max.is_none_or(|max| count <= max)
     }
 
-    /// From `min` to below `end`.
+    /// Returns the range from `min` up to, but not including, `end`.
     fn before(min: u64, end: u64) -> Self {
         assert!(end > min, "the range {min}..{end} is empty");
         Self { min, max: Some(end - 1) }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_and_each_range_allow_what_they_say() {
+    fn a_number_and_each_range_allow_their_counts() {
         let table: [(Times, &[u64], &str); 7] = [
             (0.into(), &[0], "0 requests"),
             (1.into(), &[1], "1 request"),
@@ -93,9 +93,9 @@ mod tests {
             ((..=2).into(), &[0, 1, 2], "at most 2 requests"),
             ((2..=4).into(), &[2, 3, 4], "2 to 4 requests"),
         ];
-        for (times, allowed, said) in table {
+        for (times, allowed, text) in table {
             let all: Vec<u64> = (0..6).filter(|count| times.allows(*count)).collect();
-            assert_eq!((all.as_slice(), times.to_string().as_str()), (allowed, said));
+            assert_eq!((all.as_slice(), times.to_string().as_str()), (allowed, text));
         }
         assert_eq!(Times::from(..2), Times::from(0..=1));
     }

@@ -1,8 +1,8 @@
-//! The checks at the end of a test.
+//! Checks at the end of a test.
 
 use super::{MockServer, exactly_once, expect};
 
-/// Each returns descriptions of what is wrong.
+/// The checks; each returns descriptions of its offences.
 const CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
     [exactly_once::offences, idle_faults, expect::offences];
 
@@ -24,12 +24,12 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// If something is wrong; the message lists it.
+    /// If a check finds an offence; the message lists all.
     pub fn verify(&self) {
         fail_with(&self.offences());
     }
 
-    /// Descriptions of what [`MockServer::verify`] fails with.
+    /// Returns the offences that [`MockServer::verify`] would list.
     pub(super) fn offences(&self) -> Vec<String> {
         CHECKS.iter().flat_map(|check| check(self)).collect()
     }
@@ -83,26 +83,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_that_hit_nothing_fails_the_test_when_the_server_is_dropped() {
+    async fn a_fault_that_hit_nothing_fails_the_test_on_drop() {
         let server = with_unused_fault(true).await;
-        let said = message(|| drop(server));
-        assert!(said.contains("hit no request: CreateOrder no. 2"), "{said}");
+        let text = message(|| drop(server));
+        assert!(text.contains("hit no request: CreateOrder no. 2"), "{text}");
         drop(with_unused_fault(false).await);
     }
 
     #[tokio::test]
-    async fn what_a_test_expected_fails_it_when_the_server_is_dropped() {
-        for (count, least) in [(0, 1), (1, 2), (2, 0)] {
+    async fn an_unmet_expectation_fails_the_test_on_drop() {
+        for (count, wrong) in [(0, 1), (1, 2), (2, 0)] {
             let server = MockServer::start().await;
             let expected = server.requests().of(Operation::Health).for_order("A-17");
-            expected.expect(least..=least);
+            expected.expect(wrong..=wrong);
             server.requests().expect(count);
             for _ in 0..count {
                 get(&server, "/api/v1/health?externalOrderId=A-17").await;
             }
-            let said = message(|| drop(server));
-            let (start, end) = said.split_once(", got ").unwrap();
-            assert!(start.ends_with(" of Health about A-17"), "{said}");
+            let text = message(|| drop(server));
+            let (start, end) = text.split_once(", got ").unwrap();
+            assert!(start.ends_with(" of Health about A-17"), "{text}");
             let listed =
                 "\n  GET /api/v1/health (no key): 401".repeat(usize::try_from(count).unwrap());
             assert_eq!(end, format!("{count}{listed}"));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_expected_and_came_is_fine_with_any_log() {
+    async fn met_expectations_pass_with_any_log() {
         for log in [0, 1, 10_000] {
             let server = MockServer::builder().request_log(log).start().await;
             get(&server, "/api/v1/health").await;
@@ -130,13 +130,13 @@ mod tests {
         server.faults().on(Operation::Health).expect(2..).reply(503);
         server.faults().on(Operation::CreateOrder).nth(1).expect(1).close();
         get(&server, "/api/v1/health").await;
-        let said = message(|| server.verify());
+        let text = message(|| server.verify());
         let lines = [
             "- expected to hit at least 2 requests, hit 1: Health: answer 503\n",
             "- expected to hit 1 request, hit 0: CreateOrder no. 1: connection closed\n",
             "\n  GET /api/v1/health (no key): 503 [Health: answer 503]",
         ];
-        assert!(lines.iter().all(|line| said.contains(line)), "{said}");
+        assert!(lines.iter().all(|line| text.contains(line)), "{text}");
         server.faults().clear();
     }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_test_that_fails_already_keeps_its_reason() {
+    async fn a_failing_test_keeps_its_reason() {
         let servers = [with_unused_fault(true).await, with_unused_fault(true).await];
         servers[0].requests().expect(1);
         let run = move || {

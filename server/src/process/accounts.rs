@@ -1,4 +1,4 @@
-//! The admin commands for accounts: on the database itself, also while a server runs on it.
+//! The admin commands for accounts. They work on the database directly, also while a server uses it.
 
 use clap::{Args as ClapArgs, Subcommand};
 
@@ -82,7 +82,7 @@ async fn list(options: ListKeys) -> Result<(), Failure> {
     Ok(print::all(&options, none, accounts.iter().map(row))?)
 }
 
-/// What is not given stays as it is.
+/// Sets the parts of a shop that are given; the others are kept.
 async fn shop(options: SetShop) -> Result<(), Failure> {
     let SetShop { database, name, shop_name, contact, json } = options;
     let store = open(&database).await?;

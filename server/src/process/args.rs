@@ -26,30 +26,30 @@ use super::{
 pub struct Args {
     #[command(subcommand)]
     pub(super) command: Command,
-    /// What was set, for the log.
+    /// The flags that were set, for the log.
     #[arg(skip)]
     pub(super) set: String,
 }
 
 impl Args {
-    /// Reads the process's arguments; wrong ones end the process with an explanation.
+    /// Reads the process's arguments. Wrong ones end the process with an explanation.
     pub fn read() -> Self {
         Self::read_from(std::env::args_os())
     }
 
-    /// The same of these arguments, the first of which is the command's name.
+    /// Reads these arguments, the first of which is the command's name. Wrong ones end the process with an explanation.
     pub fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
         let command = Self::command();
         let matches = command.clone().get_matches_from(arguments);
         let set = settings(&command, &matches);
-        // The same arguments were just found to be right.
+        // It cannot fail: the same arguments have just been parsed.
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         Self { set, ..args }
     }
 }
 
-/// The flags of the subcommand that differ from their defaults, as on a command line, wherever they were set.
-/// Addresses of databases are left out: a password may stand in them.
+/// Returns the subcommand's flags that differ from their defaults, as on a command line, however they were set.
+/// Addresses of databases are left out, because they may hold a password.
 fn settings(command: &clap::Command, matches: &ArgMatches) -> String {
     let Some((name, matches)) = matches.subcommand() else { return String::new() };
     let Some(command) = command.find_subcommand(name) else { return String::new() };
@@ -121,9 +121,9 @@ mod tests {
         Args::command().debug_assert();
     }
 
-    /// Words of an environment variable's name whose value no log may show.
+    /// The words that mark an environment variable whose value no log may show.
     const SECRET_WORDS: [&str; 5] = ["SECRET", "PASSWORD", "DATABASE", "KEY", "TOKEN"];
-    /// Names of files, which may be shown.
+    /// The variables that name files, which may be shown.
     const FILES: [&str; 1] = ["PARCELO_SECRETS_FILE"];
 
     fn each_flag(command: &clap::Command, check: &mut impl FnMut(&Arg)) {
@@ -149,7 +149,7 @@ mod tests {
 
     #[cfg(feature = "postgres")]
     #[test]
-    fn the_log_of_a_start_shows_no_address_of_a_database() {
+    fn the_log_of_a_start_shows_no_database_address() {
         let typed = ["parcelo-server", "serve", "--database", "postgres://shop:s3cret@db/parcelo"];
         let command = Args::command();
         let typed = typed.into_iter().chain(["--drain", "7"]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_may_have_blanks_behind_its_commas() {
+    fn every_list_may_have_blanks_after_its_commas() {
         let serve = |flag, list| {
             let args = Args::try_parse_from(["parcelo-server", "serve", flag, list]);
             let Command::Serve(serve) = args.unwrap().command else { panic!("{flag}") };

@@ -1,4 +1,4 @@
-//! `parcelo-server audit`: who changed keys, secrets, passwords and settings.
+//! `parcelo-server audit`: the log of changes of keys, secrets, passwords and settings.
 
 use chrono::NaiveDate;
 use clap::Args as ClapArgs;
@@ -68,7 +68,7 @@ fn row(entry: &AuditEntry) -> (serde_json::Value, String) {
     (view, line)
 }
 
-/// When a day begins.
+/// Parses a day into the moment when it begins.
 fn day(text: &str) -> Result<Millis, String> {
     let day = text.parse::<NaiveDate>();
     let day = day.map_err(|_| "expected a date such as 2026-11-23")?;

@@ -1,4 +1,4 @@
-//! `parcelo-server backup`: a copy of the database as it is at one moment, also while a server writes.
+//! `parcelo-server backup`: a consistent copy of the database, even while a server writes.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub(super) struct Backup {
     json: bool,
 }
 
-/// A file, also where it is written as `--database` has it.
+/// Parses a file, also in the form of `--database`.
 fn target(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         return Err("expected a file name".to_owned());
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_a_file_named_as_the_database_is() {
+    fn a_copy_is_named_like_a_file_or_a_database() {
         let table = [
             ("copy.db", "copy.db"),
             ("sqlite:copy.db", "copy.db"),

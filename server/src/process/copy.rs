@@ -1,4 +1,4 @@
-//! `parcelo-server copy`: a database of one engine becomes one of the other.
+//! `parcelo-server copy`: copies a database of one engine to the other.
 
 use clap::Args as ClapArgs;
 use serde_json::json;

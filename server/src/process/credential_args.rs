@@ -114,7 +114,7 @@ pub(super) enum Tokens {
     },
 }
 
-/// One entry of a key's countries.
+/// An entry of a key's countries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountryOrAll {
     All,
@@ -125,7 +125,7 @@ fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
     if text == "*" { Ok(CountryOrAll::All) } else { country(text).map(CountryOrAll::One) }
 }
 
-/// A whole number of days, hours, minutes or seconds; in seconds.
+/// Parses a whole number of days, hours, minutes or seconds into seconds.
 fn overlap(text: &str) -> Result<u32, String> {
     let units = [("d", 24 * 60 * 60), ("h", 60 * 60), ("m", 60), ("s", 1)];
     let named = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));

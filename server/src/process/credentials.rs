@@ -1,5 +1,5 @@
-//! The admin commands for API keys, carrier keys and admin tokens: on the database itself, also while a
-//! server runs on it.
+//! The admin commands for API keys, carrier keys and admin tokens. They work on the database directly, also while a
+//! server uses it.
 
 use parcelo::{
     Environment,
@@ -27,18 +27,18 @@ use crate::{
     store::StoredScope,
 };
 
-/// A kind of credential as its commands show it.
+/// A kind of credential, with the texts of its commands.
 trait Kind: StoredScope + ShownScope {
-    /// What one of them is called.
+    /// The name of the kind.
     const NAME: &str;
-    /// What their secrets are called.
+    /// The name of its secrets.
     const SECRET: &str;
-    /// Their command.
+    /// The name of its command.
     const COMMAND: &str;
-    /// What is printed when there is none of it.
+    /// The text for an empty list.
     const NONE: &str;
 
-    /// It between its id and its name, on one line.
+    /// Returns the columns of a credential's line after its id.
     fn line(record: &Credential<Self>, state: &str, now: Millis) -> String;
 }
 
@@ -127,7 +127,7 @@ async fn create<K: Kind>(options: &ListKeys, (name, new): (String, K::New)) -> R
 async fn create_key(options: CreateKey) -> Result<(), Failure> {
     let given = options.ip_list.len();
     if given > MAX_IP_ADDRESSES {
-        return Err(Failure::TooManyAddresses { most: MAX_IP_ADDRESSES, given });
+        return Err(Failure::TooManyAddresses { max: MAX_IP_ADDRESSES, given });
     }
     let request = NewKeyRequest {
         countries: countries(&options.countries)?,
@@ -161,7 +161,7 @@ fn show_new<K: Kind>(
     Ok(())
 }
 
-/// Lists a kind without its secrets.
+/// Lists the credentials of a kind, without their secrets.
 async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
     let records = open(&options.database).await?.credentials::<K>().await?;
     let now = SystemClock.now();
@@ -188,7 +188,7 @@ async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failu
     Ok(())
 }
 
-/// Revokes the one with an id.
+/// Revokes the credential with an id.
 async fn revoke<K: Kind>(options: ListKeys, id: String) -> Result<(), Failure> {
     let (store, now) = (open(&options.database).await?, SystemClock.now());
     let revoked = store.revoke_credential::<K>(&id, now, &Actor::Command.at(now)).await?;
@@ -201,7 +201,7 @@ fn unknown<K: Kind>(id: String) -> Failure {
     Failure::NoSuchCredential { kind: K::NAME, id, command: K::COMMAND }
 }
 
-/// Each country once, or all of them: `*` beside others is a mistake, and it is unclear which was meant.
+/// Returns each country once, or all countries. Refuses `*` beside others, since it is unclear which was meant.
 fn countries(given: &[CountryOrAll]) -> Result<Countries, Failure> {
     let mut some = Vec::new();
     for entry in given {

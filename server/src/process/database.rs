@@ -1,4 +1,4 @@
-//! Which database a command works on, and opening it beside a server that runs on it.
+//! The database that a command works on, which it can open while a server uses it.
 
 use std::{
     ffi::OsStr,
@@ -30,8 +30,8 @@ pub(super) struct DatabaseArg {
 }
 
 impl DatabaseArg {
-    /// The options by which another command finds the same database in any folder, as a shell takes them; none for
-    /// one that no other process can see. A password must be supplied again.
+    /// Returns the options with which another command finds the same database in any folder, quoted for a shell, or
+    /// `None` for a database in memory. A password must be supplied again.
     pub(super) fn to_options(&self) -> Option<String> {
         match &self.database {
             Database::Memory => None,
@@ -47,7 +47,7 @@ impl DatabaseArg {
     }
 }
 
-/// A parser whose error does not quote the value, in which a password may stand.
+/// A parser whose error does not quote the value, which may hold a password.
 #[derive(Debug, Clone)]
 pub(super) struct Unquoted<T>(pub(super) fn(&str) -> Result<T, String>);
 
@@ -69,7 +69,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unquoted<T> {
     }
 }
 
-/// Where data is kept.
+/// The database that keeps the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Database {
     Memory,
@@ -78,7 +78,7 @@ pub(super) enum Database {
     Postgres(Box<Address>),
 }
 
-/// Without its password.
+/// Shows the address without its password.
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -108,8 +108,8 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     }
 }
 
-/// Opens a database that exists. Only a server makes one: a command with another `--database` than the server's would
-/// succeed, and change nothing for it.
+/// Opens a database that exists. Only a server creates one: otherwise a command with a wrong `--database` would
+/// succeed without any effect on the server.
 pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
     let random = Ids::random().array();
     match &database.database {
@@ -126,7 +126,7 @@ pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
     }
 }
 
-/// The file of a database that is there, for what works on files only.
+/// Returns the file of an existing database, for commands that work on files only.
 pub(super) fn existing_file(database: &DatabaseArg) -> Result<&Path, Failure> {
     match &database.database {
         Database::Memory => Err(Failure::MemoryOnly),
@@ -143,7 +143,7 @@ fn no_file(path: &Path) -> Failure {
     Failure::NoDatabase(path.display().to_string())
 }
 
-/// A database with what credentials are made of.
+/// A database with the sources of credentials.
 pub(super) struct Opened {
     store: Store,
     secrets: Secrets,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn another_command_is_shown_with_the_options_that_find_the_database() {
+    fn options_of_another_command_find_the_same_database() {
         let options = |text| DatabaseArg { database: parse_database(text).unwrap() }.to_options();
         let folder = std::env::current_dir().unwrap();
         let here =

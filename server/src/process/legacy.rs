@@ -1,13 +1,13 @@
-//! The admin command that shows who still uses the legacy API.
+//! The admin command that shows which keys still use the legacy API.
 
 use serde_json::json;
 
 use super::{Failure, database::open, print, shared_args::ListKeys};
-use crate::domain::legacy::Uses;
+use crate::domain::legacy::DailyUsage;
 
 pub(super) async fn list(options: ListKeys) -> Result<(), Failure> {
     let uses = open(&options.database).await?.legacy_uses().await?;
-    let row = |Uses { key_id, name, day, requests }: &Uses| {
+    let row = |DailyUsage { key_id, name, day, requests }: &DailyUsage| {
         let day = day.to_string();
         let view = json!({ "keyId": key_id, "name": name, "day": day, "requests": requests });
         (view, format!("{day}  {requests:>8}  {key_id}  {name}"))

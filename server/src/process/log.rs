@@ -1,8 +1,7 @@
-//! Where log lines go: to standard error, without a request waiting for it.
+//! The log: its lines go to standard error, and no request waits for them.
 //!
-//! A line for each answer, each with a lock and a system call of its own, cost as much as a tenth of the
-//! answer; and a reader that stopped reading stopped the service. Lines are collected for a moment and
-//! written together by a thread of their own. On a terminal each line is written at once.
+//! A lock and a system call for each line would cost a tenth of an answer, and a reader that stops reading would stop
+//! the service. So a separate thread writes lines in batches. On a terminal each line is written at once.
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -14,32 +13,31 @@ use std::{
 use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-/// How old a line gets before it is written: what a killed process loses of its log at most.
+/// Maximum age of a line before it is written, and so the maximum part of the log that a killed process loses.
 const MAX_AGE: Duration = Duration::from_millis(100);
-/// As soon as this much waits, it is written: about 300 answers.
+/// Size of a batch that is written without waiting for its age: about 300 answers.
 const WRITE_BYTES: usize = 64 * 1024;
-/// What is held for a reader that is slow or stuck. Lines beyond are dropped and counted: the service
+/// Maximum size of the lines held for a slow or stuck reader. Further lines are dropped and counted: the service
 /// matters more than its log.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// How long a process that ends waits for a reader that is stuck, before the rest of its log is lost: a
-/// reader of the log must not keep a server from stopping.
+/// Maximum time that a process waits for a stuck reader at its end, after which the rest of the log is lost: a reader
+/// must not keep a server from stopping.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Starts the log: text for people at a terminal, JSON for machines. Lines are out when the guard is
-/// dropped.
+/// Starts the log: text for people at a terminal, JSON for machines. Dropping the guard writes the last lines.
 pub(super) fn start() -> Option<Flush> {
-    // One that is not a filter counts as unset.
+    // An invalid filter counts as unset.
     let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    // A line that cannot be written is lost. Its error would go to `eprintln!`, which panics when standard error is
-    // closed, and with it the request.
+    // A line that cannot be written is lost. Its error would go to `eprintln!`, which panics in the middle of a
+    // request if standard error is closed.
     let logs = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
-    // A second subscriber in one process cannot be set; the first one goes on.
+    // If the process has a subscriber already, that one is kept.
     if io::stderr().is_terminal() {
         let _ = logs.with_writer(io::stderr).try_init();
         return None;
     }
-    // Without a thread to spare each line is written by itself.
+    // If no thread can be started, each line is written separately.
     let Ok((buffer, flush)) = Buffer::start(io::stderr(), MAX_AGE) else {
         let _ = logs.json().with_writer(io::stderr).try_init();
         return None;
@@ -48,15 +46,14 @@ pub(super) fn start() -> Option<Flush> {
     Some(flush)
 }
 
-/// Lines on their way.
+/// The lines to be written.
 #[derive(Clone)]
 struct Buffer(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     lines: Mutex<Lines>,
-    /// Signalled when the first line arrives, when [`WRITE_BYTES`] are waiting, for a warning or an error, and at the
-    /// end.
+    /// The signal for the first line, for [`WRITE_BYTES`] of lines, for a warning or an error, and for the end.
     changed: Condvar,
 }
 
@@ -68,10 +65,10 @@ struct Lines {
     is_closed: bool,
 }
 
-/// Writes what is left of the log when it is dropped.
+/// A guard that writes the rest of the log when it is dropped.
 pub(super) struct Flush {
     buffer: Buffer,
-    /// Closed by the writer when it has written all.
+    /// The channel that the writer closes when it has written everything.
     written: mpsc::Receiver<()>,
     timeout: Duration,
 }
@@ -101,7 +98,7 @@ impl Buffer {
         lines.is_urgent |= is_urgent;
         let is_enough = was_short && lines.bytes.len() >= WRITE_BYTES;
         drop(lines);
-        // Not for every line: to wake a thread costs more than the line.
+        // Not every line wakes the thread, which would cost more than the line.
         if was_empty || is_enough || is_urgent {
             self.0.changed.notify_one();
         }
@@ -112,7 +109,7 @@ impl Buffer {
         let mut bytes = Vec::new();
         loop {
             let (dropped, is_closed) = self.take(&mut bytes, max_age);
-            // Where standard error is closed there is no other place to say so.
+            // If standard error is closed, there is no other place to report it.
             let _ = out.write_all(&bytes).and_then(|()| out.flush());
             bytes.clear();
             if dropped > 0 {
@@ -124,8 +121,8 @@ impl Buffer {
         }
     }
 
-    /// Waits for lines, and then for more of them while they are young and few; how many were dropped
-    /// since, and whether these are the last.
+    /// Waits for lines, and then for more while they are young and few. Returns the number of dropped lines, and `true`
+    /// if these are the last.
     fn take(&self, bytes: &mut Vec<u8>, max_age: Duration) -> (u64, bool) {
         let is_idle = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_closed;
         let may_wait = |lines: &mut Lines| {
@@ -141,7 +138,7 @@ impl Buffer {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lines> {
-        // Lines are whole whatever panicked beside them.
+        // A panic in another thread leaves only whole lines.
         self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,7 +151,7 @@ impl Drop for Flush {
     }
 }
 
-/// Takes the lines of one level.
+/// A writer of lines of one level.
 struct LineWriter<'a> {
     buffer: &'a Buffer,
     is_urgent: bool,
@@ -168,13 +165,13 @@ impl<'a> MakeWriter<'a> for Buffer {
     }
 
     fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Self::Writer {
-        // What may be the last line of a process is not kept waiting.
+        // A warning or an error may be the last line of the process, so it is written at once.
         LineWriter { buffer: self, is_urgent: *meta.level() <= Level::WARN }
     }
 }
 
 impl Write for LineWriter<'_> {
-    /// The subscriber hands over a whole line at a time.
+    /// Takes one line, since the subscriber passes a whole line at a time.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.buffer.push(line, self.is_urgent);
         Ok(line.len())
@@ -191,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// A line that is young for ever waits for more, or for the end.
+    /// Maximum age in tests, long enough that lines wait for more, or for the end.
     const NEVER: Duration = Duration::from_secs(3600);
 
     /// A reader that takes each write when the test lets it.
@@ -203,7 +200,7 @@ mod tests {
     impl Write for Pipe {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let _ = self.written.send(String::from_utf8(bytes.to_vec()).unwrap());
-            // A reader that has gone lets everything through.
+            // After the reader was dropped, every write succeeds.
             let _ = self.read.recv();
             Ok(bytes.len())
         }
@@ -241,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_stuck_costs_lines_and_stops_nobody() {
+    fn a_stuck_reader_costs_lines_and_blocks_no_one() {
         let (out, reader) = pipe();
         let (buffer, flush) = Buffer::start(out, NEVER).unwrap();
         buffer.push(b"stuck\n", true);
@@ -258,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_stays_stuck_keeps_no_process_from_ending() {
+    fn a_stuck_reader_does_not_keep_a_process_from_ending() {
         let (out, reader) = pipe();
         let (buffer, mut flush) = Buffer::start(out, NEVER).unwrap();
         buffer.push(b"stuck\n", true);

@@ -1,4 +1,4 @@
-//! The flags of `serve` for e-mails: which relay, who sends, and to whom the sandbox may write.
+//! The flags of `serve` for e-mails: the relay, the sender, and the recipients that the sandbox may write to.
 
 use std::{ffi::OsString, fs, path::PathBuf};
 
@@ -12,11 +12,11 @@ use crate::mail::{
     smtp::{Security, SmtpSettings, is_loopback},
 };
 
-/// The variable that may hold a password in an address: arguments can be seen by others.
+/// The variable of the relay's address. Only there may the address hold a password: other users can see arguments.
 const URL_VARIABLE: &str = "PARCELO_SMTP_URL";
 /// The variable of the password alone.
 const PASSWORD_VARIABLE: &str = "PARCELO_SMTP_PASSWORD";
-/// Longer than any password.
+/// Maximum length of a password: longer than any real one.
 const MAX_PASSWORD_BYTES: usize = 4_096;
 
 #[derive(Debug, ClapArgs)]
@@ -37,7 +37,7 @@ pub(super) struct MailArgs {
     mail_sandbox_allow: Vec<AllowedRecipient>,
 }
 
-/// What sends e-mails, and to whom it may.
+/// The relay that sends e-mails, and the sandbox's allowed recipients.
 #[derive(Debug)]
 pub(super) struct MailSettings {
     pub(super) smtp: SmtpSettings,
@@ -60,26 +60,26 @@ impl std::fmt::Debug for Relay {
     }
 }
 
-/// Why e-mails cannot be sent as the flags say.
+/// A fault of the flags for e-mails.
 #[derive(Debug, thiserror::Error)]
 pub enum MailFault {
-    /// A relay, and no one who sends.
+    /// A relay is given, but no sender.
     #[error("--smtp-url goes with --mail-from, such as 'Shop <parcels@shop.example>'")]
     NoSender,
-    /// A flag for e-mails, and no relay.
+    /// A flag for e-mails is given, but no relay.
     #[error("{0} goes with --smtp-url, such as smtp://USER@HOST:587")]
     NoRelay(&'static str),
-    /// A password that others can see.
+    /// The password is among the arguments, where others can see it.
     #[error(
         "leave the password out of --smtp-url: arguments can be seen by others. Put it into PARCELO_SMTP_PASSWORD or a file for --smtp-password-file"
     )]
     PasswordInArguments,
-    /// Two passwords.
+    /// Two passwords are given.
     #[error(
         "the relay's password was given twice: keep one of PARCELO_SMTP_URL, PARCELO_SMTP_PASSWORD and --smtp-password-file"
     )]
     TwoPasswords,
-    /// A user without a password, or a password without a user.
+    /// A user is given without a password, or a password without a user.
     #[error("{0}")]
     HalfLogin(&'static str),
     /// The file of the password cannot be read.
@@ -87,18 +87,18 @@ pub enum MailFault {
     PasswordFile {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The password is none.
+    /// The password is empty, too long, or not one line of text.
     #[error("the relay's password must be one line of text")]
     Password,
-    /// Links in e-mails would lead nowhere.
+    /// The links in e-mails would not work without a public address.
     #[error(
         "--smtp-url needs {0}: the links of e-mails lead there. Without a public address, receivers could neither track nor unsubscribe"
     )]
     NoBaseUrl(&'static str),
-    /// The database does not answer; why is in the log.
+    /// The database does not answer; the log has the reason.
     #[error("e-mails could not be switched on in the database")]
     Database,
     /// The machine's or the bundled certificates cannot be used.
@@ -107,25 +107,25 @@ pub enum MailFault {
 }
 
 impl MailArgs {
-    /// The settings; none if e-mails are off.
+    /// Returns the settings, or `None` if e-mails are off.
     pub(super) fn resolve(&self) -> Result<Option<MailSettings>, Failure> {
-        Ok(self.settings(&Environment::of_process())?)
+        Ok(self.settings(&Inputs::of_process())?)
     }
 
-    fn settings(&self, outside: &Environment) -> Result<Option<MailSettings>, MailFault> {
+    fn settings(&self, process: &Inputs) -> Result<Option<MailSettings>, MailFault> {
         let Some(relay) = &self.smtp_url else { return self.without_relay().map(|()| None) };
         let from = self.mail_from.clone().ok_or(MailFault::NoSender)?;
-        if relay.password.is_some() && outside.url_in_arguments {
+        if relay.password.is_some() && process.url_in_arguments {
             return Err(MailFault::PasswordInArguments);
         }
-        let login = self.login(relay, outside)?;
+        let login = self.login(relay, process)?;
         let Relay { host, port, security, .. } = relay.clone();
         let smtp = SmtpSettings { host, port, security, login, from };
         let sandbox_allow = AllowList::new(self.mail_sandbox_allow.clone());
         Ok(Some(MailSettings { smtp, sandbox_allow }))
     }
 
-    /// A forgotten relay is an error when something else says that e-mails are wanted.
+    /// Checks that no other flag for e-mails is set without a relay, which was then forgotten.
     fn without_relay(&self) -> Result<(), MailFault> {
         let given = [
             ("--mail-from", self.mail_from.is_some()),
@@ -141,10 +141,10 @@ impl MailArgs {
     fn login(
         &self,
         relay: &Relay,
-        outside: &Environment,
+        process: &Inputs,
     ) -> Result<Option<(String, String)>, MailFault> {
         let from_file = self.smtp_password_file.as_ref().map(password_in_file).transpose()?;
-        let from_variable = outside.password.clone().map(password).transpose()?;
+        let from_variable = process.password.clone().map(password).transpose()?;
         let given = [relay.password.clone(), from_variable, from_file];
         let mut given = given.into_iter().flatten();
         match (relay.user.clone(), given.next(), given.next()) {
@@ -161,15 +161,15 @@ impl MailArgs {
     }
 }
 
-/// What the process was started with.
+/// The inputs of the process beside its parsed flags.
 #[derive(Debug)]
-struct Environment {
-    /// Whether the relay stands among the arguments, which every user of the machine can see.
+struct Inputs {
+    /// `true` if the relay is among the arguments, which every user of the machine can see.
     url_in_arguments: bool,
     password: Option<OsString>,
 }
 
-impl Environment {
+impl Inputs {
     fn of_process() -> Self {
         let is_flag = |argument: OsString| {
             argument.to_str().is_some_and(|text| text.starts_with("--smtp-url"))
@@ -197,7 +197,7 @@ fn relay(text: &str) -> Result<Relay, String> {
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?.to_owned();
     let has_more =
         !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
-    let (security, usual_port) = match url.scheme() {
+    let (security, default_port) = match url.scheme() {
         "smtp" if is_loopback(&host) => (Security::Loopback, 587),
         "smtp" => (Security::StartTls, 587),
         "smtps" => (Security::Tls, 465),
@@ -206,14 +206,14 @@ fn relay(text: &str) -> Result<Relay, String> {
     if has_more {
         return Err(expected());
     }
-    let port = url.port().unwrap_or(usual_port);
+    let port = url.port().unwrap_or(default_port);
     let user = decoded(url.username())?.filter(|user| !user.is_empty());
     let password = url.password().map(decoded).transpose()?.flatten();
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     Ok(Relay { host, port, security, user, password })
 }
 
-/// `%40` is `@`: users of relays are often addresses.
+/// Decodes `%40` to `@` and the like, since users of relays are often addresses.
 fn decoded(text: &str) -> Result<Option<String>, String> {
     let fault =
         || "the user and password may hold % only as %25, and other signs likewise".to_owned();
@@ -233,7 +233,7 @@ fn decoded(text: &str) -> Result<Option<String>, String> {
     if text.contains(char::is_control) { Err(fault()) } else { Ok(Some(text)) }
 }
 
-/// One address of our own, which receivers see.
+/// Parses the sender's address, which receivers see.
 fn sender(text: &str) -> Result<Mailbox, String> {
     let expected = "expected one address such as 'Shop <parcels@shop.example>'";
     let mailbox = text.trim().parse::<Mailbox>().map_err(|_| expected)?;
@@ -269,8 +269,8 @@ mod tests {
         let line = Line::try_parse_from(["serve"].iter().chain(arguments));
         let mail = line.map_err(|error| error.to_string())?.mail;
         assert!(!format!("{mail:?}").contains("s3cret"), "{mail:?}");
-        let outside = Environment { url_in_arguments, password: password.map(OsString::from) };
-        mail.settings(&outside).map_err(|fault| fault.to_string())
+        let process = Inputs { url_in_arguments, password: password.map(OsString::from) };
+        mail.settings(&process).map_err(|fault| fault.to_string())
     }
 
     fn with_relay(url: &str, password: Option<&str>) -> Result<SmtpSettings, String> {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_this_machine_a_relay_is_spoken_to_by_tls() {
+    fn a_relay_on_another_machine_needs_tls() {
         let table = [
             ("smtp://relay.example", "relay.example", 587, Security::StartTls),
             ("smtp://relay.example:25/", "relay.example", 25, Security::StartTls),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_comes_from_where_others_cannot_see_it() {
+    fn the_password_is_not_among_the_arguments() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "from file\r\n").unwrap();
         let path = file.path().to_str().unwrap();

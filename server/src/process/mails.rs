@@ -1,4 +1,4 @@
-//! Whether `serve` sends e-mails, and the task that does.
+//! The task of `serve` that sends e-mails, if they are on.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::{
     service::Service,
 };
 
-/// The way to the relay, and to whom the sandbox may write.
+/// The transport to the relay, and the sandbox's allowed recipients.
 pub(super) struct MailOut {
     transport: SmtpTransport,
     sandbox_allow: AllowList,
 }
 
-/// The transport of the flags; none when e-mails are off. What is wrong with them ends the start.
+/// Returns the transport that the flags describe, or `None` if e-mails are off. Wrong flags end the start.
 pub(super) fn transport(options: &Serve) -> Result<Option<MailOut>, Failure> {
     let Some(MailSettings { smtp, sandbox_allow }) = options.mail.resolve()? else {
         return Ok(None);
@@ -37,9 +37,9 @@ pub(super) fn transport(options: &Serve) -> Result<Option<MailOut>, Failure> {
     Ok(Some(MailOut { transport, sandbox_allow }))
 }
 
-/// An e-mail leads to pages, and no default address of a server leads a receiver anywhere.
+/// Checks that public addresses are set: e-mails have links to pages, and receivers cannot open a default address.
 fn check_public_addresses(options: &Serve, sandbox_allow: &AllowList) -> Result<(), MailFault> {
-    let serves = |wanted| options.environments.contains(&wanted);
+    let serves = |environment| options.environments.contains(&environment);
     if serves(EnvironmentArg::Production) && options.base_url.is_none() {
         return Err(MailFault::NoBaseUrl("--base-url"));
     }
@@ -50,7 +50,7 @@ fn check_public_addresses(options: &Serve, sandbox_allow: &AllowList) -> Result<
     Ok(())
 }
 
-/// Starts sending until it is time to stop, and says so; or says that nothing is sent.
+/// Starts sending until the stop, or logs that e-mails are off.
 pub(super) async fn start(
     mail: Option<MailOut>,
     service: &Arc<Service>,

@@ -1,4 +1,4 @@
-//! `parcelo-server mock`: the mock server as a process, and a suite that it runs.
+//! `parcelo-server mock`: the mock server as a process, and the test suite that it runs with `--exec`.
 
 use std::{io::IsTerminal, path::Path, process::ExitStatus, time::Duration};
 
@@ -13,10 +13,10 @@ use tokio::{
 use super::{Failure, mock_args::Mock, print, ready_file::write_atomically};
 use crate::mock::MockServer;
 
-/// How long a suite may take to end after a signal.
+/// Maximum time for a suite to end after a signal.
 const SUITE_GRACE: Duration = Duration::from_secs(5);
 
-/// Between two looks for what a suite has left running.
+/// Interval of checks for processes that a suite has left running.
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) async fn run(options: Mock) -> Result<(), Failure> {
@@ -31,7 +31,7 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     let started = builder.start_controlled(address).await;
     let server = started.map_err(|source| Failure::Listen { address, source })?;
     let key = server.key().issue();
-    // Signals are heard before anyone can know that there is a process to send one to.
+    // Signals are caught before the ready file is written, after which other programs may send one.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), server.url(), &key)?;
     print::mock(server.url(), &key)?;
@@ -42,7 +42,7 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     exec(command, (server.url(), &key), &mut signals).await
 }
 
-/// What ends the process.
+/// The signals that end the process.
 struct Signals([(Signal, tokio::signal::unix::Signal); 3]);
 
 impl Signals {
@@ -64,8 +64,8 @@ impl Signals {
     }
 }
 
-/// Runs the suite; its exit code is this process's. A signal goes on to the suite, which is killed
-/// if it does not end then: a suite that was cut off did not succeed.
+/// Runs the suite, whose exit code becomes this process's. A signal is passed on to the suite, which is killed if it
+/// does not end then. An interrupted suite counts as failed.
 async fn exec(
     command: &str,
     (url, key): (&str, &ApiKey),
@@ -74,7 +74,7 @@ async fn exec(
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).kill_on_drop(true);
     shell.env("PARCELO_BASE_URL", url).env("PARCELO_API_KEY", key.secret());
-    // At a terminal the suite stays where it can read, and where Ctrl-C reaches it by itself.
+    // At a terminal the suite stays in this process group, where it can read and receives Ctrl-C directly.
     let is_apart = !std::io::stdin().is_terminal();
     if is_apart {
         shell.process_group(0);
@@ -85,7 +85,7 @@ async fn exec(
         received = signals.next() => received,
     };
     let id = suite.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    // One that has just ended by itself cannot be signalled any more.
+    // A suite that has just ended has no id any more.
     let send = |signal| match id {
         Some(id) if is_apart => drop(kill_process_group(id, signal)),
         Some(id) => drop(kill_process(id, signal)),
@@ -108,7 +108,7 @@ fn outcome(ended: ExitStatus) -> Result<(), Failure> {
     if ended.success() { Ok(()) } else { Err(Failure::ExecFailed(code_of(ended))) }
 }
 
-/// A suite that a signal ended has the code that a shell gives it.
+/// Returns a suite's exit code; after a signal, the code that a shell would report.
 fn code_of(ended: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));

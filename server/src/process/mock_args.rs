@@ -54,7 +54,7 @@ fn clock(text: &str) -> Result<Clock, String> {
     }
 }
 
-/// A shell takes nothing for a success.
+/// Refuses an empty command, which a shell would run with success.
 fn command(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("expected a command that runs the suite, such as 'pytest'".to_owned());

@@ -39,10 +39,10 @@ use crate::{
     store::{Lost, Store, StoreError},
 };
 
-/// An environment variable and no flag: arguments can be seen by others.
+/// The environment variable of the secret. There is no flag for it, because other users can see arguments.
 const SECRET: &str = "PARCELO_SECRET";
 
-/// Why the process ends with a failure.
+/// A reason why the process ends with a failure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
@@ -54,7 +54,7 @@ pub enum Failure {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The command of `--exec` cannot be started.
@@ -68,7 +68,7 @@ pub enum Failure {
     ReadyFile {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The file of `--secrets-file` cannot be written.
@@ -76,7 +76,7 @@ pub enum Failure {
     SecretsFile {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The output cannot be written.
@@ -90,12 +90,12 @@ pub enum Failure {
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
     )]
     Secret,
-    /// The database to look into does not exist, or has no schema yet.
+    /// The database does not exist, or has no schema yet.
     #[error(
         "the database {0} does not exist or is empty; set --database to the server's. `parcelo-server serve` makes it at its first start"
     )]
     NoDatabase(String),
-    /// A database in memory has nothing that another process could see.
+    /// The database is in memory, where another process cannot see it.
     #[error(
         "this command needs a database file, not one in memory; set --database to the server's file"
     )]
@@ -103,7 +103,7 @@ pub enum Failure {
     /// The database to copy does not exist.
     #[error("the database {0} does not exist; name a stopped server's, or a backup, with --from")]
     NoSource(String),
-    /// An end of a copy is in memory.
+    /// The source or target of a copy is in memory.
     #[error(
         "a database in memory cannot be copied, or be a copy; name another with --from or --to"
     )]
@@ -113,20 +113,20 @@ pub enum Failure {
         "no account is named {0}; `parcelo-server accounts list` shows them, and `parcelo-server accounts create` makes one"
     )]
     NoAccount(String),
-    /// A copy within one engine.
+    /// Source and target of a copy have the same engine.
     #[error(
         "`copy` goes from a file to PostgreSQL, or back: within one engine use `parcelo-server backup`, or pg_dump"
     )]
     SameEngine,
     /// A key's list of addresses is too long.
-    #[error("a key can have at most {most} addresses or networks; {given} were given")]
+    #[error("a key can have at most {max} addresses or networks; {given} were given")]
     TooManyAddresses {
-        /// How many there may be.
-        most: usize,
-        /// How many there were.
+        /// The maximum number.
+        max: usize,
+        /// The number given.
         given: usize,
     },
-    /// A key for all countries and for some.
+    /// A key was requested for all countries and for some.
     #[error("--countries '*' means every country: use it alone, or list the countries")]
     AllAndSomeCountries,
     /// The key is revoked for good.
@@ -135,32 +135,32 @@ pub enum Failure {
     /// No credential of a kind has this id.
     #[error("no {kind} has the id {id}; `parcelo-server {command} list` shows them")]
     NoSuchCredential {
-        /// What it was to be.
+        /// The kind of credential.
         kind: &'static str,
         /// The id that was given.
         id: String,
-        /// The command for the kind.
+        /// The command for this kind.
         command: &'static str,
     },
-    /// A password that is too easy to guess, or none.
+    /// The password is missing or too easy to guess.
     #[error("a password must be one line of 12 to 200 characters, and not just spaces")]
     WeakPassword,
     /// The password cannot be read.
     #[error("cannot read the password: {0}")]
     NoPassword(io::Error),
-    /// The password was typed in two ways.
+    /// The password was typed differently the second time.
     #[error("the passwords do not match; nothing was changed")]
     TwoPasswords,
     /// The password cannot be hashed.
     #[error("cannot hash the password; is the machine out of memory?")]
     Password,
-    /// E-mails cannot be sent as the flags say.
+    /// The flags for e-mails are wrong.
     #[error(transparent)]
     Mail(#[from] MailFault),
     /// A shop's name or contact is not accepted.
     #[error("{}", .0.text(parcelo::Language::En))]
     Shop(ShopFault),
-    /// The sandbox's webhook may not call this machine.
+    /// A webhook of the sandbox must not call this machine.
     #[error(
         "{0} To call this machine in the sandbox, add --sandbox-webhooks-allow-loopback to this command and to `parcelo-server serve`"
     )]
@@ -170,7 +170,7 @@ pub enum Failure {
     Webhook(#[from] EndpointError),
 }
 
-/// Runs the command. Its future, which holds a whole server, is on the heap.
+/// Runs the command. Its future is boxed, because it holds a whole server.
 pub async fn run(args: Args) -> Result<(), Failure> {
     Box::pin(run_command(args)).await
 }
@@ -193,7 +193,7 @@ async fn run_command(args: Args) -> Result<(), Failure> {
     }
 }
 
-/// What is true of an ending by the database, and what to do.
+/// Returns the advice to an operator who lost the database.
 const fn lost(why: Lost) -> &'static str {
     match why {
         Lost::Closed | Lost::Disk => {
@@ -208,7 +208,7 @@ const fn lost(why: Lost) -> &'static str {
     }
 }
 
-/// What keys are hashed and links are signed with: `PARCELO_SECRET`, else the database's own.
+/// Returns the secrets that hash keys and sign links: from `PARCELO_SECRET`, else the database's.
 fn secrets(store: &Store) -> Result<Secrets, Failure> {
     let Some(text) = std::env::var_os(SECRET) else {
         return Ok(Secrets::derive(&store.secret()));
@@ -225,7 +225,7 @@ fn secrets(store: &Store) -> Result<Secrets, Failure> {
     Ok(Secrets::derive(&secret))
 }
 
-/// Prints what went wrong, and returns the exit code.
+/// Prints the failure and returns the exit code.
 pub fn fail(failure: &Failure) -> ExitCode {
     print::failure(failure);
     match failure {

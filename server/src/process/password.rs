@@ -1,5 +1,5 @@
-//! `parcelo-server accounts password`: who may sign in to the dashboard. The password comes from the
-//! terminal or from standard input, never from an argument, which others can see.
+//! `parcelo-server accounts password`: setting a password for the dashboard. It comes from the terminal or from
+//! standard input, never from an argument, which others can see.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -31,7 +31,7 @@ pub(super) struct SetPassword {
 }
 
 pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
-    // Before the password is asked for: none is typed in vain.
+    // The account is looked up before the prompt, so that no password is typed in vain.
     let store = open(&options.database).await?;
     let account = store.account_named(&options.name).await?;
     let account = account.ok_or_else(|| Failure::NoAccount(options.name.clone()))?;
@@ -46,21 +46,21 @@ pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks for it at a terminal; otherwise it is the first line of standard input.
+/// Reads the password: with a prompt at a terminal, otherwise the first line of standard input.
 fn read() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
-        let asked = print::ask_password().map_err(Failure::NoPassword)?;
-        return asked.ok_or(Failure::TwoPasswords);
+        let typed = print::ask_password().map_err(Failure::NoPassword)?;
+        return typed.ok_or(Failure::TwoPasswords);
     }
-    // Four bytes for each character, and the end of the line.
-    let most = MAX_PASSWORD_CHARS as u64 * 4 + 2;
+    // UTF-8 needs up to four bytes for a character; the line may end in CRLF.
+    let max_bytes = MAX_PASSWORD_CHARS as u64 * 4 + 2;
     let mut text = String::new();
-    io::stdin().take(most).read_to_string(&mut text).map_err(Failure::NoPassword)?;
+    io::stdin().take(max_bytes).read_to_string(&mut text).map_err(Failure::NoPassword)?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-/// The first password of a new database's account.
+/// Sets a random password for a new database's account.
 pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result<String, Failure> {
     let now = service.now();
     let password = readable(ids);
@@ -70,7 +70,7 @@ pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result
     Ok(password)
 }
 
-/// Twenty characters of Crockford's alphabet, 100 bits, in groups that can be typed.
+/// Returns twenty random characters of Crockford's alphabet, 100 bits, in groups that are easy to type.
 fn readable(ids: &Ids) -> String {
     let drawn = [ids.random_suffix(), ids.random_suffix()].concat().to_lowercase();
     let letters: Vec<_> = drawn.chars().take(20).collect();
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_first_password_is_four_groups_that_nobody_can_guess() {
+    fn a_first_password_is_four_random_groups() {
         let one = readable(&Ids::random());
         assert!(one.split('-').all(|group| group.len() == 5) && one.len() == 23, "{one}");
         assert!(is_password(&one) && one != readable(&Ids::random()));

@@ -1,7 +1,7 @@
-//! The output of the process: the only place of the server that prints.
+//! The output of the process. Nothing else in the server prints.
 //!
-//! A reader that has closed the pipe has seen enough, and the rest is dropped; but a secret that is
-//! shown only once and could not be written is an error, as is a full disk.
+//! If the reader has closed the pipe, the rest is dropped without an error. A full disk is an error, and so is a secret
+//! that could not be written, since it is shown only once.
 
 use std::{
     fmt,
@@ -30,10 +30,10 @@ use crate::{
     store::Vacuumed,
 };
 
-/// Whether it was written.
+/// The result of writing.
 type Written = io::Result<()>;
 
-/// Writes results; a reader that has closed the pipe is no error.
+/// Writes results. It is no error if the reader has closed the pipe.
 fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
     match print_secret(write) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -41,18 +41,18 @@ fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Wri
     }
 }
 
-/// Writes what is shown only once; that it could not be written is always an error.
+/// Writes a secret that is shown only once. Every failure is an error.
 fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
     let mut out = io::stdout().lock();
     write(&mut out)?;
     out.flush()
 }
 
-/// Where the secrets of a new database go: standard output, or a file that only its owner can read.
+/// The target of a new database's secrets: standard output, or a file that only its owner can read.
 pub(super) struct FirstSecrets(Option<(File, PathBuf)>);
 
 impl FirstSecrets {
-    /// Opens the file before there are any secrets, which could not be shown again. What it holds stays.
+    /// Opens the file before any secrets exist, since they could not be shown again. The file's content is kept.
     pub(super) fn new(path: Option<&Path>) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Self(None)) };
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
@@ -70,8 +70,8 @@ impl FirstSecrets {
         }
     }
 
-    /// The last one was written: says where they are. A file that stays empty, since the database has its own, is left:
-    /// another server may be about to write to it.
+    /// Prints where the secrets are, after the last one was written. A file that stays empty because the database is
+    /// not new is kept: another server may be about to write to it.
     pub(super) fn announce(&self) -> Written {
         let Some((file, path)) = &self.0 else { return Ok(()) };
         file.sync_all()?;
@@ -85,9 +85,9 @@ impl FirstSecrets {
     }
 }
 
-/// A line beside the results.
+/// Writes a line to standard error.
 fn note(line: fmt::Arguments<'_>) {
-    // With standard error closed too, no place is left to report it.
+    // If standard error is closed, there is no other place to report it.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
@@ -104,7 +104,7 @@ pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
     })
 }
 
-/// The first key of a new database, and a call that works with it as it stands.
+/// Prints the first key of a new database, with a call that can be pasted into a shell.
 pub(super) fn first_key(
     secrets: &mut FirstSecrets,
     key: &ApiKey,
@@ -123,7 +123,7 @@ pub(super) fn first_key(
     })
 }
 
-/// The first password of the dashboard, where that is, and how to set another one from outside.
+/// Prints the first password of the dashboard, its address, and the command that sets another password.
 pub(super) fn first_password(
     secrets: &mut FirstSecrets,
     (account, password): (&str, &str),
@@ -145,7 +145,7 @@ pub(super) fn first_password(
     })
 }
 
-/// Asks twice, so that a typing error locks no one out; `None` when the two differ.
+/// Prompts twice, so that a typing error locks no one out. Returns `None` if the two differ.
 pub(super) fn ask_password() -> io::Result<Option<String>> {
     let password = rpassword::prompt_password("New password: ")?;
     let again = rpassword::prompt_password("Repeat the new password: ")?;
@@ -158,7 +158,7 @@ pub(super) fn password_set(account: &str) -> Written {
     })
 }
 
-/// JSON with a secret that is shown only once.
+/// Prints JSON with a secret that is shown only once.
 pub(super) fn secret_json(value: &impl Serialize) -> Written {
     print_secret(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
@@ -167,21 +167,21 @@ pub(super) fn json(value: &impl Serialize) -> Written {
     print_results(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
-/// A new secret (`what` it is), and the id and name of its credential.
-pub(super) fn new_secret(secret: &str, what: &str, (id, name): (&str, &str)) -> Written {
+/// Prints a new secret, the `kind` of it, and the id and name of its credential.
+pub(super) fn new_secret(secret: &str, kind: &str, (id, name): (&str, &str)) -> Written {
     print_secret(|out| {
         writeln!(out, "{secret}")?;
-        note(format_args!("{id} \"{name}\": store the {what} above; it is shown only once."));
+        note(format_args!("{id} \"{name}\": store the {kind} above; it is shown only once."));
         Ok(())
     })
 }
 
-/// Says that an account was made, since it may be a typing error in the name of another.
+/// Notes that an account was created, since its name may be a typing error.
 pub(super) fn new_account(name: &str) {
     note(format_args!("The account {name} is new. `parcelo-server accounts list` shows all."));
 }
 
-/// A key's new secret, and how long the old one keeps working.
+/// Prints a key's new secret, and the time until which the old one works.
 pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> Written {
     print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
@@ -197,12 +197,12 @@ pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> W
     })
 }
 
-/// One thing: as JSON where that is asked for, otherwise a line.
+/// Prints one item: as JSON if the options ask for it, otherwise as a line.
 pub(super) fn one(options: &ListKeys, view: &impl Serialize, line: &str) -> Written {
     if options.json { json(view) } else { print_results(|out| writeln!(out, "{line}")) }
 }
 
-/// The same for each of many, or a note that one is missing.
+/// Prints a list of items in the same way, or the note `none` if it is empty.
 pub(super) fn all<V: Serialize>(
     options: &ListKeys,
     none: &str,
@@ -220,7 +220,7 @@ pub(super) fn all<V: Serialize>(
     })
 }
 
-/// The first admin token of a new database, and a call that works with it as it stands.
+/// Prints the first admin token of a new database, with a call that can be pasted into a shell.
 pub(super) fn first_token(
     secrets: &mut FirstSecrets,
     token: &AdminToken,
@@ -255,7 +255,7 @@ pub(super) fn copying(table: &str, rows: u64) {
     note(format_args!("{table}: {rows} rows copied ..."));
 }
 
-/// Warns that a copy, which is whole, is slow at first.
+/// Warns that a complete copy will be slow at first.
 #[cfg(feature = "postgres")]
 pub(super) fn not_analysed(error: &StoreError) {
     note(format_args!(
@@ -298,7 +298,7 @@ pub(super) fn webhook_secret(secret: &Secret) -> Written {
     })
 }
 
-/// The members of an object, one a line.
+/// Prints the members of an object, one per line.
 pub(super) fn members(value: &impl Serialize) -> Written {
     print_results(|out| {
         let value = serde_json::to_value(value).unwrap_or_default();
@@ -337,7 +337,7 @@ pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
     })
 }
 
-/// Where the mock server is, in the form that a shell takes; a suite's own output comes after it.
+/// Prints the mock server's address and key as shell variables. The output of a suite comes after it.
 pub(super) fn mock(url: &str, key: &ApiKey) -> Written {
     print_results(|out| {
         writeln!(out, "PARCELO_BASE_URL={url}")?;

@@ -1,4 +1,4 @@
-//! The file by which other programs learn that a server listens, and where.
+//! The ready file, which tells other programs that a server listens, and its addresses.
 
 use std::{
     io::{self, Write},
@@ -10,7 +10,7 @@ use super::Failure;
 /// Writes a ready file whole or not at all, so that no reader sees half of it.
 pub(super) fn write_atomically(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
-    // A pipe or a device takes the words; a file must not stand in its place afterwards.
+    // A pipe or a device is written to directly: a rename would replace it by a file.
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return std::fs::write(path, content).map_err(failed);
     }
@@ -19,13 +19,13 @@ pub(super) fn write_atomically(path: &Path, content: &str) -> Result<(), Failure
     let written =
         write_temporary(&temporary, content).and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        // It may hold a key; where it cannot be deleted, the error says enough.
+        // The file may hold a key. If it cannot be deleted, the first error is reported anyway.
         let _ = std::fs::remove_file(&temporary);
     }
     written.map_err(failed)
 }
 
-/// Only the owner can read it.
+/// Writes a file that only its owner can read.
 fn write_temporary(path: &Path, content: &str) -> io::Result<()> {
     let mut options = std::fs::File::options();
     options.write(true).create(true).truncate(true);

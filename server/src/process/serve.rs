@@ -1,4 +1,4 @@
-//! `parcelo-server serve`: open the database, listen, say so, and stop in order.
+//! `parcelo-server serve`: opens the database, listens, prints the addresses, and stops gracefully.
 
 use std::{
     net::SocketAddr,
@@ -37,7 +37,7 @@ use crate::{
     store::Store,
 };
 
-/// The account of a new database.
+/// The account that a new database gets.
 const FIRST_ACCOUNT: &str = "default";
 
 /// The sockets, bound before any address is printed.
@@ -58,8 +58,8 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
         #[cfg(feature = "postgres")]
         Database::Postgres(address) => Store::connect((**address).clone(), ids.array()).await?,
     };
-    // Bound before anything else is made: a port in use must leave no half-started server, and the ports that
-    // were picked (`:0`) stand in the base URLs below. Nothing is accepted yet.
+    // The sockets are bound first: a port in use must leave no half-started server, and the base URLs below contain
+    // the ports that the system picked (`:0`). Nothing is accepted yet.
     let sockets = bind(&options).await?;
     let secrets = secrets(&store)?;
     let mail = mails::transport(&options)?;
@@ -67,10 +67,10 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     let addresses = addresses(&sockets)?;
     let first_secrets = FirstSecrets::new(options.secrets_file.as_deref());
     let mut first_secrets = first_secrets.map_err(|source| secrets_file(&options, source))?;
-    // Asked before the first key is made, after which no database is new.
+    // This comes before the first key is issued, after which no database is new.
     let is_new = store.claim_new().await?;
     let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
-    // Before the first request. A failure is logged where it happened, and the next second tries again.
+    // This comes before the first request. A failure is logged where it happens, and retried a second later.
     let _ = service.meet_servers().await;
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
@@ -85,10 +85,10 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
         set_up_new_database((&service, &ids), &addresses, operator).await?;
         first_secrets.announce()?;
     }
-    // Before the ready file, by which others know that there is a process to send a signal to.
+    // Signals are caught before the ready file is written, after which other programs may send one.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
-    // A signal does not wait for running jobs, such as the due steps after a long pause.
+    // A signal does not wait for jobs that take long, such as the due steps after a long pause.
     let (cause, outcome) = tokio::select! {
         lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},
@@ -97,9 +97,9 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
         never = upkeep::tend_search(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
-    // The order of the end: `/readyz` says no while requests are still served, so that a load balancer looks
-    // elsewhere; then listeners close and finish; then webhooks, which need no listener; the store last, since
-    // all of them write.
+    // The order of the shutdown: `/readyz` fails while requests are still served, so that a load balancer moves
+    // them elsewhere; then listeners close and finish; then the senders, which need no listener; the store last,
+    // since all of them write.
     let shutdown = Shutdown::begin();
     ready.store(false, Ordering::Relaxed);
     shutdown.drain(&stop, cause.drain(options.drain()), signals.next()).await;
@@ -107,7 +107,7 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
         listener.finish().await;
     }
     finish_senders(&shutdown, (webhooks, mails), (&store, &service)).await;
-    // A failure is logged where it happened; what was counted in the last minute is lost then.
+    // A failure is logged where it happens, and loses the counts of the last minute.
     let _ = service.keep_key_uses().await;
     let _ = service.keep_legacy_uses().await;
     store.clone().close().await;
@@ -116,15 +116,15 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     outcome
 }
 
-/// What is still on its way when the time is over is sent again: a webhook by the next server, or by another one a minute
-/// later; an e-mail whose outcome is not written down under the same Message-ID.
+/// Waits for the senders. Messages that are in flight when the time is over are sent again: a webhook by the next
+/// server, or by another one a minute later; an e-mail with the same Message-ID.
 async fn finish_senders(
     shutdown: &Shutdown,
     (webhooks, mails): (JoinHandle<()>, Option<JoinHandle<()>>),
     (store, service): (&Store, &Service),
 ) {
     match tokio::time::timeout(shutdown.left(), webhooks).await {
-        // A lease whose commit was not waited for may be left: another server need not wait for its end.
+        // A lease may be left whose commit was not awaited: it is ended, so that another server need not wait for it.
         Ok(Ok(())) => drop(store.end_leases(service.now()).await),
         Ok(Err(error)) => tracing::error!(%error, "the sender of webhooks failed"),
         Err(_elapsed) => {}
@@ -139,14 +139,14 @@ fn secrets_file(options: &Serve, source: std::io::Error) -> Failure {
     Failure::SecretsFile { path: options.secrets_file.clone().unwrap_or_default(), source }
 }
 
-/// Once more for where only the log is kept.
+/// Logs the addresses too, for machines that keep only the log.
 fn log_addresses(addresses: &[(&'static str, String)]) {
     for (listener, url) in addresses {
         tracing::info!(listener, url, "listening");
     }
 }
 
-/// The machine's clock, or that of a database that several servers share.
+/// Returns the machine's clock, or the one of a database that several servers share.
 fn clock(store: &Store) -> Arc<dyn Clock> {
     match store.shared_clock() {
         Some(shared) => Arc::new(GuardedClock::from_clocks(Arc::clone(shared))),
@@ -155,7 +155,7 @@ fn clock(store: &Store) -> Arc<dyn Clock> {
 }
 
 async fn bind(options: &Serve) -> Result<Sockets, Failure> {
-    let serves = |wanted| options.environments.contains(&wanted);
+    let serves = |environment| options.environments.contains(&environment);
     let production = if serves(EnvironmentArg::Production) {
         Some(bind_one(options.listen).await?)
     } else {
@@ -173,7 +173,7 @@ async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|source| Failure::Listen { address, source })
 }
 
-/// What listens, and under which address it can be called from this machine.
+/// Returns the listeners with the addresses that reach them from this machine.
 fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut addresses = Vec::new();
     let all = [
@@ -193,7 +193,7 @@ fn url_of(socket: &TcpListener) -> Result<String, Failure> {
     Ok(local_url(socket.local_addr()?))
 }
 
-/// The links and QR codes of live labels lead somewhere only when production's public address is known.
+/// Warns if production has no public address: the links and QR codes on its labels would not work elsewhere.
 fn warn_about_local_labels(service: &Service, options: &Serve) {
     let site = service.settings().site(Environment::Production);
     if options.environments.contains(&EnvironmentArg::Production) && site.is_local() {
@@ -227,7 +227,7 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
 
 type GivenAddresses<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
 
-/// The public addresses of an environment; one that is not served here may still be named.
+/// Returns the public addresses of an environment, which may be set even if it is not served here.
 fn site(
     environment: Environment,
     (socket, base, labels): GivenAddresses<'_>,
@@ -237,8 +237,8 @@ fn site(
         (None, Some(socket)) => Some(url_of(socket)?),
         (None, None) => None,
     };
-    let beside = || format!("{}/files", base_url.as_deref().unwrap_or_default());
-    let labels_base_url = labels.map_or_else(beside, without_trailing_slash);
+    let default = || format!("{}/files", base_url.as_deref().unwrap_or_default());
+    let labels_base_url = labels.map_or_else(default, without_trailing_slash);
     Ok(Site { environment, base_url, labels_base_url })
 }
 
@@ -259,7 +259,7 @@ fn listen(
         let connections = ConnectionLimits { listener, per_address, exempt, metrics };
         Listener::start_within(connections, socket, routes, stop.clone())
     };
-    // The operators' side serves both environments, and reads none from its `Api`, which has to hold one.
+    // The operators' listener serves both environments, and does not read the one that its `Api` must have.
     let operators = admin_router(api(Environment::Production));
     let mut listeners = vec![start(OPERATORS, sockets.admin, operators)];
     let apis =
@@ -271,13 +271,13 @@ fn listen(
     listeners
 }
 
-/// Who may have any number of connections: this machine, and proxies, behind which all clients share one address.
+/// Returns the networks without a limit of connections: this machine, and proxies, which connect for all clients.
 fn exempt(service: &Service) -> Vec<IpNet> {
     let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
 
-/// A new database gets an account, a sandbox key, an admin token and a password, each shown only once.
+/// Creates an account, a sandbox key, an admin token and a password in a new database; each is shown only once.
 async fn set_up_new_database(
     (service, ids): (&Service, &Ids),
     addresses: &[(&str, String)],

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{legacy::Era, webhooks::Allowance},
+    domain::{legacy::LegacySchedule, webhooks::Allowance},
     http::DEFAULT_CONNECTIONS_PER_ADDRESS,
     service::Limits,
 };
@@ -113,10 +113,10 @@ impl Serve {
         Duration::from_secs(self.drain)
     }
 
-    pub(super) fn legacy(&self) -> Era {
-        let usual = Era::default();
-        let deprecated = self.legacy_deprecated.unwrap_or(usual.deprecated);
-        Era { deprecated, sunset: self.legacy_sunset.or(usual.sunset) }
+    pub(super) fn legacy(&self) -> LegacySchedule {
+        let default = LegacySchedule::default();
+        let deprecated = self.legacy_deprecated.unwrap_or(default.deprecated);
+        LegacySchedule { deprecated, sunset: self.legacy_sunset.or(default.sunset) }
     }
 
     pub(super) fn webhooks(&self) -> Allowance {
@@ -164,7 +164,7 @@ impl From<LimitArgs> for Limits {
     }
 }
 
-/// As [`base_url`]; what is under /api needs a key, and label links have none.
+/// Parses a public address like [`base_url`]. It must not be under /api, which needs a key that label links lack.
 // The flag `--labels-host` keeps its older name: it takes a whole URL.
 fn labels_address(text: &str) -> Result<Url, String> {
     let url = base_url(text)?;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn sigterm_drains_for_five_seconds_unless_asked_otherwise() {
+    fn sigterm_drains_for_five_seconds_unless_configured() {
         let drain = |arguments: &[&str]| {
             let line = Line::try_parse_from(["serve"].iter().chain(arguments));
             line.ok().map(|line| line.serve.drain().as_secs())

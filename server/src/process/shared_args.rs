@@ -1,4 +1,4 @@
-//! Arguments and their values that more than one command has.
+//! Arguments and values that several commands share.
 
 use std::ffi::OsStr;
 
@@ -39,8 +39,8 @@ impl From<EnvironmentArg> for Environment {
     }
 }
 
-/// The parser of one entry of a list, without the blanks around it: `EC, MX` is `EC,MX`, as it is in the
-/// dashboard's forms.
+/// A parser of a list's entries that ignores the blanks around them: `EC, MX` is `EC,MX`, like in the dashboard's
+/// forms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trimmed<P>(pub(super) P);
 
@@ -70,7 +70,7 @@ pub(super) fn country(text: &str) -> Result<CountryCode, String> {
     })
 }
 
-/// A public address: other paths and signatures are written behind it.
+/// Parses a public address. It must be one to which paths and queries can be appended.
 pub(super) fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.filter(|url| url.query().is_none() && url.fragment().is_none());
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_seen_as_it_is() {
+    fn a_name_has_no_invisible_characters() {
         assert_eq!(name(" Shop "), Ok("Shop".to_owned()));
         for bad in ["", "  ", "\u{200B}", "a\u{202E}b", "a\nkey_2 forged", "a\u{1b}[31m"] {
             assert!(name(bad).is_err(), "{bad:?}");

@@ -1,4 +1,4 @@
-//! How `serve` stops: `/readyz` fails at once, connections are accepted for a while longer, then requests in
+//! The shutdown of `serve`: `/readyz` fails at once, connections are accepted for a while longer, then requests in
 //! flight finish.
 
 use std::{io, time::Duration};
@@ -10,29 +10,29 @@ use crate::{
     http::{SHUTDOWN_GRACE, Stop},
 };
 
-/// How long a server with a lost database answers that it is not ready: long enough for a load balancer
-/// to see it, short so that the restart does not wait.
+/// Maximum drain of a server that lost its database: long enough for a load balancer to see that it is not ready, and
+/// short so that the restart does not wait.
 const LOST_DATABASE_DRAIN: Duration = Duration::from_secs(1);
 
-/// Why it stops: the drain depends on it.
+/// The reason for a stop, which determines the drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopCause {
-    /// A supervisor or a deployment asks.
+    /// A supervisor or a deployment requests it.
     Terminate,
-    /// A person at a terminal asks, and waits.
+    /// A person at a terminal requests it, and waits.
     Interrupt,
     /// The database is lost.
     Lost,
 }
 
-/// The signals that stop it.
+/// The signals that stop the server.
 pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
 }
 
 impl Signals {
-    /// Catches them from now on.
+    /// Catches the signals from now on.
     pub(super) fn listen() -> io::Result<Self> {
         let (terminate, interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -48,19 +48,19 @@ impl Signals {
 }
 
 impl StopCause {
-    /// For how long connections are still accepted, given `--drain`.
-    pub(super) fn drain(self, asked: Duration) -> Duration {
+    /// Returns the time for which connections are still accepted; `configured` is that of `--drain`.
+    pub(super) fn drain(self, configured: Duration) -> Duration {
         match self {
-            Self::Terminate => asked,
+            Self::Terminate => configured,
             Self::Interrupt => Duration::ZERO,
-            Self::Lost => asked.min(LOST_DATABASE_DRAIN),
+            Self::Lost => configured.min(LOST_DATABASE_DRAIN),
         }
     }
 }
 
-/// The time that a whole shutdown may take.
+/// The time budget of a whole shutdown.
 pub(super) struct Shutdown {
-    /// The runtime's time, which tests pause.
+    /// The begin, by the runtime's clock, which tests pause.
     since: tokio::time::Instant,
 }
 
@@ -69,7 +69,7 @@ impl Shutdown {
         Self { since: runtime_time() }
     }
 
-    /// Keeps serving for this pause, or until `cut_short`, while clients move elsewhere; then stops the
+    /// Keeps serving for this pause, or until `cut_short`, while clients move to other servers. Then it stops the
     /// listeners.
     pub(super) async fn drain(
         &self,
@@ -85,7 +85,7 @@ impl Shutdown {
         stop.within(self.left());
     }
 
-    /// The time that is left.
+    /// Returns the time that is left.
     pub(super) fn left(&self) -> Duration {
         SHUTDOWN_GRACE.saturating_sub(self.since.elapsed())
     }
@@ -98,12 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sigterm_drains_sigint_does_not_and_a_lost_database_hardly() {
+    fn sigterm_drains_sigint_does_not_and_a_lost_database_briefly() {
         let table =
             [(StopCause::Terminate, 5, 5), (StopCause::Interrupt, 5, 0), (StopCause::Lost, 5, 1)];
-        for (cause, asked, drained) in table {
-            let [asked, drained] = [asked, drained].map(Duration::from_secs);
-            assert_eq!(cause.drain(asked), drained, "{cause:?}");
+        for (cause, configured, drained) in table {
+            let [configured, drained] = [configured, drained].map(Duration::from_secs);
+            assert_eq!(cause.drain(configured), drained, "{cause:?}");
             assert_eq!(cause.drain(Duration::ZERO), Duration::ZERO, "{cause:?}");
         }
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_signal_ends_the_drain_and_leaves_the_rest_to_last_requests() {
+    async fn a_second_signal_leaves_the_rest_to_last_requests() {
         let (shutdown, stop) = (Shutdown::begin(), Stop::default());
         let second = async {
             tokio::time::sleep(Duration::from_secs(2)).await;

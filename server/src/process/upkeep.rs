@@ -1,5 +1,4 @@
-//! What `serve` does besides answering: steps that fall due, webhooks, purges, and a look at the disk and
-//! the clock.
+//! The background jobs of `serve`: due steps, webhooks, purges, and checks of the disk and the clock.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -14,31 +13,29 @@ use crate::{
     webhook::Dispatcher,
 };
 
-/// How often due steps are looked for: a step that no reader asks for is late by this at most.
+/// Interval of taking due steps, and so the maximum delay of a step whose parcel is not read.
 const STEP_INTERVAL: Duration = Duration::from_millis(500);
-/// How often the disk and the clock are looked at.
+/// Interval of checks of the disk and the clock.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
-/// How often forgotten idempotency keys and old sandbox data are deleted.
+/// Interval of purges of expired idempotency keys and old sandbox data.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How often new parcels are looked for that are to come into the search's index: a search looks at each of those
-/// that are not in it.
+/// Interval of adding new parcels to the search index. Until then, each search scans them.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
-/// The pause between two folds of counts: a list adds up what is not folded yet.
+/// Interval of folding the changes of counts. Until then, each list adds them up.
 const FOLD_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the servers of one database say that they are there.
+/// Interval at which a server announces itself to the others of its database.
 const MEET_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends webhooks until it is time to stop; what a server before this one left on its way is sent
-/// again at once.
+/// Sends webhooks until the stop. Events that an earlier server left in flight are sent again at once.
 pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
-    // A failure is logged where it happened; the leases end by themselves.
+    // A failure is logged where it happens; leases also expire.
     let _ = service.end_leases().await;
     let _ = service.bring_deliveries_forward().await;
     Dispatcher::new(service, IN_FLIGHT).run(stop.requested()).await;
 }
 
-/// Takes due steps and purges, for as long as it is asked to: no step waits for a purge of minutes.
+/// Takes due steps and purges, concurrently, so that no step waits for a purge of minutes.
 pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
     tokio::select! {
         never = take_steps(service) => never,
@@ -50,7 +47,7 @@ async fn take_steps(service: &Service) -> Infallible {
     let mut ticks = interval(STEP_INTERVAL);
     loop {
         ticks.tick().await;
-        // A failure is logged where it happened, and the next tick tries again.
+        // A failure is logged where it happens, and the next tick tries again.
         let _ = service.take_due_steps().await;
         service.store().truncate_log().await;
     }
@@ -60,10 +57,10 @@ async fn purge(service: &Service) -> Infallible {
     let mut purges = interval(PURGE_INTERVAL);
     loop {
         purges.tick().await;
-        // As above.
+        // A failure is logged where it happens, and the next tick tries again.
         let _ = service.keep_key_uses().await;
         let _ = service.keep_legacy_uses().await;
-        // At the start, what a server before this one left unfinished; later, what an error stopped.
+        // At the start these are resets that an earlier server left unfinished; later, those that an error stopped.
         if let Err(error) = service.store().resume_resets().await {
             tracing::warn!(%error, "unfinished resets could not be looked up; trying again later");
         }
@@ -71,18 +68,17 @@ async fn purge(service: &Service) -> Infallible {
     }
 }
 
-/// Says to other servers that this one is there, in a loop of its own: a job that takes long must not make them forget
-/// it.
+/// Announces this server to the others. It has a separate loop, so that they do not forget it during a long job.
 pub(super) async fn meet_servers(service: &Service) -> Infallible {
     let mut ticks = interval(MEET_INTERVAL);
     loop {
         ticks.tick().await;
-        // A failure is logged where it happened, and the next tick tries again.
+        // A failure is logged where it happens, and the next tick tries again.
         let _ = service.meet_servers().await;
     }
 }
 
-/// Adds up the changes of counts, in a loop of its own for the same reason.
+/// Folds the changes of counts, in a separate loop so that it does not wait for a long job.
 pub(super) async fn fold_counts(service: &Service) -> Infallible {
     let mut ticks = interval(FOLD_INTERVAL);
     loop {
@@ -93,23 +89,22 @@ pub(super) async fn fold_counts(service: &Service) -> Infallible {
     }
 }
 
-/// Adds new parcels to the search's index, in a loop of its own: after an upgrade that takes long, and nothing waits for
-/// it.
+/// Adds new parcels to the search index. It has a separate loop, because it takes long after an upgrade.
 pub(super) async fn tend_search(service: &Service) -> Infallible {
     let mut ticks = interval(SEARCH_INTERVAL);
     loop {
         ticks.tick().await;
-        // A failure is logged where it happened, and the next tick tries again.
+        // A failure is logged where it happens, and the next tick tries again.
         let _ = service.tend_search().await;
     }
 }
 
-/// Looks at the disk and the clock until the database is lost.
+/// Checks the disk and the clock until the database is lost.
 pub(super) async fn watch(service: &Service) -> Lost {
     let mut ticks = interval(WATCH_INTERVAL);
     loop {
         ticks.tick().await;
-        // A failure is logged where it happened; the clock is looked at again in a moment.
+        // A failure is logged where it happens, and the next tick tries again.
         let _ = service.watch_clock().await;
         check_disk(service.store().clone()).await;
         if let Some(lost) = service.store().lost() {
@@ -118,7 +113,7 @@ pub(super) async fn watch(service: &Service) -> Lost {
     }
 }
 
-/// A disk that is slow to answer must not hold up the runtime's threads.
+/// Checks the disk on a blocking thread, because a slow disk must not hold up the runtime's threads.
 async fn check_disk(store: Store) {
     let _panicked = tokio::task::spawn_blocking(move || store.check(stopwatch())).await;
 }

@@ -1,4 +1,4 @@
-//! `parcelo-server vacuum`: rewrites the database file, so that it holds nothing that was deleted.
+//! `parcelo-server vacuum`: rewrites the database file without any deleted data.
 
 use clap::Args as ClapArgs;
 use serde_json::json;

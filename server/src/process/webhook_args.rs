@@ -32,7 +32,7 @@ pub(super) enum Webhooks {
     Replay(ReplayEvents),
 }
 
-/// Which webhook: an account has one in each environment.
+/// The webhook: an account has one in each environment.
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct WebhookArgs {
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(super) struct WebhookArgs {
 #[derive(Debug, ClapArgs)]
 pub(super) struct SetWebhook {
     #[command(flatten)]
-    pub(super) which: WebhookArgs,
+    pub(super) webhook: WebhookArgs,
     /// Where events are sent: https in production.
     #[arg(long, value_name = "URL")]
     pub(super) url: String,
@@ -70,7 +70,7 @@ pub(super) struct SetWebhook {
 #[derive(Debug, ClapArgs)]
 pub(super) struct ListDeliveries {
     #[command(flatten)]
-    pub(super) which: WebhookArgs,
+    pub(super) webhook: WebhookArgs,
     /// How many events.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(super) limit: u16,
@@ -79,7 +79,7 @@ pub(super) struct ListDeliveries {
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReplayEvents {
     #[command(flatten)]
-    pub(super) which: WebhookArgs,
+    pub(super) webhook: WebhookArgs,
     /// This event only, delivered or not: `evt_…`
     #[arg(long, value_name = "ID", value_parser = event, conflicts_with = "since")]
     pub(super) event: Option<Ulid>,

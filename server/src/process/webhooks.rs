@@ -1,5 +1,5 @@
-//! The admin commands for webhooks: on the database itself, also while a server runs on it. The
-//! server sends; within half a second it sees what a command has put into the outbox.
+//! The admin commands for webhooks. They work on the database directly, also while a server uses it. The server sends
+//! events that a command has put into the outbox within half a second.
 
 use parcelo::Environment;
 use serde::Serialize;
@@ -28,32 +28,32 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
         Webhooks::Set(options) => set(options).await,
         Webhooks::Deliveries(options) => deliveries(&options).await,
         Webhooks::Replay(options) => replay(options).await,
-        Webhooks::Show(which) => {
-            let (store, tenant) = find(&which).await?;
+        Webhooks::Show(webhook) => {
+            let (store, tenant) = find(&webhook).await?;
             let endpoint = endpoints(&store, &Ids::random()).find(tenant).await?;
-            say(&which, &WebhookView::new(&which.account, &endpoint))
+            say(&webhook, &WebhookView::new(&webhook.account, &endpoint))
         }
-        Webhooks::RotateSecret(which) => rotate_secret(which).await,
-        Webhooks::Test(which) => test(which).await,
-        Webhooks::Enable(which) => turn(which, true).await,
-        Webhooks::Disable(which) => turn(which, false).await,
-        Webhooks::Remove(which) => remove(which).await,
+        Webhooks::RotateSecret(webhook) => rotate_secret(webhook).await,
+        Webhooks::Test(webhook) => test(webhook).await,
+        Webhooks::Enable(webhook) => set_enabled(webhook, true).await,
+        Webhooks::Disable(webhook) => set_enabled(webhook, false).await,
+        Webhooks::Remove(webhook) => remove(webhook).await,
     }
 }
 
 async fn set(options: SetWebhook) -> Result<(), Failure> {
-    let (which, ids, now) = (options.which, Ids::random(), SystemClock.now());
-    let environment = Environment::from(which.environment);
+    let (webhook, ids, now) = (options.webhook, Ids::random(), SystemClock.now());
+    let environment = Environment::from(webhook.environment);
     let allowed = Allowance {
         private: options.webhooks_allow_private,
         sandbox_loopback: options.sandbox_webhooks_allow_loopback,
     };
     let reach = AllowedHosts::for_environment(environment, allowed);
-    let (store, tenant) = find(&which).await?;
+    let (store, tenant) = find(&webhook).await?;
     let request = EndpointRequest {
         tenant,
         url: options.url,
-        // Each was checked when the command line was read.
+        // The kinds were checked when the command line was parsed.
         kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
         reach,
     };
@@ -66,18 +66,18 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         }
         why => why.into(),
     })?;
-    if which.json {
-        print::secret_json(&WebhookView::with_secret(&which.account, &endpoint))?;
+    if webhook.json {
+        print::secret_json(&WebhookView::with_secret(&webhook.account, &endpoint))?;
     } else {
         print::webhook_secret(&endpoint.secret)?;
     }
     Ok(())
 }
 
-async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids, now) = (find(&which).await?, Ids::random(), SystemClock.now());
+async fn rotate_secret(webhook: WebhookArgs) -> Result<(), Failure> {
+    let ((store, tenant), ids, now) = (find(&webhook).await?, Ids::random(), SystemClock.now());
     let secret = endpoints(&store, &ids).rotate_secret(tenant, now).await?;
-    if which.json {
+    if webhook.json {
         print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET)))?;
     } else {
         print::webhook_secret(&secret)?;
@@ -85,42 +85,42 @@ async fn rotate_secret(which: WebhookArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn test(which: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&which).await?, Ids::random());
+async fn test(webhook: WebhookArgs) -> Result<(), Failure> {
+    let ((store, tenant), ids) = (find(&webhook).await?, Ids::random());
     let event = endpoints(&store, &ids).test(tenant, SystemClock.now()).await?;
-    say(&which, &TestedView::from(event))
+    say(&webhook, &TestedView::from(event))
 }
 
-async fn turn(which: WebhookArgs, on: bool) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&which).await?, Ids::random());
+async fn set_enabled(webhook: WebhookArgs, on: bool) -> Result<(), Failure> {
+    let ((store, tenant), ids) = (find(&webhook).await?, Ids::random());
     let endpoints = endpoints(&store, &ids);
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
-    say(&which, &WebhookView::new(&which.account, &endpoint))
+    say(&webhook, &WebhookView::new(&webhook.account, &endpoint))
 }
 
-async fn remove(which: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&which).await?, Ids::random());
+async fn remove(webhook: WebhookArgs) -> Result<(), Failure> {
+    let ((store, tenant), ids) = (find(&webhook).await?, Ids::random());
     let endpoint = endpoints(&store, &ids).remove(tenant).await?;
-    say(&which, &WebhookView::new(&which.account, &endpoint))
+    say(&webhook, &WebhookView::new(&webhook.account, &endpoint))
 }
 
 async fn replay(options: ReplayEvents) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&options.which).await?, Ids::random());
-    let what = match (options.event, options.since) {
+    let ((store, tenant), ids) = (find(&options.webhook).await?, Ids::random());
+    let events = match (options.event, options.since) {
         (Some(event), _) => EventsToReplay::One(event),
         (None, Some(since)) => EventsToReplay::MissedSince(since.into()),
         (None, None) => EventsToReplay::MissedSince(Millis(0)),
     };
     let endpoints = endpoints(&store, &ids);
-    let replayed = endpoints.replay(tenant, what, SystemClock.now()).await?;
-    say(&options.which, &ReplayedView { replayed })
+    let replayed = endpoints.replay(tenant, events, SystemClock.now()).await?;
+    say(&options.webhook, &ReplayedView { replayed })
 }
 
 async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
-    let (store, tenant) = find(&options.which).await?;
+    let (store, tenant) = find(&options.webhook).await?;
     let logged = store.deliveries(tenant, options.limit.into()).await?;
-    if options.which.json {
+    if options.webhook.json {
         print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>())?;
     } else {
         print::deliveries(&logged)?;
@@ -132,14 +132,14 @@ fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
     Endpoints { store, ids, by: Actor::Command.at(SystemClock.now()) }
 }
 
-/// The database, and the tenant whose webhook is meant.
-async fn find(which: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
-    let store = open(&which.database).await?;
-    let account = store.account_named(&which.account).await?;
-    let account = account.ok_or_else(|| Failure::NoAccount(which.account.clone()))?;
-    Ok((store, Tenant { account, environment: which.environment.into() }))
+/// Opens the database and finds the tenant of the webhook.
+async fn find(webhook: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
+    let store = open(&webhook.database).await?;
+    let account = store.account_named(&webhook.account).await?;
+    let account = account.ok_or_else(|| Failure::NoAccount(webhook.account.clone()))?;
+    Ok((store, Tenant { account, environment: webhook.environment.into() }))
 }
 
-fn say(which: &WebhookArgs, value: &impl Serialize) -> Result<(), Failure> {
-    Ok(if which.json { print::json(value) } else { print::members(value) }?)
+fn say(webhook: &WebhookArgs, value: &impl Serialize) -> Result<(), Failure> {
+    Ok(if webhook.json { print::json(value) } else { print::members(value) }?)
 }

@@ -1,9 +1,9 @@
-//! Who calls: an API key becomes a caller and a carrier key a carrier, an admin token opens the admin API,
-//! or the request is refused (spec: Authentication; docs/api.md, Carrier events, Admin API).
+//! Authentication: an API key becomes a [`Caller`], a carrier key a [`Carrier`], and an admin token opens the admin
+//! API (spec: Authentication; docs/api.md, Carrier events, Admin API).
 //!
-//! API keys are answered from memory ([`super::key_cache`]), where a revocation by another process arrives
-//! within 250 ms. A known carrier key is read from the database once more, and a token each time, so that
-//! revoking them is in force at once.
+//! API keys are looked up in memory ([`super::key_cache`]), where a revocation by another process arrives within
+//! 250 ms. A known carrier key is read from the database too, and a token every time, so that their revocation is in
+//! force at once.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -23,7 +23,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Whose parcels the caller works on.
+    /// Returns the tenant whose parcels the caller works on.
     pub fn tenant(&self) -> Tenant {
         self.key.scope.tenant
     }
@@ -37,7 +37,7 @@ pub struct Carrier {
 }
 
 impl Service {
-    /// Whose key this is: the `X-API-Key` header of a request to an environment's address.
+    /// Returns the caller whose key is in the `X-API-Key` header of a request to an environment's address.
     pub async fn authenticate(
         &self,
         environment: Environment,
@@ -49,7 +49,7 @@ impl Service {
         let key = issued.ok_or(ErrorCode::AuthInvalidApiKey)?;
         let hash = self.secrets().hash_of(&key);
         let found = self.callers.find(&self.store, &hash).await?;
-        // An old secret ends by the clock, without anything being written.
+        // An old secret expires by the clock; nothing is written then.
         let opened = found.filter(|record| record.is_opened_by(&hash, self.expiry()));
         let record = opened.ok_or(ErrorCode::AuthInvalidApiKey)?;
         let own = record.scope.tenant.environment;
@@ -60,7 +60,7 @@ impl Service {
         Ok(Caller { key: record })
     }
 
-    /// Whose key this is: the `X-Carrier-Key` header of a request to an environment's address.
+    /// Returns the carrier whose key is in the `X-Carrier-Key` header of a request to an environment's address.
     pub async fn authenticate_carrier(
         &self,
         environment: Environment,
@@ -69,7 +69,7 @@ impl Service {
         let unknown = ErrorCode::CarrierAuthFailed;
         let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
         let hash = self.secrets().hash_of(&key);
-        // A key that no carrier has costs no read of the database.
+        // An unknown key costs no read of the database.
         self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
         let found: Option<CarrierKeyRecord> = self.store.credential_by_hash(&hash).await?;
         let is_valid = |key: &CarrierKeyRecord| {
@@ -78,7 +78,7 @@ impl Service {
         Ok(Carrier { key: Arc::new(found.filter(is_valid).ok_or(unknown)?) })
     }
 
-    /// The id of the token in a request's `Authorization` header, if it is in force.
+    /// Returns the id of the admin token in a request's `Authorization` header, if the token is valid.
     pub async fn authenticate_admin(&self, authorization: Option<&str>) -> Result<String, Refusal> {
         let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
         let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
@@ -90,7 +90,7 @@ impl Service {
         }
     }
 
-    /// Whether the caller's key may be used from this address.
+    /// Refuses a client address from which the caller's key may not be used.
     pub fn check_address(&self, caller: &Caller, client: IpAddr) -> Result<(), Refusal> {
         if access::is_allowed(&caller.key.scope.ip_list, client) {
             Ok(())
@@ -100,7 +100,7 @@ impl Service {
     }
 }
 
-/// The token of a `Bearer` header; the scheme's case does not count (RFC 9110, 11.1).
+/// Returns the token of a `Bearer` header. The scheme is case-insensitive (RFC 9110, 11.1).
 fn bearer(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_stands_behind_its_scheme() {
+    fn a_token_follows_its_scheme() {
         let table = [
             ("Bearer adm_1", Some("adm_1")),
             ("bearer  adm_1 ", Some("adm_1")),

@@ -1,5 +1,5 @@
-//! POST /carrier/v1/events. Each event is a decision and a commit of its own, so that one that is
-//! refused holds up no other (docs/api.md, Carrier events).
+//! POST /carrier/v1/events. Each event is decided and committed separately, so that one that is refused does not
+//! affect the others (docs/api.md, Carrier events).
 
 use parcelo::{
     Environment, ErrorCode, TrackingNumber,
@@ -7,18 +7,18 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Carrier, Service, idempotency::MAX_TRIES, parcels::of_item, refusal_for_commit};
+use super::{Carrier, Service, idempotency::MAX_TRIES, parcels::item_result, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{CarrierReport, Refusal, Scan, State, carrier},
     store::CommitOutcome,
 };
 
-/// The result of one event, for its carrier.
+/// The result of one carrier event.
 type EventResult = Result<CarrierOutcome, Refusal>;
 
 impl Service {
-    /// Takes what a carrier reports, event by event in the order sent.
+    /// Processes a carrier's events one by one, in the order sent.
     pub async fn push_carrier_events(
         &self,
         carrier: &Carrier,
@@ -31,14 +31,13 @@ impl Service {
         let mut results = Vec::with_capacity(events.len());
         for event in events {
             let report = report(carrier, &event)?;
-            let told = self.take_report(environment, &event.tracking_number, &report, now).await;
-            results.push(result(event, of_item(told)?.flatten()));
+            let taken = self.take_report(environment, &event.tracking_number, &report, now).await;
+            results.push(result(event, item_result(taken)?.flatten()));
         }
         Ok(CarrierResults { summary: summary(&results), results })
     }
 
-    /// The result of one event; a failure of the service ends the whole request, unless it is
-    /// the event's own.
+    /// Processes one event and returns its result. An error ends the whole request unless only this event causes it.
     async fn take_report(
         &self,
         environment: Environment,
@@ -58,12 +57,12 @@ impl Service {
                 return Ok(Err(ErrorCode::ParcelNotFound.into()));
             };
             let parcel = self.up_to_date(parcel).await?;
-            let (told, changes) = carrier::take(&parcel, report.clone(), now);
+            let (result, changes) = carrier::take(&parcel, report.clone(), now);
             match self.store.commit(changes).await {
-                CommitOutcome::Committed => return Ok(told),
+                CommitOutcome::Committed => return Ok(result),
                 CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
                 CommitOutcome::VersionConflict => {}
-                // The event's id makes it safe to repeat.
+                // The event's id makes a repetition safe.
                 CommitOutcome::Unknown => return Err(Refusal::unavailable()),
                 outcome => return Err(refusal_for_commit(&outcome)),
             }
@@ -73,7 +72,7 @@ impl Service {
 }
 
 fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refusal> {
-    // The rules let no status pass that has no state.
+    // The rules accept only statuses that have a state.
     let state = State::from_status(&event.status).ok_or(ErrorCode::InternalError)?;
     let scan = Scan {
         state,
@@ -89,9 +88,9 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refu
     })
 }
 
-fn result(event: CarrierEvent, told: EventResult) -> CarrierResult {
+fn result(event: CarrierEvent, result: EventResult) -> CarrierResult {
     let CarrierEvent { event_id, tracking_number, .. } = event;
-    let (outcome, error) = match told {
+    let (outcome, error) = match result {
         Ok(outcome) => (outcome, None),
         Err(refusal) => (CarrierOutcome::Rejected, Some(refusal.to_item())),
     };
@@ -100,8 +99,8 @@ fn result(event: CarrierEvent, told: EventResult) -> CarrierResult {
 
 fn summary(results: &[CarrierResult]) -> CarrierSummary {
     let count = |outcome| {
-        let of_it = results.iter().filter(|result| result.outcome == outcome).count();
-        u32::try_from(of_it).unwrap_or(u32::MAX)
+        let count = results.iter().filter(|result| result.outcome == outcome).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
     };
     CarrierSummary {
         received: u32::try_from(results.len()).unwrap_or(u32::MAX),

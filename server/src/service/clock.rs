@@ -1,5 +1,5 @@
-//! What the service does about a wall clock that jumps: it doubts it for a while, and takes back what a
-//! clock that was too fast has put off.
+//! The service's reaction to a wall clock that jumps: nothing expires by it for a while, and deliveries that a fast
+//! clock has postponed are brought forward.
 
 use super::{Refusal, Service};
 use crate::{
@@ -8,18 +8,18 @@ use crate::{
 };
 
 impl Service {
-    /// The moment by which keys and sessions have expired: while the clock is in doubt earlier than now,
-    /// for a key that is forgotten too early makes a second parcel.
+    /// Returns the moment against which keys and sessions expire. It is earlier than now while the clock is in doubt,
+    /// because a key that is forgotten too early makes a second parcel.
     pub fn expiry(&self) -> Millis {
-        // While this machine's clock and the database's disagree, by the earlier of the two.
+        // While this machine's clock and the database's disagree, the earlier one counts.
         let behind = self.skew().map_or(0, |skew| skew.0.min(0));
         self.clock.expiry().plus(behind)
     }
 
-    /// Looks whether the clock has jumped, and how far this machine's is from that of a shared database. To be
-    /// called every second or so.
+    /// Checks whether the clock has jumped, and how far this machine's is from that of a shared database. Call it about
+    /// every second.
     pub async fn watch_clock(&self) -> Result<(), Refusal> {
-        // Without an answer the clock runs on as it was; what else is wrong then is logged where it happened.
+        // If the measurement fails, the clock goes on unchanged; the failure is logged where it happens.
         if let Ok(Some(skew)) = self.store.measure_clock().await {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
@@ -33,8 +33,8 @@ impl Service {
         if millis < 0 { self.bring_deliveries_forward().await } else { Ok(()) }
     }
 
-    /// Why the server must not be used, as a part of a sentence, when its clock and the database's disagree: one of
-    /// the two is wrong, and it is not known which.
+    /// Returns the reason, as a part of a sentence, why the server must not be used if its clock and the database's
+    /// disagree: one of the two is wrong, and it is unknown which.
     pub fn clock_fault(&self) -> Option<String> {
         Some(format!("{}: synchronise both with NTP", self.skew()?))
     }
@@ -43,7 +43,8 @@ impl Service {
         self.store.shared_clock()?.too_far()
     }
 
-    /// Makes due, after its own pause from now, what was put off by a clock that has been set back since.
+    /// Reschedules deliveries that a clock which has since been set back had postponed: each waits its usual pause from
+    /// now on.
     pub async fn bring_deliveries_forward(&self) -> Result<(), Refusal> {
         let moved = self.store.bring_deliveries_forward(self.now()).await?;
         if moved > 0 {
@@ -52,7 +53,7 @@ impl Service {
         Ok(())
     }
 
-    /// Deletes what is too old, unless the clock is in doubt.
+    /// Deletes data that is past its retention, unless the clock is in doubt.
     pub async fn purge(&self) {
         // Whatever the clock says: what a page says once may rather be lost than stay.
         #[cfg(feature = "server")]
@@ -63,7 +64,7 @@ impl Service {
         if let Err(error) = self.store.purge_records(self.now()).await {
             tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
         }
-        // A failure is logged where it happened, and the next call tries again.
+        // Failures are logged where they happen, and the next call tries again.
         let _ = self.purge_sandboxes().await;
         let _ = self.purge_outbox().await;
         let _ = self.purge_mails().await;
@@ -93,7 +94,7 @@ mod tests {
             audit::Actor,
             audit::BY,
             sample,
-            webhooks::{AllowedHosts, AttemptResult, DeliveryError, Kinds, Places},
+            webhooks::{AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, Kinds},
         },
         ids::Ids,
         service::{
@@ -105,27 +106,27 @@ mod tests {
 
     const START: Millis = Millis(1_768_057_500_000);
 
-    /// Two clocks that the test moves.
+    /// Both clocks, moved by the test.
     #[derive(Debug, Clone)]
-    struct Pair(Arc<Mutex<Reading>>);
+    struct ManualClocks(Arc<Mutex<Reading>>);
 
-    impl TwoClocks for Pair {
+    impl TwoClocks for ManualClocks {
         fn read(&self) -> Reading {
             *self.0.lock().unwrap()
         }
     }
 
-    struct House {
+    struct TestService {
         service: Service,
-        clocks: Pair,
+        clocks: ManualClocks,
         caller: Caller,
     }
 
-    impl House {
-        /// A house whose clock no one doubts any more.
+    impl TestService {
+        /// Starts a service and waits until its clock is no longer in doubt.
         async fn settled() -> Self {
             let clocks = Reading { wall: START, monotonic: Duration::ZERO };
-            let clocks = Pair(Arc::new(Mutex::new(clocks)));
+            let clocks = ManualClocks(Arc::new(Mutex::new(clocks)));
             let (store, ids) = (Store::memory([1; 32]).unwrap(), Arc::new(Ids::seeded(1)));
             let clock = Arc::new(GuardedClock::from_clocks(clocks.clone()));
             let service = Service::new(store, clock, ids, settings());
@@ -139,12 +140,12 @@ mod tests {
             };
             let (_, key) =
                 service.issuer(Actor::Server).issue_api_key(request, START).await.unwrap();
-            let house = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
-            house.run(660).await;
-            house
+            let test = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
+            test.run(660).await;
+            test
         }
 
-        /// Lets both clocks run.
+        /// Advances both clocks.
         async fn run(&self, seconds: u64) {
             let mut left = seconds;
             while left > 0 {
@@ -159,13 +160,13 @@ mod tests {
             }
         }
 
-        /// Sets the wall clock, which no one notices until someone looks.
+        /// Moves the wall clock. The service does not notice until it next checks.
         fn set(&self, by: i64) {
             let mut both = self.clocks.0.lock().unwrap();
             both.wall = both.wall.plus(by);
         }
 
-        /// Begins again on the same data, as a start does.
+        /// Restarts the service on the same data.
         async fn restart(&mut self) {
             let (store, ids) = (self.service.store().clone(), Arc::new(Ids::seeded(1)));
             let clock = Arc::new(GuardedClock::from_clocks(self.clocks.clone()));
@@ -174,7 +175,7 @@ mod tests {
             self.service.bring_deliveries_forward().await.unwrap();
         }
 
-        /// A shop with a webhook.
+        /// Sets a webhook up.
         async fn listen(&self) {
             let tenant = self.caller.tenant();
             let url = "https://shop.example/parcelo".to_owned();
@@ -187,7 +188,7 @@ mod tests {
             self.service.endpoints(Actor::Server).set(request, START).await.unwrap();
         }
 
-        /// How many attempts are made now; each of them fails.
+        /// Fails each delivery that is due and returns their number.
         async fn fail_due(&self) -> usize {
             let due = self.due().await;
             let made = due.len();
@@ -203,10 +204,10 @@ mod tests {
             self.service.create_order(&self.caller, order, None).await.ok()
         }
 
-        /// Leases what is due.
+        /// Leases the deliveries that are due.
         async fn due(&self) -> Vec<Delivery> {
             let mut all = Vec::new();
-            for event in self.service.lease_deliveries(&Places::new(10)).await.unwrap() {
+            for event in self.service.lease_deliveries(&DeliverySlots::new(10)).await.unwrap() {
                 all.extend(self.service.delivery(event).await.unwrap());
             }
             all
@@ -225,67 +226,67 @@ mod tests {
 
     #[tokio::test]
     async fn a_clock_that_jumps_ahead_makes_no_second_parcel() {
-        let (house, order) = (House::settled().await, order());
-        let Some(Answer::Created(first)) = house.create(&order).await else { panic!() };
-        house.set(25 * Millis::HOUR);
+        let (test, order) = (TestService::settled().await, order());
+        let Some(Answer::Created(first)) = test.create(&order).await else { panic!() };
+        test.set(25 * Millis::HOUR);
         let replayed = Some(Answer::Replayed(first));
-        assert_eq!(house.create(&order).await, replayed, "before anyone has looked");
-        assert!(!house.jumps().await);
-        house.run(1).await;
-        assert!(house.jumps().await);
+        assert_eq!(test.create(&order).await, replayed, "before the jump is noticed");
+        assert!(!test.jumps().await);
+        test.run(1).await;
+        assert!(test.jumps().await);
         for _ in 0..19 {
-            assert_eq!(house.create(&order).await, replayed);
-            house.service.purge().await;
-            house.run(30).await;
+            assert_eq!(test.create(&order).await, replayed);
+            test.service.purge().await;
+            test.run(30).await;
         }
-        house.set(-25 * Millis::HOUR);
-        house.run(3_600).await;
-        house.service.purge().await;
-        assert_eq!(house.create(&order).await, replayed, "set right, all is as before");
-        house.run(24 * 3_600).await;
-        let again = house.create(&order).await;
+        test.set(-25 * Millis::HOUR);
+        test.run(3_600).await;
+        test.service.purge().await;
+        assert_eq!(test.create(&order).await, replayed, "the same after the clock is set right");
+        test.run(24 * 3_600).await;
+        let again = test.create(&order).await;
         assert!(
             matches!(again, Some(Answer::Created(_))),
-            "a day is a day all the same: {again:?}"
+            "the key still expires after a day: {again:?}"
         );
     }
 
     #[tokio::test]
     async fn nothing_is_purged_for_ten_minutes_after_a_jump() {
-        let (house, order) = (House::settled().await, order());
-        house.create(&order).await.unwrap();
-        let kept = async || house.service.store().creations().await.unwrap().len();
-        house.set(40 * Millis::DAY);
-        house.service.purge().await;
-        house.run(570).await;
-        house.service.purge().await;
+        let (test, order) = (TestService::settled().await, order());
+        test.create(&order).await.unwrap();
+        let kept = async || test.service.store().creations().await.unwrap().len();
+        test.set(40 * Millis::DAY);
+        test.service.purge().await;
+        test.run(570).await;
+        test.service.purge().await;
         assert_eq!(kept().await, 1);
-        house.run(60).await;
-        house.service.purge().await;
-        assert_eq!(kept().await, 0, "a clock that was not corrected by then is meant");
+        test.run(60).await;
+        test.service.purge().await;
+        assert_eq!(kept().await, 0, "a clock that was not corrected by then is taken to be right");
     }
 
     #[tokio::test]
     async fn the_audit_log_goes_back_a_year() {
-        let house = House::settled().await;
-        house.listen().await;
+        let test = TestService::settled().await;
+        test.listen().await;
         let kept = async || {
-            house.service.purge().await;
-            house.service.store().audit_log(None, Millis(0), 9).await.unwrap().len()
+            test.service.purge().await;
+            test.service.store().audit_log(None, Millis(0), 9).await.unwrap().len()
         };
         let written = kept().await;
         assert!(written > 0, "a webhook was set");
-        house.run(364 * 86_400).await;
+        test.run(364 * 86_400).await;
         assert_eq!(kept().await, written);
-        house.run(2 * 86_400).await;
+        test.run(2 * 86_400).await;
         assert_eq!(kept().await, 0);
     }
 
     #[tokio::test]
     async fn a_session_outlives_a_clock_that_jumps_ahead() {
-        let house = House::settled().await;
-        let store = house.service.store();
-        let account = house.caller.tenant().account;
+        let test = TestService::settled().await;
+        let store = test.service.store();
+        let account = test.caller.tenant().account;
         let password = "correct horse battery";
         store
             .set_password(account, hash_password(password, [7; 16]).unwrap(), START, &BY)
@@ -293,94 +294,94 @@ mod tests {
             .unwrap();
         let client = [127, 0, 0, 1].into();
         let request = LoginRequest { client, account: "default", password, before: None };
-        let LoginOutcome::SignedIn(token) = house.service.sign_in(request).await.unwrap() else {
+        let LoginOutcome::SignedIn(token) = test.service.sign_in(request).await.unwrap() else {
             panic!()
         };
-        house.set(13 * Millis::HOUR);
-        assert!(house.service.session(&token).await.unwrap().is_some());
-        house.run(60).await;
-        house.service.purge().await;
-        assert!(house.service.session(&token).await.unwrap().is_some());
-        house.run(660).await;
-        assert!(house.service.session(&token).await.unwrap().is_none());
+        test.set(13 * Millis::HOUR);
+        assert!(test.service.session(&token).await.unwrap().is_some());
+        test.run(60).await;
+        test.service.purge().await;
+        assert!(test.service.session(&token).await.unwrap().is_some());
+        test.run(660).await;
+        assert!(test.service.session(&token).await.unwrap().is_none());
     }
 
     #[tokio::test]
-    async fn a_webhook_put_off_by_a_clock_that_was_set_back_comes_after_its_own_pause() {
-        let house = House::settled().await;
-        let tenant = house.caller.tenant();
-        house.listen().await;
-        house.set(Millis::DAY);
-        house.create(&order()).await.unwrap();
-        assert_eq!(house.fail_due().await, 1);
-        house.service.endpoints(Actor::Server).test(tenant, house.service.now()).await.unwrap();
-        house.run(1).await;
-        house.set(-Millis::DAY);
-        assert_eq!(house.due().await.len(), 0, "no one has noticed yet");
-        house.run(1).await;
-        assert_eq!(house.due().await.len(), 1, "what was never tried is due at once");
-        house.run(6).await;
-        assert_eq!(house.due().await.len(), 1, "and the other after its five seconds");
-        // Neither was settled: their leases of a minute were made by the clock that is right.
-        house.run(61).await;
-        assert_eq!(house.due().await.len(), 2);
+    async fn a_clock_set_back_leaves_a_delivery_its_usual_pause() {
+        let test = TestService::settled().await;
+        let tenant = test.caller.tenant();
+        test.listen().await;
+        test.set(Millis::DAY);
+        test.create(&order()).await.unwrap();
+        assert_eq!(test.fail_due().await, 1);
+        test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
+        test.run(1).await;
+        test.set(-Millis::DAY);
+        assert_eq!(test.due().await.len(), 0, "the step back is not noticed yet");
+        test.run(1).await;
+        assert_eq!(test.due().await.len(), 1, "an event that was never tried is due at once");
+        test.run(6).await;
+        assert_eq!(test.due().await.len(), 1, "and the other after its five seconds");
+        // Neither was settled; their leases of a minute were made by the corrected clock.
+        test.run(61).await;
+        assert_eq!(test.due().await.len(), 2);
     }
 
     #[tokio::test]
-    async fn every_step_back_of_the_clock_leaves_a_webhook_its_own_pause() {
-        let mut house = House::settled().await;
-        house.listen().await;
-        house.set(9 * Millis::DAY);
-        house.create(&order()).await.unwrap();
-        assert_eq!(house.fail_due().await, 1);
-        house.run(6).await;
-        assert_eq!(house.fail_due().await, 1);
+    async fn every_step_back_of_the_clock_begins_the_pause_again() {
+        let mut test = TestService::settled().await;
+        test.listen().await;
+        test.set(9 * Millis::DAY);
+        test.create(&order()).await.unwrap();
+        assert_eq!(test.fail_due().await, 1);
+        test.run(6).await;
+        assert_eq!(test.fail_due().await, 1);
         for _ in 0..3 {
-            house.set(-Millis::DAY);
-            house.run(1).await;
-            assert_eq!(house.fail_due().await, 0, "it waits for its minute again");
-            house.set(-Millis::DAY);
-            house.restart().await;
-            house.run(50).await;
-            assert_eq!(house.fail_due().await, 0, "and again after a start");
+            test.set(-Millis::DAY);
+            test.run(1).await;
+            assert_eq!(test.fail_due().await, 0, "its minute begins again");
+            test.set(-Millis::DAY);
+            test.restart().await;
+            test.run(50).await;
+            assert_eq!(test.fail_due().await, 0, "and again after a start");
         }
-        house.restart().await;
-        house.run(17).await;
-        assert_eq!(house.fail_due().await, 1, "which begins again only with a step back");
+        test.restart().await;
+        test.run(17).await;
+        assert_eq!(test.fail_due().await, 1, "only a step back begins the minute again");
     }
 
     #[tokio::test]
-    async fn a_start_spends_no_attempt_when_the_clock_was_once_set_back() {
-        let mut house = House::settled().await;
-        house.listen().await;
-        house.set(Millis::DAY);
-        house.create(&order()).await.unwrap();
-        assert_eq!(house.fail_due().await, 1);
-        house.run(1).await;
-        house.set(-Millis::DAY);
-        house.run(1).await;
-        house.run(6).await;
-        assert_eq!(house.fail_due().await, 1);
-        house.restart().await;
-        house.run(50).await;
-        assert_eq!(house.fail_due().await, 0);
-        house.run(17).await;
-        assert_eq!(house.fail_due().await, 1);
+    async fn a_start_after_a_step_back_spends_no_attempt() {
+        let mut test = TestService::settled().await;
+        test.listen().await;
+        test.set(Millis::DAY);
+        test.create(&order()).await.unwrap();
+        assert_eq!(test.fail_due().await, 1);
+        test.run(1).await;
+        test.set(-Millis::DAY);
+        test.run(1).await;
+        test.run(6).await;
+        assert_eq!(test.fail_due().await, 1);
+        test.restart().await;
+        test.run(50).await;
+        assert_eq!(test.fail_due().await, 0);
+        test.run(17).await;
+        assert_eq!(test.fail_due().await, 1);
     }
 
     #[tokio::test]
-    async fn a_lease_of_a_clock_that_was_set_back_ends_within_a_minute() {
-        let house = House::settled().await;
-        let tenant = house.caller.tenant();
-        house.listen().await;
-        house.set(Millis::DAY);
-        house.service.endpoints(Actor::Server).test(tenant, house.service.now()).await.unwrap();
-        house.run(1).await;
-        assert_eq!(house.due().await.len(), 1);
-        house.set(-Millis::DAY);
-        house.run(1).await;
-        assert_eq!(house.due().await.len(), 0);
-        house.run(61).await;
-        assert_eq!(house.due().await.len(), 1);
+    async fn a_lease_ends_within_a_minute_of_a_step_back() {
+        let test = TestService::settled().await;
+        let tenant = test.caller.tenant();
+        test.listen().await;
+        test.set(Millis::DAY);
+        test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
+        test.run(1).await;
+        assert_eq!(test.due().await.len(), 1);
+        test.set(-Millis::DAY);
+        test.run(1).await;
+        assert_eq!(test.due().await.len(), 0);
+        test.run(61).await;
+        assert_eq!(test.due().await.len(), 1);
     }
 }

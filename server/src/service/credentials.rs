@@ -1,5 +1,5 @@
-//! Making credentials and their secrets: for the admin commands, the admin API, the dashboard, the first
-//! start and the mock server.
+//! Issuing credentials and their secrets, for the admin commands, the admin API, the dashboard, the first start and
+//! the mock server.
 
 use ipnet::IpNet;
 use parcelo::{ApiKey, Environment};
@@ -17,49 +17,49 @@ use crate::{
     store::{Store, StoreError, StoredScope},
 };
 
-/// An API key that is to be made (spec: API key properties).
+/// The properties of an API key to issue (spec: API key properties).
 #[derive(Debug, Clone)]
 pub struct NewKeyRequest {
-    /// The account it belongs to; it is made when it does not exist.
+    /// The account it belongs to, which is created if it does not exist.
     pub account: String,
     /// The environment.
     pub environment: Environment,
     /// A name for people.
     pub name: String,
-    /// Where it may ship to.
+    /// The countries that it may ship to.
     pub countries: Countries,
-    /// From where it may be used; empty is from anywhere.
+    /// The networks that it may be used from; empty for any.
     pub ip_list: Vec<IpNet>,
-    /// Requests a second, when not the environment's.
+    /// The limit in requests per second, if not the environment's.
     pub rate_limit: Option<u32>,
 }
 
-/// What became of an API key that was to get a new secret.
+/// The outcome of giving an API key a new secret.
 #[derive(Debug)]
 pub enum Rotation {
-    /// It has one, which is shown this once.
+    /// The key has a new secret, which is shown only this once.
     Done(ApiKey, Box<ApiKeyRecord>),
-    /// It is revoked, and stays so.
+    /// The key is revoked and stays revoked.
     Revoked,
     /// There is no such key.
     Unknown,
 }
 
-/// Makes credentials. The whole secret is in its answers and nowhere else: it is not stored.
+/// Issues credentials. A secret is returned once and never stored.
 #[derive(Debug, Clone)]
 pub struct CredentialIssuer<'a> {
-    /// Where they are kept.
+    /// The store that keeps them.
     pub store: &'a Store,
-    /// What they are hashed with.
+    /// The secrets that hash them.
     pub secrets: &'a Secrets,
-    /// What they are made of.
+    /// The source of secrets and ids.
     pub ids: &'a Ids,
-    /// Who makes them.
+    /// The author for the audit log.
     pub by: Author,
 }
 
 impl CredentialIssuer<'_> {
-    /// The account with a name, made if there is none; and whether it is new.
+    /// Returns the account with a name, created if there is none. The flag is `true` if it is new.
     pub async fn account(
         &self,
         name: String,
@@ -72,7 +72,7 @@ impl CredentialIssuer<'_> {
         Ok((record, is_new))
     }
 
-    /// Makes an API key, and its account unless one has the name.
+    /// Issues an API key, and creates its account if there is none with that name.
     pub async fn issue_api_key(
         &self,
         request: NewKeyRequest,
@@ -85,8 +85,7 @@ impl CredentialIssuer<'_> {
         self.issue(name, scope, now).await
     }
 
-    /// Makes a credential of any kind. A second carrier key of one name in one environment is the same
-    /// carrier's.
+    /// Issues a credential of any kind. Carrier keys with the same name in one environment belong to the same carrier.
     pub async fn issue<S: StoredScope>(
         &self,
         name: String,
@@ -100,8 +99,8 @@ impl CredentialIssuer<'_> {
         Ok((secret, self.store.insert_credential(new, &self.by).await?))
     }
 
-    /// Gives an API key a new secret. It stays the same key: its idempotency records, limit, countries and
-    /// name are its record's. Old secrets keep working for `overlap` seconds at most.
+    /// Gives an API key a new secret. It stays the same key, with its idempotency records, limit, countries and name.
+    /// Old secrets keep working for at most `overlap` seconds.
     pub async fn rotate(
         &self,
         id: &str,
@@ -127,19 +126,19 @@ impl CredentialIssuer<'_> {
 }
 
 impl Service {
-    /// Gives a key a new secret; the old one keeps working for `overlap` seconds.
+    /// Gives a key a new secret. The old one keeps working for `overlap` seconds.
     pub async fn rotate_key(&self, id: &str, overlap: u32, by: Actor) -> Result<Rotation, Refusal> {
         Ok(self.issuer(by).rotate(id, overlap, self.now()).await?)
     }
 
-    /// Revokes a key with all its secrets, from now on. None if no key has the id.
+    /// Revokes a key with all its secrets from now on. Returns `None` if no key has the id.
     pub async fn revoke_key(&self, id: &str, by: Actor) -> Result<Option<ApiKeyRecord>, Refusal> {
         let now = self.now();
         Ok(self.store.revoke_credential(id, now, &by.at(now)).await?)
     }
 }
 
-/// The last four characters, by which people tell keys apart.
+/// Returns a key's last four characters, which are shown so that people can tell keys apart.
 fn last4(key: &str) -> String {
     key.get(key.len().saturating_sub(4)..).unwrap_or_default().to_owned()
 }

@@ -1,5 +1,5 @@
-//! What the dashboard reads: one account's parcels, counts and legacy calls, of all its keys; and what an account's
-//! owner does to a parcel there. A form has no idempotency key: sent twice, it finds its work done.
+//! The dashboard's operations: reading one account's parcels, counts and legacy calls, and voiding or reprinting a
+//! parcel. A form has no idempotency key: sent twice, it finds its work done.
 
 use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
 use ulid::Ulid;
@@ -12,30 +12,30 @@ use crate::{
         activity::ParcelCount,
         carrier::LoggedException,
         labels,
-        legacy::Uses,
+        legacy::DailyUsage,
         void,
         webhooks::{self, LoggedDelivery},
     },
     store::CommitOutcome,
 };
 
-/// A parcel with all that its owner may know.
+/// A parcel as its owner may see it.
 #[derive(Debug, Clone)]
 pub struct OwnParcel {
-    /// Where it stands.
+    /// The parcel's row.
     pub row: ParcelRow,
     /// The order.
     pub order: OrderRequest,
     /// The record with its history.
     pub record: TrackingRecord,
-    /// Its public page.
+    /// The address of its public page.
     pub tracking_url: String,
-    /// The air waybill of its manifest.
+    /// Its manifest's air waybill.
     pub awb: Option<String>,
 }
 
 impl Service {
-    /// One of a tenant's parcels.
+    /// Returns one of a tenant's parcels.
     pub async fn parcel_of(
         &self,
         tenant: Tenant,
@@ -52,7 +52,7 @@ impl Service {
         Ok(OwnParcel { row, order, record, tracking_url, awb })
     }
 
-    /// Voids one of a tenant's orders; one that is void stays so.
+    /// Voids one of a tenant's orders. A voided order stays as it is.
     pub async fn void_of(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
         self.change_of(tenant, number, void::void_one).await
     }
@@ -89,8 +89,7 @@ impl Service {
         Err(Refusal::unavailable())
     }
 
-    /// How many of a tenant's parcels were created on that day (since 1970 began) or later, by day, state and
-    /// country.
+    /// Counts a tenant's parcels by day of creation, state and country, from the day `first` on (in days since 1970).
     pub async fn activity_of(
         &self,
         tenant: Tenant,
@@ -100,39 +99,39 @@ impl Service {
         Ok(self.store.activity(tenant, first).await?)
     }
 
-    /// The latest carrier events on a tenant's parcels that were refused, newest first.
+    /// Returns the latest refused carrier events on a tenant's parcels, newest first.
     pub async fn carrier_exceptions_of(
         &self,
         tenant: Tenant,
-        most: u32,
+        limit: u32,
     ) -> Result<Vec<LoggedException>, Refusal> {
-        Ok(self.store.carrier_exceptions(tenant, most).await?)
+        Ok(self.store.carrier_exceptions(tenant, limit).await?)
     }
 
-    /// A tenant's webhook events after the `skipped` latest, with their attempts, newest first.
+    /// Returns a tenant's webhook events with their attempts, newest first, without the `skipped` latest.
     pub async fn deliveries_of(
         &self,
         tenant: Tenant,
         skipped: usize,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<LoggedDelivery>, Refusal> {
-        Ok(self.store.older_deliveries(tenant, skipped, most).await?)
+        Ok(self.store.older_deliveries(tenant, skipped, limit).await?)
     }
 
-    /// The body by which an event is sent to the tenant's webhook. 404 when there is no such event, or what it is about
-    /// is deleted.
+    /// Returns the body that an event sends to the tenant's webhook. Answers 404 if there is no such event or its
+    /// parcel was deleted.
     pub async fn webhook_body(&self, tenant: Tenant, event: Ulid) -> Result<Vec<u8>, Refusal> {
         let payload = self.store.logged_payload(tenant, event).await?;
         Ok(webhooks::body(payload.ok_or(ErrorCode::NotFound)?))
     }
 
-    /// True when a webhook event of the tenant's failed or is held.
+    /// Returns `true` if one of the tenant's webhook events has failed or is held.
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, Refusal> {
         Ok(self.store.has_missed(tenant).await?)
     }
 
-    /// Which of an account's keys used the legacy API, by day; up to this moment.
-    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, Refusal> {
+    /// Returns the legacy API's use by each of an account's keys and by day, up to this moment.
+    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<DailyUsage>, Refusal> {
         self.keep_legacy_uses().await?;
         Ok(self.store.legacy_uses_of(account).await?)
     }

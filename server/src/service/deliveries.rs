@@ -1,5 +1,5 @@
-//! Deliveries: what is due is leased from the outbox, signed and handed to the webhook shell; what
-//! came of it is judged and written down.
+//! Webhook deliveries: due events are leased from the outbox, signed and handed to the webhook shell; the outcome is
+//! judged and stored.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::{
     domain::{
         Tenant,
         webhooks::{
-            self, AllowedHosts, AttemptResult, DeliveryError, DisabledBy, Endpoint,
-            IN_FLIGHT_IN_ALL, LEASED_AT_ONCE, Lease, Places, RETENTION, RetryDecision,
+            self, AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, DisabledBy, Endpoint,
+            Lease, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION, RetryDecision,
         },
     },
     ids::named,
     store::{Settled, StoreError},
 };
 
-/// An event that is leased to be sent.
+/// An event that is leased for sending.
 #[derive(Debug, Clone)]
 pub struct LeasedEvent {
     lease: Lease,
@@ -27,19 +27,19 @@ pub struct LeasedEvent {
 }
 
 impl LeasedEvent {
-    /// Whose it is.
+    /// Returns the tenant whose webhook it is for.
     pub const fn tenant(&self) -> Tenant {
         self.lease.tenant
     }
 }
 
-/// A message that is ready to be sent.
+/// A signed message, ready to be sent.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     lease: Lease,
-    /// Where to.
+    /// The address of the webhook.
     pub url: String,
-    /// What may be reached.
+    /// The hosts that may be reached.
     pub reach: AllowedHosts,
     /// Its id, time and signatures, as headers.
     pub headers: [(&'static str, String); 3],
@@ -48,35 +48,35 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Whose it is.
+    /// Returns the tenant whose webhook it is for.
     pub const fn tenant(&self) -> Tenant {
         self.lease.tenant
     }
 }
 
 impl Service {
-    /// Resolves when an event was enqueued, or had been since the last call.
+    /// Waits until an event is enqueued; returns at once if one was since the last call.
     pub async fn outbox_changed(&self) {
         self.store.outbox_changed().await;
     }
 
-    /// When the next delivery falls due.
+    /// Returns when the next delivery falls due.
     pub async fn next_delivery(&self) -> Result<Option<Millis>, Refusal> {
         Ok(self.store.next_delivery().await?)
     }
 
-    /// Leases messages that are due, as many as one commit may and as there are places for, shared out
-    /// among all tenants. If they are not settled within a minute, they are due again.
-    pub async fn lease_deliveries(&self, places: &Places) -> Result<Vec<LeasedEvent>, Refusal> {
+    /// Leases due events, shared out among all tenants, up to the limit of one commit and the number of free places. An
+    /// event that is not settled within a minute is due again.
+    pub async fn lease_deliveries(&self, places: &DeliverySlots) -> Result<Vec<LeasedEvent>, Refusal> {
         loop {
             if places.free() == 0 {
                 return Ok(Vec::new());
             }
             let now = self.now();
-            // Beside those that may be full already, as many as there are places for.
+            // Tenants with deliveries in flight may have no share left, so as many others are read as there are places.
             let waiting =
-                self.store.tenants_with_due(now, places.busy() + IN_FLIGHT_IN_ALL).await?;
-            let shares = places.share_out(&waiting, LEASED_AT_ONCE);
+                self.store.tenants_with_due(now, places.busy() + MAX_IN_FLIGHT).await?;
+            let shares = places.share_out(&waiting, MAX_LEASED_AT_ONCE);
             if shares.is_empty() {
                 return Ok(Vec::new());
             }
@@ -93,7 +93,7 @@ impl Service {
             for tenant in &leased.switched_off {
                 self.switched_off(*tenant, DisabledBy::Unreadable).await;
             }
-            // What was set aside may have been all that was in the way of others.
+            // If all events of this round were unreadable, others behind them may be due.
             if !leased.events.is_empty() || leased.is_empty() {
                 let event = |(endpoint, lease)| LeasedEvent { lease, endpoint };
                 return Ok(leased.events.into_iter().map(event).collect());
@@ -101,8 +101,8 @@ impl Service {
         }
     }
 
-    /// The message that a leased event makes. None when there is nothing left to tell, or when it
-    /// cannot be read: then it has failed, and is not leased again.
+    /// Returns the message for a leased event. Returns `None` if its subject was deleted, or if the event cannot be
+    /// read; it has then failed and is not leased again.
     pub async fn delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
         let LeasedEvent { lease, endpoint } = event;
         match self.store.payload(&lease).await {
@@ -148,7 +148,7 @@ impl Service {
         }
     }
 
-    /// Writes down what came of a delivery, and what that means.
+    /// Judges the outcome of a delivery and stores both.
     pub async fn settle_delivery(
         &self,
         delivery: Delivery,
@@ -181,20 +181,20 @@ impl Service {
         );
     }
 
-    /// What a tenant is called in the log.
+    /// Returns the names of a tenant's account and environment for the log.
     async fn named(&self, tenant: Tenant) -> (String, &'static str) {
         let account = self.store.account_record(tenant.account).await.map(|account| account.id);
         (account.unwrap_or_default(), tenant.environment.code())
     }
 
-    /// Ends what an earlier server left half done: its leases, for no other server holds any when
-    /// this one starts, and the holding of what endpoints that are off had still to be sent.
+    /// Finishes the work of an earlier server: ends its leases, since no other server holds any when this one starts,
+    /// and holds the pending events of endpoints that are off.
     pub async fn end_leases(&self) -> Result<(), Refusal> {
         self.store.end_leases(self.now()).await?;
         Ok(self.store.hold_all().await?)
     }
 
-    /// Sends what waits for an event that is done.
+    /// Sends events that still wait for an earlier one which is done: a safety net.
     pub async fn release_stranded(&self) {
         match self.store.release_stranded(self.now()).await {
             Ok(0) => {}
@@ -202,18 +202,18 @@ impl Service {
                 events,
                 "webhook events waited for an earlier one that is done, and are sent now: please report this"
             ),
-            // The next look is soon.
+            // The next check is soon.
             Err(error) => tracing::warn!(%error, "webhook events that wait could not be checked"),
         }
     }
 
-    /// Deletes events and their log after 30 days.
+    /// Deletes events and their log that are older than 30 days.
     pub async fn purge_outbox(&self) -> Result<usize, Refusal> {
         Ok(self.store.purge_outbox(self.now().plus(-RETENTION)).await?)
     }
 }
 
-/// The word under which a delivery is counted.
+/// Returns the label under which the metrics count a delivery.
 const fn outcome_of(settled: Settled, decision: RetryDecision) -> &'static str {
     match (settled, decision) {
         (Settled::Late, _) => "late",

@@ -1,5 +1,5 @@
-//! Setting endpoints up, turning them on and off and testing them, for the admin
-//! commands, the admin API, the dashboard and the mock server.
+//! Setting endpoints up, turning them on and off and testing them: for the admin commands, the admin API, the
+//! dashboard and the mock server. An endpoint is a tenant's webhook.
 
 use parcelo::webhook::Secret;
 use ulid::Ulid;
@@ -17,42 +17,42 @@ use crate::{
     store::{EventsToReplay, Store, StoreError},
 };
 
-/// What an endpoint is to be.
+/// The settings of an endpoint to set up.
 #[derive(Debug, Clone)]
 pub struct EndpointRequest {
-    /// Whose.
+    /// The tenant.
     pub tenant: Tenant,
     /// Its address.
     pub url: String,
-    /// The kinds of event it gets.
+    /// The kinds of event sent to it.
     pub kinds: Kinds,
-    /// Which addresses it may have.
+    /// The hosts that it may be on.
     pub reach: AllowedHosts,
 }
 
-/// Why an endpoint cannot be set up or used.
+/// A reason why an endpoint cannot be set up or used.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    /// Its address.
+    /// The address is not allowed.
     #[error(transparent)]
     Address(#[from] InvalidUrl),
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The tenant has no endpoint.
     #[error("there is no webhook; `parcelo-server webhooks set` sets one up")]
     None,
-    /// It has no event with the id.
+    /// The endpoint has no event with this id.
     #[error(
         "the webhook has no event with this id; `parcelo-server webhooks deliveries` shows them"
     )]
     UnknownEvent,
-    /// Its row is damaged.
+    /// The endpoint's row is damaged.
     #[error(
         "the webhook's settings cannot be read; `parcelo-server webhooks set` sets it up again"
     )]
     Unreadable,
-    /// It is turned off.
+    /// The endpoint is turned off.
     #[error("the webhook is disabled; `parcelo-server webhooks enable` turns it on")]
     Disabled,
 }
@@ -60,16 +60,16 @@ pub enum EndpointError {
 /// Sets endpoints up, changes and tests them.
 #[derive(Debug, Clone)]
 pub struct Endpoints<'a> {
-    /// Where they are kept.
+    /// The store that keeps them.
     pub store: &'a Store,
-    /// What secrets and the ids of tests are made of.
+    /// The source of secrets and of the ids of tests.
     pub ids: &'a Ids,
-    /// Who sets them up.
+    /// The author for the audit log.
     pub by: Author,
 }
 
 impl Endpoints<'_> {
-    /// Sets a tenant's endpoint up, or changes it; one that exists keeps its secret.
+    /// Sets a tenant's endpoint up or changes it. An existing one keeps its secret.
     pub async fn set(
         &self,
         request: EndpointRequest,
@@ -78,7 +78,7 @@ impl Endpoints<'_> {
         self.set_up(request, now).await.map(|(endpoint, _)| endpoint)
     }
 
-    /// The same, and whether there was none before.
+    /// Sets a tenant's endpoint up or changes it. The flag is `true` if there was none before.
     pub async fn set_up(
         &self,
         request: EndpointRequest,
@@ -101,7 +101,7 @@ impl Endpoints<'_> {
         Ok((endpoint, is_new))
     }
 
-    /// The tenant's endpoint.
+    /// Returns the tenant's endpoint.
     pub async fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         match self.store.endpoint(tenant).await {
             Err(StoreError::Damaged { .. }) => Err(EndpointError::Unreadable),
@@ -109,7 +109,7 @@ impl Endpoints<'_> {
         }
     }
 
-    /// A new secret; each one before signs beside it until 24 hours after it was replaced.
+    /// Gives the endpoint a new secret. Each earlier one also signs until 24 hours after it was replaced.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
@@ -128,21 +128,21 @@ impl Endpoints<'_> {
         self.find(tenant).await
     }
 
-    /// Turns a tenant's endpoint off: its events are held.
+    /// Turns a tenant's endpoint off; its events are held.
     pub async fn disable(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         self.find(tenant).await?;
         self.store.disable_endpoint(tenant, DisabledBy::Operator, &self.by).await?;
         self.find(tenant).await
     }
 
-    /// Removes a tenant's endpoint; what was still to be sent is held, for one that may come.
+    /// Removes a tenant's endpoint. Unsent events are held for an endpoint that may be set up later.
     pub async fn remove(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         let endpoint = self.find(tenant).await?;
         self.store.remove_endpoint(tenant, &self.by).await?;
         Ok(endpoint)
     }
 
-    /// Sends a test, and answers its id.
+    /// Sends a test event and returns its id.
     pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
         self.enabled(tenant).await?;
         let event = self.ids.ulid(now);
@@ -152,20 +152,20 @@ impl Endpoints<'_> {
         Ok(event)
     }
 
-    /// Sends events again, and answers how many.
+    /// Sends events again and returns their number.
     pub async fn replay(
         &self,
         tenant: Tenant,
-        what: EventsToReplay,
+        events: EventsToReplay,
         now: Millis,
     ) -> Result<usize, EndpointError> {
         self.enabled(tenant).await?;
-        if let EventsToReplay::One(event) = what
+        if let EventsToReplay::One(event) = events
             && !self.store.has_event(tenant, event).await?
         {
             return Err(EndpointError::UnknownEvent);
         }
-        Ok(self.store.replay(tenant, what, now).await?)
+        Ok(self.store.replay(tenant, events, now).await?)
     }
 
     async fn enabled(&self, tenant: Tenant) -> Result<(), EndpointError> {

@@ -1,5 +1,5 @@
-//! Keyed writes: the answer given before under a key, and deciding again when another write was
-//! faster (docs/api.md, Idempotency).
+//! Writes with an idempotency key: replaying the first answer, and deciding again when another write came first
+//! (docs/api.md, Idempotency).
 
 use parcelo::{
     Operation,
@@ -19,46 +19,46 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// How often a decision is made when other writes change the same parcels; after that the answer is 503, and
-/// the caller tries again later.
+/// Maximum number of decisions for one request while other writes keep changing its parcels. After that the answer
+/// is 503, and the caller tries again later.
 pub(super) const MAX_TRIES: u32 = 8;
 
-/// A request as its idempotency key sees it.
+/// A request that may have an idempotency key.
 #[derive(Debug, Clone, Copy)]
 pub struct Keyed<'a> {
     /// The body.
     pub body: &'a Value,
     /// `X-Idempotency-Key`.
     pub header_key: Option<&'a str>,
-    /// The id of the request, for answers that hold it.
+    /// The request's id, for answers that include it.
     pub request_id: &'a str,
 }
 
-/// What a request's idempotency key says before anything else of the request is checked.
+/// The result of looking up a request's idempotency key, before anything else is checked.
 pub(super) enum ReplayCheck {
-    /// It was answered before.
+    /// The request was answered before; this is that answer.
     Answered(Answer),
-    /// It is new: its key in its scope, if it has a sound one, and what it asks.
+    /// The request is new. It has a record key if its idempotency key is valid.
     New(Option<RecordKey>, Fingerprint),
 }
 
-/// What a decision wants written, and the answer that goes with it.
+/// The operations of a decision and its answer.
 pub(super) struct Decision {
     pub(super) body: Vec<u8>,
     pub(super) expect: Vec<(ParcelRowId, Version)>,
     pub(super) ops: Vec<Op>,
 }
 
-/// What came of trying to write a decision.
+/// The outcome of writing a decision.
 pub(super) enum Written {
-    /// It is written, or it had been before.
+    /// The decision is written now, or an equal one was written before.
     Answered(Answer),
-    /// Another write changed one of its parcels: load and decide again.
+    /// Another write changed one of the parcels: load and decide again.
     Stale,
 }
 
 impl Service {
-    /// Looks a request's key up. Whether it needs one, and what is wrong with it, the rules say later.
+    /// Looks a request's key up. The rules check later that a required key is there and valid.
     pub(super) async fn check_replay<'a>(
         &self,
         caller: &Caller,
@@ -105,7 +105,8 @@ impl Service {
     }
 }
 
-/// Another request with this key came first; its record is alive, or the store had replaced it.
+/// Answers a request whose key another request has just used. The record is still valid, otherwise the store would
+/// have replaced it.
 pub(super) fn on_conflict(
     record: IdempotencyRecord,
     fingerprint: &Fingerprint,

@@ -1,10 +1,10 @@
-//! The keys that open something, in memory: whose a key is costs no read of the database, and what is
-//! no key costs none either, however often it is tried.
+//! Valid keys, cached in memory: neither a valid key nor a wrong one costs a read of the database each time it is
+//! used.
 //!
-//! What is written through this server counts at once. What another process writes (`parcelo-server
-//! keys`) is asked for every [`MAX_AGE`], with one look into an index, and before a key that is not
-//! known is refused, a few times between two such looks. So a new key works at once, and during a flood
-//! of wrong ones within [`MAX_AGE`]; a revocation is always in force within it.
+//! Changes made through this server are seen at once. Changes by another process (`parcelo-server keys`) are read
+//! every [`MAX_AGE`], which takes one look into an index. They are also read before an unknown key is refused, a few
+//! times between two such regular refreshes. So a new key works at once, and within [`MAX_AGE`] during a flood of
+//! wrong ones; a revocation is always in force within [`MAX_AGE`].
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,18 +21,18 @@ use crate::{
     store::{ALL_CREDENTIALS, CredentialChanges, Store, StoreError, StoredScope},
 };
 
-/// How long it is believed that no other process has written keys.
+/// Maximum age of the cache before it is refreshed.
 pub(super) const MAX_AGE: Duration = Duration::from_millis(250);
-/// How many unknown keys are asked for between two regular looks.
-const MAX_LOOKS_FOR_UNKNOWN: u32 = 8;
+/// Maximum number of refreshes for unknown keys between two regular ones.
+const MAX_REFRESHES_FOR_UNKNOWN: u32 = 8;
 
-/// A key that can be kept in memory.
+/// A kind of key that can be cached.
 pub(super) trait CachedKey: Sized {
-    /// Its number inside the database.
+    /// Returns its row number in the database.
     fn row(&self) -> i64;
-    /// The hashes by which it may be found; none when it opens nothing any more.
+    /// Returns the hashes of its secrets; none if it is revoked.
     fn hashes(&self) -> Vec<[u8; 32]>;
-    /// The keys that were written after `version`.
+    /// Reads the keys that were written after `version`.
     fn since(
         store: &Store,
         version: i64,
@@ -53,27 +53,27 @@ impl<S: StoredScope + Sync> CachedKey for Credential<S> {
     }
 }
 
-/// The keys of one kind.
+/// A cache of the keys of one kind.
 #[derive(Debug)]
 pub(super) struct KeyCache<K> {
     known: RwLock<Known<K>>,
-    /// Held by the one who asks the store: those who wait for it find its answer.
-    asking: tokio::sync::Mutex<()>,
-    looks_left: AtomicU32,
+    /// Held during a refresh, so that requests that wait for it find its result.
+    refreshing: tokio::sync::Mutex<()>,
+    refreshes_left: AtomicU32,
 }
 
 #[derive(Debug)]
 struct Known<K> {
     by_hash: HashMap<[u8; 32], Arc<K>>,
     version: i64,
-    /// [`Store::credential_writes`] when it was last asked for changes.
+    /// [`Store::credential_writes`] at the last refresh.
     writes: u64,
-    /// When that was; never at first.
-    asked: Option<Instant>,
-    /// How often all was forgotten: what was asked for before that is of another store.
+    /// The moment of the last regular refresh.
+    refreshed_at: Option<Instant>,
+    /// The number of times the cache was cleared. Changes read before the latest are another store's.
     cleared: u64,
-    /// [`Store::reconnections`] when it was last asked. After a failover that lost the last writes of keys, their numbers
-    /// come again, and nothing would be found after the last one that is known.
+    /// [`Store::reconnections`] at the last refresh. A failover that lost the last writes of keys reuses their version
+    /// numbers, so reading on from the known version would miss changes.
     reconnections: u64,
 }
 
@@ -83,7 +83,7 @@ impl<K> Default for Known<K> {
             by_hash: HashMap::new(),
             version: ALL_CREDENTIALS,
             writes: 0,
-            asked: None,
+            refreshed_at: None,
             cleared: 0,
             reconnections: 0,
         }
@@ -92,13 +92,13 @@ impl<K> Default for Known<K> {
 
 impl<K> Default for KeyCache<K> {
     fn default() -> Self {
-        let (known, asking, looks_left) = Default::default();
-        Self { known, asking, looks_left }
+        let (known, refreshing, refreshes_left) = Default::default();
+        Self { known, refreshing, refreshes_left }
     }
 }
 
 impl<K: CachedKey + Send + Sync> KeyCache<K> {
-    /// The key with this hash.
+    /// Returns the key with this hash.
     pub(super) async fn find(
         &self,
         store: &Store,
@@ -109,26 +109,26 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
             let is_fresh = known.is_fresh(store);
             if is_fresh {
                 let found = known.by_hash.get(hash);
-                if found.is_some() || !self.may_look() {
+                if found.is_some() || !self.may_refresh() {
                     return Ok(found.cloned());
                 }
             }
             !is_fresh
         };
-        // No lock of the keys is held while the store is asked: other requests go on with what is known.
-        let _asking = self.asking.lock().await;
+        // `known` is not locked while the store is read: other requests use the cache meanwhile.
+        let _refreshing = self.refreshing.lock().await;
         if !is_regular {
-            self.ask(store, None).await?;
+            self.refresh(store, None).await?;
         } else if !self.read().is_fresh(store) {
-            // Of those who waited for their turn only the first one asks.
-            self.ask(store, Some(stopwatch())).await?;
-            self.looks_left.store(MAX_LOOKS_FOR_UNKNOWN, Ordering::Relaxed);
+            // Of the requests that waited, only the first refreshes the cache.
+            self.refresh(store, Some(stopwatch())).await?;
+            self.refreshes_left.store(MAX_REFRESHES_FOR_UNKNOWN, Ordering::Relaxed);
         }
         Ok(self.read().by_hash.get(hash).cloned())
     }
 
-    /// Asks the store what has changed, and keeps it; `at` begins the time for which that is believed.
-    async fn ask(&self, store: &Store, at: Option<Instant>) -> Result<(), StoreError> {
+    /// Reads changes from the store into the cache. A regular refresh gives the moment from which the cache ages.
+    async fn refresh(&self, store: &Store, at: Option<Instant>) -> Result<(), StoreError> {
         loop {
             let reconnections = store.reconnections();
             if self.read().reconnections != reconnections {
@@ -139,28 +139,28 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
                 let known = self.read();
                 (known.version, known.cleared)
             };
-            // Counted before the read: a write that comes between the two is asked for again.
+            // The count is taken before the read, so that a write in between causes another refresh.
             let writes = store.credential_writes();
             let changes = K::since(store, version).await?;
             let mut known = self.write();
             if known.cleared == cleared {
                 known.take(changes);
-                (known.writes, known.asked) = (writes, at.or(known.asked));
+                (known.writes, known.refreshed_at) = (writes, at.or(known.refreshed_at));
                 return Ok(());
             }
         }
     }
 
-    /// Forgets all: the store holds something else now.
+    /// Empties the cache after the store was replaced.
     pub(super) fn clear(&self) {
         let mut known = self.write();
         let Known { cleared, reconnections, .. } = *known;
         *known = Known { cleared: cleared + 1, reconnections, ..Known::default() };
     }
 
-    fn may_look(&self) -> bool {
+    fn may_refresh(&self) -> bool {
         let take = |left: u32| left.checked_sub(1);
-        self.looks_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+        self.refreshes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Known<K>> {
@@ -174,7 +174,7 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
 
 impl<K: CachedKey> Known<K> {
     fn is_fresh(&self, store: &Store) -> bool {
-        let is_young = self.asked.is_some_and(|asked| !is_older(asked, MAX_AGE));
+        let is_young = self.refreshed_at.is_some_and(|at| !is_older(at, MAX_AGE));
         is_young && self.writes == store.credential_writes()
     }
 
@@ -200,10 +200,10 @@ mod tests {
 
     use super::*;
 
-    /// A key whose secret is how often the store was asked before.
+    /// A key whose secret is the number of earlier reads of the store.
     struct Numbered(u8);
 
-    static ASKED: AtomicU8 = AtomicU8::new(0);
+    static READS: AtomicU8 = AtomicU8::new(0);
 
     impl CachedKey for Numbered {
         fn row(&self) -> i64 {
@@ -215,19 +215,19 @@ mod tests {
         }
 
         async fn since(_: &Store, version: i64) -> Result<CredentialChanges<Self>, StoreError> {
-            let credentials = vec![Self(ASKED.fetch_add(1, Ordering::Relaxed))];
+            let credentials = vec![Self(READS.fetch_add(1, Ordering::Relaxed))];
             tokio::task::yield_now().await;
             Ok(CredentialChanges { version: version + 1, credentials })
         }
     }
 
     #[tokio::test]
-    async fn an_answer_from_before_all_was_forgotten_is_asked_for_again() {
+    async fn changes_read_before_a_clear_are_read_again() {
         let (store, cache) = (Store::memory([1; 32]).unwrap(), KeyCache::<Numbered>::default());
         let mut find = Box::pin(cache.find(&store, &[0; 32]));
         assert!(poll!(&mut find).is_pending());
         cache.clear();
-        assert!(find.await.unwrap().is_none(), "the first answer is of another store");
+        assert!(find.await.unwrap().is_none(), "the first read was of another store");
         assert!(cache.find(&store, &[1; 32]).await.unwrap().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! What is promised of keys while strangers try wrong ones, and while another process writes them.
+//! Tests of keys during a flood of wrong ones, and while another process writes them.
 
 use std::{
     net::IpAddr,
@@ -27,36 +27,37 @@ use crate::{
 
 const NOW: Millis = Millis(1_767_600_000_000);
 
-/// A server's service on a file, and that file as another process opens it.
-struct Ground {
+/// A service on a database file that another process has open too.
+struct TestService {
     service: Service,
-    beside: Store,
+    other_process: Store,
     _folder: TempDir,
 }
 
-impl Ground {
+impl TestService {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("parcelo.db");
         let store = Store::open(&file, [1; 32]).unwrap();
-        let beside = Store::open_for_admin(&file, [1; 32]).unwrap();
+        let other_process = Store::open_for_admin(&file, [1; 32]).unwrap();
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
-        Self { service: Service::new(store, clock, ids, settings()), beside, _folder: folder }
+        let service = Service::new(store, clock, ids, settings());
+        Self { service, other_process, _folder: folder }
     }
 
-    /// A key that another process makes.
-    async fn key_beside(&self) -> (ApiKey, ApiKeyRecord) {
+    /// Issues a key in the other process.
+    async fn issue_elsewhere(&self) -> (ApiKey, ApiKeyRecord) {
         let ids = &self.service.ids;
         let issuer = CredentialIssuer {
-            store: &self.beside,
+            store: &self.other_process,
             secrets: self.service.secrets(),
             ids,
             by: BY.clone(),
         };
-        issuer.issue_api_key(wanted(), NOW).await.unwrap()
+        issuer.issue_api_key(key_request(), NOW).await.unwrap()
     }
 
-    async fn knows(&self, key: &ApiKey) -> bool {
+    async fn accepts(&self, key: &ApiKey) -> bool {
         self.service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok()
     }
 
@@ -65,7 +66,7 @@ impl Ground {
     }
 }
 
-fn wanted() -> NewKeyRequest {
+fn key_request() -> NewKeyRequest {
     NewKeyRequest {
         account: "default".to_owned(),
         environment: Environment::Sandbox,
@@ -76,107 +77,107 @@ fn wanted() -> NewKeyRequest {
     }
 }
 
-/// Lets so much time pass that all that is known of keys is too old to be believed.
-async fn pass() {
+/// Lets time pass until the cache of keys is too old.
+async fn let_cache_expire() {
     const { assert!(MAX_AGE.as_millis() < 1_000, "a revocation is in force within a second") };
     tokio::time::pause();
     tokio::time::advance(MAX_AGE + Duration::from_millis(1)).await;
     tokio::time::resume();
 }
 
-/// Right in form, and no one's.
+/// Returns a well-formed key that no one has.
 fn wrong_key(number: u32) -> ApiKey {
     let mut bytes = [0; 32];
     bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
     ApiKey::from_random(Environment::Sandbox, &bytes)
 }
 
-/// The most looks that a time may have cost: the regular ones, and some for unknown keys with each.
-fn most_looks(begun: Instant) -> u64 {
+/// Returns the maximum number of reads since then: the regular refreshes, and some for unknown keys after each.
+fn max_reads(begun: Instant) -> u64 {
     9 * (u64::try_from(begun.elapsed().as_millis()).unwrap() / 250 + 2)
 }
 
 #[tokio::test]
-async fn a_flood_of_wrong_keys_costs_no_read_each_and_keeps_no_good_key_out() {
-    let ground = Ground::new();
+async fn a_flood_of_wrong_keys_costs_few_reads_and_hides_no_good_key() {
+    let test = TestService::new();
     let (good, _) =
-        ground.service.issuer(Actor::Server).issue_api_key(wanted(), NOW).await.unwrap();
-    assert!(ground.knows(&good).await);
-    let (begun, before) = (stopwatch(), ground.reads());
+        test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();
+    assert!(test.accepts(&good).await);
+    let (begun, before) = (stopwatch(), test.reads());
     for number in 0..20_000 {
-        assert!(!ground.knows(&wrong_key(number)).await);
+        assert!(!test.accepts(&wrong_key(number)).await);
     }
-    let (looks, most) = (ground.reads() - before, most_looks(begun));
-    assert!(looks <= most, "{looks} reads for 20,000 wrong keys, {most} at most");
-    assert!(ground.knows(&good).await);
-    // One that this server makes meanwhile is known at once, and so is that one is revoked.
+    let (reads, max) = (test.reads() - before, max_reads(begun));
+    assert!(reads <= max, "{reads} reads for 20,000 wrong keys, {max} at most");
+    assert!(test.accepts(&good).await);
+    // A key that this server issues meanwhile works at once, and its revocation is in force at once.
     let (fresh, record) =
-        ground.service.issuer(Actor::Server).issue_api_key(wanted(), NOW).await.unwrap();
-    assert!(ground.knows(&fresh).await);
-    ground.service.revoke_key(&record.id, Actor::Server).await.unwrap();
-    assert!(!ground.knows(&fresh).await && ground.knows(&good).await);
+        test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();
+    assert!(test.accepts(&fresh).await);
+    test.service.revoke_key(&record.id, Actor::Server).await.unwrap();
+    assert!(!test.accepts(&fresh).await && test.accepts(&good).await);
 }
 
 #[tokio::test]
-async fn a_good_key_costs_no_read_each_time_either() {
-    let ground = Ground::new();
+async fn a_good_key_costs_few_reads() {
+    let test = TestService::new();
     let (good, _) =
-        ground.service.issuer(Actor::Server).issue_api_key(wanted(), NOW).await.unwrap();
-    let (begun, before) = (stopwatch(), ground.reads());
+        test.service.issuer(Actor::Server).issue_api_key(key_request(), NOW).await.unwrap();
+    let (begun, before) = (stopwatch(), test.reads());
     for _ in 0..20_000 {
-        assert!(ground.knows(&good).await);
+        assert!(test.accepts(&good).await);
     }
-    assert!(ground.reads() - before <= most_looks(begun));
+    assert!(test.reads() - before <= max_reads(begun));
 }
 
 #[tokio::test]
-async fn keys_of_another_process_work_at_once_and_during_a_flood_soon() {
-    let ground = Ground::new();
-    let (first, record) = ground.key_beside().await;
-    assert!(ground.knows(&first).await);
-    let (second, _) = ground.key_beside().await;
-    assert!(ground.knows(&second).await, "no one has to wait for the next regular look");
+async fn keys_of_another_process_work_at_once_or_soon_in_a_flood() {
+    let test = TestService::new();
+    let (first, record) = test.issue_elsewhere().await;
+    assert!(test.accepts(&first).await);
+    let (second, _) = test.issue_elsewhere().await;
+    assert!(test.accepts(&second).await, "before the next regular refresh");
     for number in 0..1_000 {
-        assert!(!ground.knows(&wrong_key(number)).await);
+        assert!(!test.accepts(&wrong_key(number)).await);
     }
-    let (third, _) = ground.key_beside().await;
-    pass().await;
-    assert!(ground.knows(&third).await);
-    ground.beside.revoke_credential::<ApiKeyScope>(&record.id, NOW, &BY).await.unwrap();
-    pass().await;
-    assert!(!ground.knows(&first).await);
-    assert!(ground.knows(&second).await && ground.knows(&third).await);
+    let (third, _) = test.issue_elsewhere().await;
+    let_cache_expire().await;
+    assert!(test.accepts(&third).await);
+    test.other_process.revoke_credential::<ApiKeyScope>(&record.id, NOW, &BY).await.unwrap();
+    let_cache_expire().await;
+    assert!(!test.accepts(&first).await);
+    assert!(test.accepts(&second).await && test.accepts(&third).await);
 }
 
 #[tokio::test]
-async fn a_flood_of_wrong_carrier_keys_costs_no_read_each_either() {
-    let ground = Ground::new();
-    let issuer = ground.service.issuer(Actor::Server);
+async fn a_flood_of_wrong_carrier_keys_costs_few_reads() {
+    let test = TestService::new();
+    let issuer = test.service.issuer(Actor::Server);
     let issue =
         || issuer.issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Sandbox, NOW);
-    let knows = async |key: &CarrierKey| {
+    let accepts = async |key: &CarrierKey| {
         let key = Some(key.secret());
-        ground.service.authenticate_carrier(Environment::Sandbox, key).await.is_ok()
+        test.service.authenticate_carrier(Environment::Sandbox, key).await.is_ok()
     };
     let (good, record) = issue().await.unwrap();
-    assert!(knows(&good).await);
-    let (begun, before) = (stopwatch(), ground.reads());
+    assert!(accepts(&good).await);
+    let (begun, before) = (stopwatch(), test.reads());
     for number in 0..20_000_u32 {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(to, from)| *to = from);
-        assert!(!knows(&CarrierKey::from_random(Environment::Sandbox, &bytes)).await);
+        assert!(!accepts(&CarrierKey::from_random(Environment::Sandbox, &bytes)).await);
     }
-    assert!(ground.reads() - before <= most_looks(begun));
+    assert!(test.reads() - before <= max_reads(begun));
     let (fresh, _) = issue().await.unwrap();
-    assert!(knows(&good).await && knows(&fresh).await);
-    ground.beside.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
-    assert!(!knows(&good).await, "by whatever process: at once");
+    assert!(accepts(&good).await && accepts(&fresh).await);
+    test.other_process.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
+    assert!(!accepts(&good).await, "another process's revocation is in force at once");
 }
 
 #[tokio::test]
 async fn the_addresses_of_one_ipv6_network_share_each_limit() {
-    let ground = Ground::new();
-    let limits = ground.service.settings.limits;
+    let test = TestService::new();
+    let limits = test.service.settings.limits;
     let ip = |text: String| text.parse::<IpAddr>().unwrap();
     let production = Environment::Production;
     let kinds: [(&dyn Fn(IpAddr) -> Limited, u32); 3] = [
@@ -186,12 +187,12 @@ async fn the_addresses_of_one_ipv6_network_share_each_limit() {
     ];
     for (kind, limit) in kinds {
         let admits =
-            |client| matches!(ground.service.admit(kind(client), NOW), Admission::Granted(_));
+            |client| matches!(test.service.admit(kind(client), NOW), Admission::Granted(_));
         let admitted = (0..200).filter(|last| admits(ip(format!("2001:db8:1:2::{last:x}"))));
         assert_eq!(admitted.count(), limit as usize, "{:?}", kind(ip("::".to_owned())));
-        assert!(admits(ip("2001:db8:1:3::1".to_owned())), "the network beside it has its own");
-        assert!((0..200).all(|last| admits(ip(format!("203.0.113.{last}")))), "of IPv4 each one");
+        assert!(admits(ip("2001:db8:1:3::1".to_owned())), "the next network has its own limit");
+        assert!((0..200).all(|last| admits(ip(format!("203.0.113.{last}")))), "each IPv4 address");
     }
     let sandbox = Limited::Address(Environment::Sandbox, ip("2001:db8:1:2::1".to_owned()));
-    assert!(matches!(ground.service.admit(sandbox, NOW), Admission::Granted(_)));
+    assert!(matches!(test.service.admit(sandbox, NOW), Admission::Granted(_)));
 }

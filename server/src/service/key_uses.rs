@@ -1,5 +1,5 @@
-//! On which day each API key was used last. A request only looks whether its key was seen on this day; what is new
-//! is written down once a minute, so at most once a day for each key and server. A crash loses a minute of it.
+//! The day on which each API key was last used. It is noted in memory and written once a minute if it is new, so at
+//! most once a day for each key and server. A crash loses a minute of it.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -9,7 +9,7 @@ use crate::{
     domain::{AccountRowId, activity::day_of, key_uses::LastUses},
 };
 
-/// The last day on which each key was seen, and those days that are not kept yet.
+/// The last day on which each key was used, and those days that are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct KeyUses(RwLock<Seen>);
 
@@ -24,7 +24,7 @@ impl KeyUses {
         self.change(|seen| *seen = Seen::default());
     }
 
-    fn saw(&self, key: i64, day: i64) {
+    fn note(&self, key: i64, day: i64) {
         let seen = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let is_known = seen.days.get(&key).is_some_and(|last| day <= *last);
         drop(seen);
@@ -40,7 +40,7 @@ impl KeyUses {
         self.change(|seen| std::mem::take(&mut seen.to_keep))
     }
 
-    /// Keeps for later what could not be written; a use that was seen meanwhile is later.
+    /// Puts back days that could not be written, unless a later use was noted meanwhile.
     fn put_back(&self, days: LastUses) {
         self.change(|seen| {
             for (key, day) in days {
@@ -57,10 +57,10 @@ impl KeyUses {
 impl Service {
     /// Notes that a key was used.
     pub fn note_key_use(&self, caller: &Caller, now: Millis) {
-        self.key_uses.saw(caller.key.row, day_of(now));
+        self.key_uses.note(caller.key.row, day_of(now));
     }
 
-    /// Writes down what was noted since the last time.
+    /// Writes the uses noted since the last call.
     pub async fn keep_key_uses(&self) -> Result<(), Refusal> {
         let days = self.key_uses.take();
         if days.is_empty() {
@@ -73,7 +73,8 @@ impl Service {
         Ok(kept?)
     }
 
-    /// The last day of each of an account's keys that was ever used, up to this moment.
+    /// Returns the last day of use of each of an account's keys, up to this moment. Keys that were never used are left
+    /// out.
     #[cfg(feature = "server")]
     pub(crate) async fn key_uses_of(&self, account: AccountRowId) -> Result<LastUses, Refusal> {
         self.keep_key_uses().await?;
@@ -86,16 +87,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_written_down_once_a_day_and_again_after_an_error() {
+    fn a_key_is_written_once_a_day_and_again_after_an_error() {
         let uses = KeyUses::default();
-        (0..3).for_each(|_| uses.saw(7, 20_000));
+        (0..3).for_each(|_| uses.note(7, 20_000));
         assert_eq!(uses.take(), LastUses::from([(7, 20_000)]));
-        uses.saw(7, 20_000);
+        uses.note(7, 20_000);
         // A clock that was set back makes no day earlier.
-        uses.saw(7, 19_999);
+        uses.note(7, 19_999);
         assert_eq!(uses.take(), LastUses::default());
         uses.put_back(LastUses::from([(7, 20_000), (8, 20_000)]));
-        uses.saw(7, 20_001);
+        uses.note(7, 20_001);
         uses.put_back(LastUses::from([(7, 20_000)]));
         assert_eq!(uses.take(), LastUses::from([(7, 20_001), (8, 20_000)]));
     }

@@ -1,4 +1,4 @@
-//! Many labels as one file (docs/api.md, Download many labels).
+//! Label batches: many labels as one file (docs/api.md, Download many labels).
 
 use parcelo::{
     Awb, ErrorCode, LabelFormat, Language, ParcelStatus,
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     Caller, Service,
-    parcels::{not_drawn, of_item},
+    parcels::{item_result, not_drawn},
 };
 use crate::{
     domain::{
@@ -20,8 +20,8 @@ use crate::{
     label::{self, LaidOut},
 };
 
-/// How many batches are drawn at a time. Each holds up to 100 labels in memory, and a thread for tens of milliseconds
-/// while it writes them: more at once would take the processors from all other requests.
+/// Maximum number of batches drawn at once. Each holds up to 100 labels in memory, and a thread for tens of
+/// milliseconds: more at once would leave no processor to other requests.
 const MAX_BATCHES_AT_ONCE: usize = 2;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Default for BatchPermits {
     }
 }
 
-/// Labels as one file.
+/// A file of several labels.
 #[derive(Debug)]
 pub struct LabelBatch {
     /// The format.
@@ -43,26 +43,27 @@ pub struct LabelBatch {
 }
 
 impl Service {
-    /// The labels of up to 100 of the caller's parcels, and what is left of the caller's limit, against which each
-    /// label counts like a request.
+    /// Draws the labels of up to 100 of the caller's parcels. Each label counts as a request; the rest of the caller's
+    /// limit is returned too.
     pub async fn label_batch(
         &self,
         caller: &Caller,
         body: &Value,
     ) -> Result<(LabelBatch, Quota), Refusal> {
-        let asked = rules::check_label_batch(body)
+        let request = rules::check_label_batch(body)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let now = self.now();
-        // The middleware has counted one.
-        let more = u32::try_from(asked.tracking_numbers.len()).unwrap_or(u32::MAX) - 1;
+        // The middleware has counted the first one.
+        let more = u32::try_from(request.tracking_numbers.len()).unwrap_or(u32::MAX) - 1;
         let quota = match self.admit_more(caller, more, now) {
             Admission::Granted(quota) => quota,
             Admission::Refused(quota) => return Err(Refusal::rate_limited(quota.wait(now))),
         };
-        Ok((self.labels_of(caller.tenant(), asked.tracking_numbers, asked.format).await?, quota))
+        let batch = self.labels_of(caller.tenant(), request.tracking_numbers, request.format);
+        Ok((batch.await?, quota))
     }
 
-    /// The labels of a tenant's parcels, whose numbers are known to be few enough, and each there once.
+    /// Draws the labels of a tenant's parcels. The caller has checked that the numbers are few enough and unique.
     async fn labels_of(
         &self,
         tenant: Tenant,
@@ -87,13 +88,13 @@ impl Service {
             let details = json!({ "errors": rejected });
             return Err(Refusal::from(ErrorCode::LabelsRejected).with_details(details));
         }
-        // Writing 100 labels takes so long that other requests would wait for this thread.
+        // Drawing 100 labels would block this thread, and other requests with it, for too long.
         let drawn = tokio::task::spawn_blocking(move || label::draw_many(&labels, format)).await;
         let bytes = drawn.map_err(|_panicked| ErrorCode::InternalError)?.map_err(not_drawn)?;
         Ok(LabelBatch { format, bytes })
     }
 
-    /// The labels of the parcels on a page of a tenant's list, without those that have none.
+    /// Draws the labels on a page of a tenant's list of parcels. Parcels without a label are left out.
     pub async fn labels_of_page(
         &self,
         tenant: Tenant,
@@ -109,7 +110,7 @@ impl Service {
         self.labels_of(tenant, numbers, format).await
     }
 
-    /// The labels of all parcels under a tenant's air waybill, in the manifest's order.
+    /// Draws the labels of all parcels under a tenant's air waybill, in the manifest's order.
     pub async fn labels_under(
         &self,
         tenant: Tenant,
@@ -123,9 +124,9 @@ impl Service {
         self.labels_of(tenant, numbers, format).await
     }
 
-    /// A parcel's label, or why it has none to download, with the parcel's status; an error ends the whole request.
+    /// Lays out a parcel's label. A parcel without one has its refusal and status; an error ends the whole request.
     async fn laid_out(&self, tenant: Tenant, number: &str) -> Result<LaidOutOrNot, Refusal> {
-        let (parcel, order) = match of_item(self.own_parcel_with_order(tenant, number).await)? {
+        let (parcel, order) = match item_result(self.own_parcel_with_order(tenant, number).await)? {
             Ok(found) => found,
             Err(refusal) => return Ok(Err((refusal, None))),
         };
@@ -138,7 +139,7 @@ impl Service {
     }
 }
 
-/// Whether a parcel with this status has a label to download.
+/// Returns `true` if a parcel with this status has a label to download.
 pub(crate) fn has_label(status: &ParcelStatus) -> bool {
     !matches!(status, ParcelStatus::Ordered | ParcelStatus::Voided)
 }

@@ -1,4 +1,4 @@
-//! Labels of parcels that exist: what is known about one, and reprinting it.
+//! Labels of existing parcels: their metadata, and reprinting them.
 
 use parcelo::{
     ErrorCode, Operation, TrackingNumber,
@@ -50,7 +50,7 @@ impl Service {
         Err(Refusal::unavailable())
     }
 
-    /// What is known about the label of one of the caller's parcels.
+    /// Returns the metadata of the label of one of the caller's parcels.
     pub async fn label_metadata(
         &self,
         caller: &Caller,

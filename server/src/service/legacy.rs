@@ -1,5 +1,5 @@
-//! Who uses the legacy API: counted here, and kept in the store once a minute, for a count that is
-//! lost in a crash does little harm, and a write for each read would cost much.
+//! Use of the legacy API by each key. It is counted in memory and stored once a minute: a count lost in a crash does
+//! little harm, and a write for each read would cost too much.
 
 use std::{
     collections::HashMap,
@@ -9,11 +9,11 @@ use std::{
 use super::{Caller, Refusal, Service};
 use crate::{clock::Millis, ids::named};
 
-/// Requests by key and day since they were last kept.
+/// Requests by key and day since the counts were last stored.
 #[derive(Debug, Default)]
-pub(super) struct Uses(Mutex<HashMap<(i64, i64), u64>>);
+pub(super) struct UnsavedUses(Mutex<HashMap<(i64, i64), u64>>);
 
-impl Uses {
+impl UnsavedUses {
     pub(super) fn clear(&self) {
         self.counts().clear();
     }
@@ -24,13 +24,13 @@ impl Uses {
 }
 
 impl Service {
-    /// Counts a request.
+    /// Counts a request to the legacy API.
     pub fn count_legacy_use(&self, caller: &Caller, now: Millis) {
         let day = now.0.div_euclid(Millis::DAY);
         *self.legacy_uses.counts().entry((caller.key.row, day)).or_default() += 1;
     }
 
-    /// Writes down what was counted.
+    /// Stores the counts.
     pub async fn keep_legacy_uses(&self) -> Result<(), Refusal> {
         let counted = std::mem::take(&mut *self.legacy_uses.counts());
         if counted.is_empty() {
@@ -39,14 +39,14 @@ impl Service {
         let kept = self.store.add_legacy_uses(counted.clone()).await;
         if kept.is_err() {
             let mut counts = self.legacy_uses.counts();
-            for (of, requests) in counted {
-                *counts.entry(of).or_default() += requests;
+            for (key_and_day, requests) in counted {
+                *counts.entry(key_and_day).or_default() += requests;
             }
         }
         Ok(kept?)
     }
 
-    /// A key for a write whose caller gave none: each call counts.
+    /// Returns a new idempotency key for a write whose caller gave none, so that each call counts.
     pub fn fresh_key(&self) -> String {
         named("legacy", self.ids.ulid(self.now()))
     }
@@ -68,7 +68,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn a_database_that_is_busy_counts_nobody_twice() {
+    async fn a_busy_database_counts_no_request_twice() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("parcelo.db");
         let store = Store::open(&file, [1; 32]).unwrap();
@@ -99,11 +99,11 @@ mod tests {
             tokio::time::resume();
             other.execute_batch("ROLLBACK").unwrap();
             if early.is_err() {
-                // Whatever comes of it: it is known.
+                // The write is over now, with any outcome.
                 let _ = keep.await;
             }
         }
-        // All writes stand in one line, so the first is over when this one is.
+        // Writes are queued, so the first one is over when this one is.
         service.count_legacy_use(&caller, Millis(0));
         service.keep_legacy_uses().await.unwrap();
         let requests: u64 =

@@ -1,6 +1,5 @@
-//! Counts requests by caller; the counting itself is decided in the domain. Those of keys are counted over all
-//! servers of the database, those of addresses by each server for itself (docs/operations.md, What several servers
-//! share).
+//! Rate limits; the domain does the counting. Requests of keys are counted over all servers of the database, those of
+//! addresses by each server alone (docs/operations.md, What several servers share).
 
 use std::{
     net::IpAddr,
@@ -17,27 +16,27 @@ use crate::{
     domain::{
         access::client_network,
         limit::{Admission, Quota, Windows},
-        shared_limit::{Question, SharedKey, SharedWindows},
+        shared_limit::{ClaimBatch, SharedKey, SharedWindows},
     },
     store::Store,
 };
 
-/// How long the database may take to say what is left of a limit. A server that gets no answer has its part of the
-/// limit, for the rest of the second.
+/// Maximum time to wait for the database's grant from a shared limit. A server that gets no answer uses its own share
+/// of the limit for the rest of the second.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many times the limit of an API key a carrier key has.
+/// The limit of a carrier key, as a multiple of that of an API key.
 const CARRIER_LIMIT_FACTOR: u32 = 10;
 
-/// Whose requests are counted together.
+/// The subject of a rate limit: its requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limited {
     /// The requests of one API key.
     Key(i64),
     /// The requests of one carrier key.
     Carrier(i64),
-    /// The requests of one address without a valid key, in one environment. Here and below, of IPv6
-    /// the addresses of one /64 are counted together.
+    /// The requests of one address without a valid key, in one environment. Here and below, the IPv6 addresses of one
+    /// /64 network count as one.
     Address(Environment, IpAddr),
     /// The requests of one address to the operators' listener.
     Operator(IpAddr),
@@ -46,8 +45,7 @@ pub enum Limited {
 }
 
 impl Limited {
-    /// The same with the network that one client has in the place of its address: of IPv6 one client
-    /// has more addresses than could be counted.
+    /// Replaces a client's address by its network, because one IPv6 client has more addresses than could be counted.
     fn by_network(self) -> Self {
         match self {
             Self::Address(environment, client) => {
@@ -60,20 +58,20 @@ impl Limited {
     }
 }
 
-/// By what a request that waits for a claim is answered.
+/// The sender that answers a request that waits for a claim.
 type Ticket = oneshot::Sender<Admission>;
 
 #[derive(Debug, Default)]
 pub(super) struct Limiter {
-    /// Of addresses.
-    own: Mutex<Windows<Limited>>,
-    /// Of keys.
+    /// The windows of addresses, which this server counts alone.
+    by_address: Mutex<Windows<Limited>>,
+    /// The windows of keys, which are shared with other servers.
     shared: Arc<Mutex<SharedWindows<Ticket>>>,
 }
 
 impl Limiter {
     pub(super) fn clear(&self) {
-        lock(&self.own).clear();
+        lock(&self.by_address).clear();
         lock(&self.shared).clear();
     }
 }
@@ -101,7 +99,7 @@ impl Service {
         self.count_shared(Limited::Key(caller.key.row), limit, enforced, now).await
     }
 
-    /// Counts what an admitted request of a key stands for beyond itself: 100 labels are as much work as 100 requests.
+    /// Counts the additional work of an admitted request: 100 labels count as 100 requests.
     pub(super) fn admit_more(&self, caller: &Caller, more: u32, now: Millis) -> Admission {
         let (limit, enforced) = self.limit_of(caller);
         if !enforced {
@@ -111,7 +109,7 @@ impl Service {
         let (admission, question) = {
             let mut shared = lock(&self.limiter.shared);
             let admission = shared.take_more(SharedKey::Api(key), (limit, more), now);
-            (admission, shared.question())
+            (admission, shared.next_batch())
         };
         self.ask_apart(question);
         self.count_refusal(Limited::Key(key), admission)
@@ -120,12 +118,13 @@ impl Service {
     /// Counts a request of a carrier key, which reports for many shippers.
     pub async fn admit_carrier(&self, carrier: &Carrier, now: Millis) -> Admission {
         let limits = &self.settings.limits;
-        let limit =
-            limits.of_key(carrier.key.scope.environment).saturating_mul(CARRIER_LIMIT_FACTOR);
+        let limit = limits
+            .default_for_keys(carrier.key.scope.environment)
+            .saturating_mul(CARRIER_LIMIT_FACTOR);
         self.count_shared(Limited::Carrier(carrier.key.row), limit, limits.enforced, now).await
     }
 
-    /// What a key has left, counting nothing.
+    /// Returns the rest of a key's limit without counting a request.
     pub fn quota_of(&self, caller: &Caller, now: Millis) -> Quota {
         let (limit, enforced) = self.limit_of(caller);
         if !enforced {
@@ -134,14 +133,14 @@ impl Service {
         lock(&self.limiter.shared).quota(SharedKey::Api(caller.key.row), limit, now)
     }
 
-    /// Says to the other servers that this one is there, and hears how many there are. To be called before the first
-    /// request and every second.
+    /// Announces this server to the others and reads how many there are. Call it before the first request and every
+    /// second.
     pub async fn meet_servers(&self) -> Result<(), Refusal> {
-        let asked = stopwatch();
+        let started = stopwatch();
         let Some(meeting) = self.store.meet_servers().await? else { return Ok(()) };
-        // The database has read its clock half way between question and answer.
-        let half = i64::try_from(asked.elapsed().as_millis() / 2).unwrap_or(0);
-        lock(&self.limiter.shared).meet(meeting, self.now().plus(-half));
+        // The database is taken to read its clock half way through the round trip.
+        let half = i64::try_from(started.elapsed().as_millis() / 2).unwrap_or(0);
+        lock(&self.limiter.shared).set_servers(meeting, self.now().plus(-half));
         Ok(())
     }
 
@@ -149,20 +148,20 @@ impl Service {
         let limits = &self.settings.limits;
         match caller.key.scope.rate_limit {
             Some(own) => (own, true),
-            None => (limits.of_key(caller.tenant().environment), limits.enforced),
+            None => (limits.default_for_keys(caller.tenant().environment), limits.enforced),
         }
     }
 
-    /// Counts for this server alone.
+    /// Counts a request on this server alone.
     fn count(&self, who: Limited, limit: u32, enforced: bool, now: Millis) -> Admission {
         if !enforced {
             return Admission::Granted(Quota::whole(limit, now));
         }
-        let admission = lock(&self.limiter.own).take(who.by_network(), limit, now);
+        let admission = lock(&self.limiter.by_address).take(who.by_network(), limit, now);
         self.count_refusal(who, admission)
     }
 
-    /// Counts for all servers: at once as a rule, and after a look into the database when the key is busy.
+    /// Counts a request over all servers: usually in memory, but with a claim in the database if the key is busy.
     async fn count_shared(
         &self,
         who: Limited,
@@ -187,19 +186,19 @@ impl Service {
                 shared.wait(key, limit, ticket);
                 answer
             });
-            (admission, shared.question())
+            (admission, shared.next_batch())
         };
         self.ask_apart(question);
         let admission = match admission {
             Ok(admission) => admission,
-            // No answer comes only when the process ends.
+            // The answer is missing only if the process ends.
             Err(answer) => answer.await.unwrap_or(Admission::Granted(Quota::whole(limit, now))),
         };
         self.count_refusal(who, admission)
     }
 
-    /// Asks in a task of its own: others wait for the answer too, and a caller may go away.
-    fn ask_apart(&self, question: Option<Question<Ticket>>) {
+    /// Asks the database in a new task, because other requests wait for the answer too and a caller may disconnect.
+    fn ask_apart(&self, question: Option<ClaimBatch<Ticket>>) {
         if let Some(question) = question {
             let (store, shared) = (self.store.clone(), Arc::clone(&self.limiter.shared));
             tokio::spawn(ask(store, shared, question));
@@ -214,8 +213,8 @@ impl Service {
     }
 }
 
-/// Asks the database as long as there is something to ask: one question at a time, for all keys together.
-async fn ask(store: Store, shared: Arc<Mutex<SharedWindows<Ticket>>>, first: Question<Ticket>) {
+/// Asks the database until no question is left: one question at a time, for all keys together.
+async fn ask(store: Store, shared: Arc<Mutex<SharedWindows<Ticket>>>, first: ClaimBatch<Ticket>) {
     let mut next = Some(first);
     while let Some(question) = next {
         let claimed = timeout(CLAIM_TIMEOUT, store.claim_requests(question.claims().to_vec()));
@@ -226,12 +225,12 @@ async fn ask(store: Store, shared: Arc<Mutex<SharedWindows<Ticket>>>, first: Que
         });
         let answered = {
             let mut shared = lock(&shared);
-            let answered = shared.answer(question, grants.as_deref());
-            next = shared.question();
+            let answered = shared.settle(question, grants.as_deref());
+            next = shared.next_batch();
             answered
         };
         for (ticket, admission) in answered {
-            // A caller that has gone needs no answer.
+            // A caller that has disconnected needs no answer.
             let _gone = ticket.send(admission);
         }
     }

@@ -1,4 +1,4 @@
-//! GET /api/v1/parcels: what is due is done before anything is listed.
+//! GET /api/v1/parcels: due steps are taken before parcels are listed.
 
 use parcelo::{
     Language,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Service {
-    /// A page of the caller's parcels, newest first (spec: GET parcels).
+    /// Returns a page of the caller's parcels, newest first (spec: GET parcels).
     pub async fn list_parcels(
         &self,
         caller: &Caller,
@@ -23,7 +23,7 @@ impl Service {
         self.list_of(caller.tenant(), query, language).await
     }
 
-    /// The same of a tenant.
+    /// Returns a page of a tenant's parcels, newest first.
     pub async fn list_of(
         &self,
         tenant: Tenant,
@@ -52,9 +52,9 @@ impl Service {
         Ok((page.parcels.into_iter().map(summary).collect(), meta))
     }
 
-    /// Brings the search's index up to date, page by page.
+    /// Brings the search index up to date, page by page.
     pub async fn tend_search(&self) -> Result<(), Refusal> {
-        /// So many are an upgrade's, whose progress operators want to see.
+        /// Interval of progress logs, in pages. Only an upgrade has that many, and operators want to see its progress.
         const PAGES_BETWEEN_LOGS: u32 = 500;
         let mut pages: u32 = 0;
         while self.store.tend_search().await? {

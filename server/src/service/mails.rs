@@ -1,5 +1,5 @@
-//! E-mails: what is due is leased, looked at once more, and handed to the sender with all that it is written from; what
-//! came of it is judged and written down.
+//! E-mails: due ones are leased, checked again and handed to the sender with their data; the outcome is judged and
+//! stored.
 
 use std::sync::atomic::Ordering;
 
@@ -19,14 +19,14 @@ use crate::{
     store::StoreError,
 };
 
-/// No parcel is that young.
+/// A moment later than any parcel, so that no e-mails are sent.
 pub(super) const NEVER: i64 = i64::MAX;
 
-/// An e-mail that is leased, with all that it is written from. `Debug` shows its lease only.
+/// A leased e-mail with the data it is written from. `Debug` shows only its lease.
 #[derive(Clone)]
 pub(crate) struct MailToSend {
     pub(crate) lease: MailLease,
-    /// To whom: the account and the address, as their keyed hash.
+    /// The keyed hash of the account and the recipient's address.
     hash: [u8; 32],
     pub(crate) address: String,
     pub(crate) parcel: ParcelRow,
@@ -36,7 +36,7 @@ pub(crate) struct MailToSend {
     pub(crate) unsubscribe_url: String,
 }
 
-/// What is to be sent; or why it is not, and where.
+/// An e-mail to send, or the reason why it is dropped, with its environment if known.
 type Prepared = Result<MailToSend, (Dropped, Option<Environment>)>;
 
 impl std::fmt::Debug for MailToSend {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for MailToSend {
 }
 
 impl Service {
-    /// From here on the changes of parcels bring e-mails; those of parcels that are older than the first time none.
+    /// Turns e-mails on. Parcels that are older than the first time they were turned on never send any.
     pub async fn switch_mails_on(&self, now: Millis) -> Result<Millis, Refusal> {
         let since = self.store.mail_since(now).await?;
         self.mails_since.store(since.0, Ordering::Relaxed);
@@ -54,16 +54,15 @@ impl Service {
         Ok(since)
     }
 
-    /// Whether e-mails are sent.
+    /// Returns `true` if e-mails are turned on.
     pub(crate) fn sends_mails(&self) -> bool {
         self.mails_since.load(Ordering::Relaxed) != NEVER
     }
 
-    /// Leases up to so many e-mails that are due; those that are not to be sent are settled at once. None is left when
-    /// it answers with none.
-    pub(crate) async fn mails_to_send(&self, most: usize) -> Result<Vec<MailToSend>, Refusal> {
+    /// Leases up to `max` due e-mails, and settles those that must not be sent. An empty answer means that none is due.
+    pub(crate) async fn mails_to_send(&self, max: usize) -> Result<Vec<MailToSend>, Refusal> {
         loop {
-            let leased = self.store.lease_mails(self.now(), most).await?;
+            let leased = self.store.lease_mails(self.now(), max).await?;
             if leased.is_empty() {
                 return Ok(Vec::new());
             }
@@ -82,14 +81,14 @@ impl Service {
         }
     }
 
-    /// All that an e-mail is written from, or why it is not to be sent.
+    /// Loads the data of an e-mail, or returns the reason why it must not be sent.
     async fn prepared(&self, lease: &MailLease) -> Result<Prepared, Refusal> {
         let found = match self.store.parcel_in_row(lease.parcel).await {
-            // It is reported where parcels are read; an e-mail about it would be a guess.
+            // The damage is reported where parcels are read; an e-mail would be a guess.
             Err(StoreError::Damaged { .. }) => None,
             found => found?,
         };
-        // A reset or a purge has taken it.
+        // A reset or a purge has deleted the parcel.
         let Some((parcel, order)) = found else { return Ok(Err((Dropped::Superseded, None))) };
         let parcel = self.up_to_date(parcel).await?;
         let environment = parcel.tenant.environment;
@@ -114,7 +113,7 @@ impl Service {
         }))
     }
 
-    /// The keyed hash and the address of who gets the e-mail, or why it gets none.
+    /// Returns the keyed hash and the address of the recipient, or the reason why the e-mail must not be sent.
     async fn recipient(
         &self,
         lease: &MailLease,
@@ -139,22 +138,22 @@ impl Service {
         Ok(Ok((hash, address.to_owned())))
     }
 
-    /// Counts an e-mail that is about to be sent; false when its address or its tenant has had its share. Further
-    /// attempts of one e-mail are not counted again.
+    /// Counts an e-mail that is about to be sent. Returns `false` if its address or its tenant has reached a limit.
+    /// Further attempts of one e-mail are not counted again.
     pub(crate) async fn count_mail(&self, mail: &MailToSend) -> Result<bool, Refusal> {
         if mail.lease.attempt > 1 {
             return Ok(true);
         }
         let now = self.now().0;
         let since = |span: i64| Millis(now - now.rem_euclid(span));
-        let whose = |address| self.secrets().hash_of_mail_count(mail.parcel.tenant, address);
+        let key = |address| self.secrets().hash_of_mail_count(mail.parcel.tenant, address);
         let counted =
-            [(whose(Some(&mail.hash)), since(Millis::DAY)), (whose(None), since(Millis::HOUR))];
+            [(key(Some(&mail.hash)), since(Millis::DAY)), (key(None), since(Millis::HOUR))];
         let [to_address, of_tenant] = self.store.count_mail(counted).await?;
         Ok(is_within_limits(to_address, of_tenant))
     }
 
-    /// Writes down what came of an e-mail.
+    /// Judges the outcome of an e-mail and stores it.
     pub(crate) async fn settle_mail(
         &self,
         mail: &MailToSend,
@@ -166,7 +165,7 @@ impl Service {
         self.write_down(&mail.lease, Some(mail.parcel.tenant.environment), outcome).await
     }
 
-    /// The environment is that of its parcel, if there still is one.
+    /// Stores the decision on an e-mail. The environment is its parcel's, if the parcel still exists.
     async fn write_down(
         &self,
         lease: &MailLease,
@@ -177,28 +176,28 @@ impl Service {
         if let Some(environment) = environment {
             self.metrics.mailed(environment, decision.code());
         }
-        // One that is another sender's by now is that one's to settle.
+        // If another sender has leased the e-mail meanwhile, that one settles it.
         let _is_ours = self.store.settle_mail(lease.id, lease.number, decision).await?;
         Ok(())
     }
 
-    /// When the next e-mail falls due.
+    /// Returns when the next e-mail falls due.
     pub(crate) async fn next_mail(&self) -> Result<Option<Millis>, Refusal> {
         Ok(self.store.next_mail().await?)
     }
 
-    /// Stops the e-mails of an account to an address, both known by their keyed hash.
+    /// Stops the e-mails of an account to an address, both identified by a keyed hash.
     pub(crate) async fn unsubscribe(&self, hash: [u8; 32]) -> Result<(), Refusal> {
         Ok(self.store.opt_out(hash, OptOut::Unsubscribed, self.now()).await?)
     }
 
-    /// Forgets what became of e-mails after 30 days.
+    /// Deletes the outcomes of e-mails that are older than 30 days.
     pub(crate) async fn purge_mails(&self) -> Result<u64, Refusal> {
         Ok(self.store.purge_mails(self.now().plus(-RETENTION)).await?)
     }
 }
 
-/// The address of a recipient, as the order has it.
+/// Returns the e-mail address that the order gives for a recipient.
 fn address(order: &OrderRequest, recipient: MailRecipient) -> Option<&str> {
     let address = match recipient {
         MailRecipient::Receiver => &order.receiver.email,

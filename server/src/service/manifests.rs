@@ -1,4 +1,4 @@
-//! Manifests: POST /api/v1/manifests/submit, and reading one.
+//! Manifests: submitting one (POST /api/v1/manifests/submit) and reading one.
 
 use parcelo::{
     ErrorCode, ManifestRequest, Operation,
@@ -21,8 +21,8 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// A request that keeps the rules, and the record of its key if it has one.
-struct Asked<'a> {
+/// A request that has passed the rules, with the record key of its idempotency key if it has one.
+struct CheckedRequest<'a> {
     request: ManifestRequest,
     key: Option<RecordKey>,
     fingerprint: Fingerprint,
@@ -44,16 +44,17 @@ impl Service {
         };
         let checked = rules::check_manifest(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let asked = Asked { request: checked, key, fingerprint, request_id: request.request_id };
+        let request_id = request.request_id;
+        let checked = CheckedRequest { request: checked, key, fingerprint, request_id };
         for _ in 0..MAX_TRIES {
-            if let Some(answer) = self.try_to_submit(caller, &asked).await? {
+            if let Some(answer) = self.try_to_submit(caller, &checked).await? {
                 return Ok(answer);
             }
         }
         Err(Refusal::unavailable())
     }
 
-    /// One of the caller's manifests, by its id `man_…`.
+    /// Returns one of the caller's manifests by its id `man_…`.
     pub async fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
         let id = id.strip_prefix("man_").and_then(|id| Ulid::from_string(id).ok());
         let id = id.ok_or(ErrorCode::ManifestNotFound)?;
@@ -61,13 +62,13 @@ impl Service {
         found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
     }
 
-    /// Loads, decides and commits once; none when another write was faster.
+    /// Loads, decides and commits once. Returns `None` if another write came first.
     async fn try_to_submit(
         &self,
         caller: &Caller,
-        asked: &Asked<'_>,
+        checked: &CheckedRequest<'_>,
     ) -> Result<Option<Answer>, Refusal> {
-        let (tenant, request, now) = (caller.tenant(), &asked.request, self.now());
+        let (tenant, request, now) = (caller.tenant(), &checked.request, self.now());
         self.take_due_steps_of(tenant, now).await?;
         let loaded =
             self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers).await?;
@@ -79,18 +80,18 @@ impl Service {
         let (answer, body, expect, ops) =
             match manifest::submit(submission, self.ids.ulid(now), now)? {
                 Submitted::Before(manifest) => {
-                    let body = in_envelope(manifest, asked.request_id);
+                    let body = in_envelope(manifest, checked.request_id);
                     (Answer::Done(body.clone()), body, Vec::new(), Vec::new())
                 }
                 Submitted::Now { manifest, expect, ops } => {
-                    let body = in_envelope(manifest, asked.request_id);
+                    let body = in_envelope(manifest, checked.request_id);
                     (Answer::Created(body.clone()), body, expect, ops)
                 }
             };
-        let idempotency_record = asked.key.map(|key| IdempotencyRecord {
+        let idempotency_record = checked.key.map(|key| IdempotencyRecord {
             key,
             tenant,
-            fingerprint: asked.fingerprint,
+            fingerprint: checked.fingerprint,
             first_seen: now,
             body,
         });
@@ -101,12 +102,12 @@ impl Service {
             CommitOutcome::Committed => Ok(Some(answer)),
             CommitOutcome::VersionConflict | CommitOutcome::DuplicateAwb => Ok(None),
             CommitOutcome::IdempotencyTaken(record) => {
-                on_conflict(record, &asked.fingerprint, now).map(Some)
+                on_conflict(record, &checked.fingerprint, now).map(Some)
             }
-            CommitOutcome::Busy | CommitOutcome::Unknown if asked.key.is_some() => {
+            CommitOutcome::Busy | CommitOutcome::Unknown if checked.key.is_some() => {
                 Err(Refusal::in_progress())
             }
-            // The air waybill makes it safe to repeat.
+            // The air waybill makes a repetition safe.
             CommitOutcome::Unknown => Err(Refusal::unavailable()),
             outcome => Err(refusal_for_commit(&outcome)),
         }

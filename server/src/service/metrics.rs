@@ -1,7 +1,6 @@
-//! What the server counts of itself, for operators: requests, refusals, commits, the outbox.
+//! The server's metrics for operators: requests, refusals, commits, the outbox.
 //!
-//! Each service counts for itself, so that many can run in one process. No label holds anything
-//! that a caller chose.
+//! Each service has its own metrics, so that many can run in one process. No label has a value that a caller chose.
 
 use std::time::Duration;
 
@@ -19,11 +18,11 @@ use crate::{
     store::Backlog,
 };
 
-/// Upper bounds, in seconds: what a user feels lies between a millisecond and ten seconds.
+/// Upper bounds of the histogram's buckets, in seconds. Users notice times between a millisecond and ten seconds.
 const SECONDS: [f64; 12] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0];
 
-/// The counts of one service; a clone counts in the same place.
+/// The metrics of one service; clones share the same counters.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
@@ -121,7 +120,7 @@ impl Metrics {
         self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// Counts a request that came too soon after others.
+    /// Counts a request that a rate limit refused.
     pub(super) fn refused(&self, who: Limited) {
         let counted_by = match who {
             Limited::Key(_) => "key",
@@ -133,39 +132,39 @@ impl Metrics {
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
     }
 
-    /// Counts a connection that was closed at once, because its address holds its share.
+    /// Counts a connection that was closed at once because its address has too many open.
     pub fn connection_refused(&self, listener: &'static str) {
         self.refused_connections.get_or_create(&ListenerLabels { listener }).inc();
     }
 
-    /// How many that were, at a listener.
+    /// Returns the number of refused connections at a listener.
     pub fn refused_connections(&self, listener: &'static str) -> u64 {
         self.refused_connections.get_or_create(&ListenerLabels { listener }).get()
     }
 
-    /// Counts a head that never became a request.
+    /// Counts a request head that could not be read.
     pub fn bad_head(&self, listener: &'static str, bad: BadHead) {
         self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).inc();
     }
 
-    /// How many such heads there were, at a listener.
+    /// Returns the number of such heads at a listener.
     pub fn bad_heads(&self, listener: &'static str, bad: BadHead) -> u64 {
         self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).get()
     }
 
-    /// Counts what came of an attempt to deliver a webhook event.
+    /// Counts an attempt to deliver a webhook event, by its outcome.
     pub(super) fn delivered(&self, tenant: Tenant, outcome: &'static str) {
         let environment = tenant.environment.code();
         self.deliveries.get_or_create(&DeliveryLabels { environment, outcome }).inc();
     }
 
-    /// Counts an endpoint that was turned off by what it answered, or did not.
+    /// Counts an endpoint that was turned off because of its answers, or for lack of them.
     pub(super) fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
         let (environment, reason) = (tenant.environment.code(), by.code());
         self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();
     }
 
-    /// Counts what came of an e-mail, or of an attempt to send it.
+    /// Counts an e-mail or an attempt to send it, by its outcome.
     pub(super) fn mailed(&self, environment: Environment, outcome: &'static str) {
         let environment = environment.code();
         self.mails.get_or_create(&DeliveryLabels { environment, outcome }).inc();
@@ -199,7 +198,7 @@ impl Metrics {
 }
 
 impl Service {
-    /// All of it as text, in the format of `OpenMetrics`.
+    /// Returns all metrics in the `OpenMetrics` text format.
     pub async fn metrics_text(&self) -> Result<String, Refusal> {
         let backlogs = self.store.backlogs().await?;
         let mut registry = Registry::with_prefix("parcelo");
@@ -239,7 +238,7 @@ impl Service {
     }
 }
 
-/// The version is a label of a number that is always 1, as Prometheus has it.
+/// Registers the version as a label of a gauge that is always 1, as is usual with Prometheus.
 fn register_build(registry: &mut Registry) {
     let build = Family::<BuildLabels, Gauge>::default();
     build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
@@ -262,7 +261,7 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
         let oldest = age.get_or_create(&labels);
         oldest.set(oldest.get().max(seconds));
     }
-    // Every server of the database shows the same: their sum would count each event once a server.
+    // Every server of the database reports the same value: their sum would count each event once per server.
     let help = "Of the database, the same on each of its servers: webhook events that have not arrived: pending, or \
                 held while a webhook is off";
     registry.register("outbox_events", help, depth);

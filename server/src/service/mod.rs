@@ -4,7 +4,6 @@
 //! server and the admin commands all call it.
 
 pub(crate) mod authentication;
-mod called_at;
 mod carriers;
 mod clock;
 pub(crate) mod credentials;
@@ -34,6 +33,7 @@ mod parcel_locks;
 mod parcels;
 #[cfg(feature = "server")]
 pub(crate) mod passwords;
+mod request_base_url;
 mod request_counts;
 mod sandbox;
 pub(crate) mod settings;
@@ -56,7 +56,6 @@ use crate::{
     store::{CommitOutcome, Store, StoreError},
 };
 pub(crate) use authentication::{Caller, Carrier};
-pub(crate) use called_at::called_at;
 pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, Rotation};
 #[cfg(feature = "server")]
 pub(crate) use dashboard::OwnParcel;
@@ -70,13 +69,14 @@ pub(crate) use metrics::Metrics;
 pub(crate) use parcels::{LabelFile, PublicParcel};
 #[cfg(feature = "server")]
 pub(crate) use passwords::hash_password;
+pub(crate) use request_base_url::with_base_url;
 pub(crate) use request_counts::{AnsweredRequest, BadHead};
 pub(crate) use settings::{Limits, Settings};
 #[cfg(feature = "server")]
 pub(crate) use sign_in::{LoginOutcome, LoginRequest};
 pub use steps::Fired;
 
-/// The service, shared by all that serve it.
+/// The service, shared by the HTTP shell, the tickers and the admin commands.
 #[derive(Debug)]
 pub struct Service {
     store: Store,
@@ -89,16 +89,16 @@ pub struct Service {
     carriers: key_cache::KeyCache<CarrierKeyRecord>,
     parcel_locks: parcel_locks::ParcelLocks,
     key_uses: key_uses::KeyUses,
-    legacy_uses: legacy::Uses,
+    legacy_uses: legacy::UnsavedUses,
     metrics: Metrics,
     #[cfg(feature = "server")]
     password_checks: sign_in::PasswordChecks,
-    /// Parcels of which the log says already that their steps cannot be taken. It only grows, by one for each damaged
-    /// row, of which a database has few.
+    /// Parcels whose stuck steps have been logged. The set only grows, by one for each damaged row, and damaged rows
+    /// are rare.
     stuck: Mutex<HashSet<steps::ParcelAtVersion>>,
     first_live_label: Once,
     label_batches: label_batch::BatchPermits,
-    /// Since when parcels bring e-mails; [`mails::NEVER`] while none are sent.
+    /// The moment from which changes of parcels send e-mails; [`mails::NEVER`] while none are sent.
     mails_since: AtomicI64,
 }
 
@@ -114,7 +114,7 @@ pub enum Answer {
 }
 
 impl Service {
-    /// The service over a store.
+    /// Creates the service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
         let random = Arc::clone(&ids);
         let numbers = NumberSource::new(Box::new(move || random.array()), settings.secrets.clone());
@@ -129,7 +129,7 @@ impl Service {
             carriers: key_cache::KeyCache::default(),
             parcel_locks: parcel_locks::ParcelLocks::default(),
             key_uses: key_uses::KeyUses::default(),
-            legacy_uses: legacy::Uses::default(),
+            legacy_uses: legacy::UnsavedUses::default(),
             metrics: Metrics::default(),
             #[cfg(feature = "server")]
             password_checks: sign_in::PasswordChecks::default(),
@@ -140,44 +140,44 @@ impl Service {
         }
     }
 
-    /// The present moment.
+    /// Returns the present moment.
     pub fn now(&self) -> Millis {
         self.clock.now()
     }
 
-    /// The id of a request that has just come in.
+    /// Returns a new id for an incoming request.
     pub fn request_id(&self, now: Millis) -> String {
         self.ids.request_id(now)
     }
 
-    /// Makes credentials.
+    /// Returns an issuer of credentials; the audit log names `by` as the author.
     pub fn issuer(&self, by: Actor) -> CredentialIssuer<'_> {
         let by = by.at(self.now());
         CredentialIssuer { store: &self.store, secrets: self.secrets(), ids: &self.ids, by }
     }
 
-    /// Sets webhooks up.
+    /// Returns a handle that sets webhooks up; the audit log names `by` as the author.
     pub fn endpoints(&self, by: Actor) -> Endpoints<'_> {
         Endpoints { store: &self.store, ids: &self.ids, by: by.at(self.now()) }
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What is counted.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// The store, for the process that runs the service.
+    /// Returns the store, for the process that runs the service.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Forgets what it knows beside the store, which was replaced: keys, windows, counts. The rest are locks, and what
-    /// the log has said.
+    /// Clears the caches (keys, rate-limit windows, counts) after the store was replaced. Locks and the marks of what
+    /// has been logged stay.
     pub fn clear_caches(&self) {
         self.callers.clear();
         self.carriers.clear();
@@ -191,12 +191,11 @@ impl Service {
     }
 
     pub(crate) fn site(&self, environment: Environment) -> Cow<'_, Site> {
-        called_at::seen(self.settings.site(environment))
+        request_base_url::as_requested(self.settings.site(environment))
     }
 }
 
-/// The refusal for a commit that did not go through. Outcomes that an operation treats in its own way it matches
-/// before calling this.
+/// Returns the refusal for a failed commit. An operation that treats an outcome differently matches it first.
 fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
     match outcome {
         CommitOutcome::Busy
@@ -219,9 +218,9 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            // It is the caller who asks for too much.
+            // The caller reads too much at once; the server is healthy.
             StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
-            // The store has logged it once; each request would be another line.
+            // The store has logged it once; logging each request would flood the log.
             StoreError::Unreachable { .. } => {
                 tracing::debug!(%error, "the database cannot be reached");
             }

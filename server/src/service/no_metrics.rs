@@ -1,4 +1,4 @@
-//! In the place of the metrics, where there is no operators' listener to show them: nothing is counted.
+//! A stand-in for the metrics in builds without an operators' listener: it counts nothing.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use parcelo::Environment;
 use super::{AnsweredRequest, BadHead, Limited};
 use crate::domain::{Tenant, webhooks::DisabledBy};
 
-/// The counts of one service, which are never read.
+/// Metrics that count nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {}
 
@@ -18,10 +18,10 @@ impl Metrics {
 
     pub(super) fn refused(&self, _: Limited) {}
 
-    /// Counts a connection that was closed at once, because its address holds its share.
+    /// Counts a connection that was closed at once because its address has too many open.
     pub fn connection_refused(&self, _: &'static str) {}
 
-    /// Counts a head that never became a request.
+    /// Counts a request head that could not be read.
     pub fn bad_head(&self, _: &'static str, _: BadHead) {}
 
     pub(super) fn delivered(&self, _: Tenant, _: &'static str) {}

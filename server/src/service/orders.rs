@@ -1,5 +1,5 @@
-//! POST /api/v1/orders/create: replay, country, rules, then one commit (docs/api.md, Order of checks);
-//! POST /api/v1/orders/void.
+//! POST /api/v1/orders/create (replay, country, rules, then one commit: docs/api.md, Order of checks) and POST
+//! /api/v1/orders/void.
 
 use parcelo::{
     ErrorCode, Operation, OrderRequest,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Service {
-    /// Creates the order that a request's body describes. It takes no [`Keyed`]: its answer holds no request id.
+    /// Creates the order that a request's body describes. It takes no [`Keyed`] because its answer has no request id.
     pub async fn create_order<'a>(
         &self,
         caller: &Caller,
@@ -37,7 +37,7 @@ impl Service {
         };
         self.check_country(caller, &body)?;
         let accepted = self.check_order(caller, &body, header_key)?;
-        // The rules let no order pass without a sound key.
+        // The rules accept no order without a valid key.
         let idempotency = (key.ok_or(ErrorCode::InternalError)?, fingerprint);
         self.commit_order(caller, accepted, idempotency, now).await
     }
@@ -54,15 +54,15 @@ impl Service {
             ReplayCheck::Answered(answer) => return Ok(answer),
             ReplayCheck::New(key, fingerprint) => (key, fingerprint),
         };
-        let asked = rules::check_void(request.body, request.header_key)
+        let void_request = rules::check_void(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        // The rules let no request pass without a sound key.
+        // The rules accept no request without a valid key.
         let key = key.ok_or(ErrorCode::InternalError)?;
         for _ in 0..MAX_TRIES {
             let now = self.now();
-            let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
+            let found = self.parcels(caller.tenant(), &void_request.tracking_numbers).await?;
             let void::Voiding { body, expect, ops } =
-                void::void(&asked, &found, request.request_id, now)?;
+                void::void(&void_request, &found, request.request_id, now)?;
             let decision = Decision { body, expect, ops };
             if let Written::Answered(answer) =
                 self.write(caller, (key, fingerprint), decision, now).await?
@@ -73,7 +73,7 @@ impl Service {
         Err(Refusal::unavailable())
     }
 
-    /// A supported destination that the key may not use is refused whatever else is wrong.
+    /// Refuses a supported destination that the key may not ship to, whatever else is wrong with the order.
     fn check_country(&self, caller: &Caller, body: &Json<'_>) -> Result<(), Refusal> {
         let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
         match rules::destination(body) {
@@ -124,7 +124,7 @@ impl Service {
     }
 }
 
-/// The label has less room than the field may be long.
+/// Returns the warning for a field whose text the label cuts, because it has less room than the field allows.
 fn cut_on_label(field: String) -> Warning {
     let texts = (
         "The label has no room for the whole text and cuts it: shorten it, or another text on its line.",

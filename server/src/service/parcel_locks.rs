@@ -1,15 +1,15 @@
-//! A lock for each parcel that several carriers report on: they wait for one another, first come, first
-//! served. Versions alone would keep a history right, but a slow reporter could lose to faster ones for ever.
+//! Locks for parcels that several carriers report on at once: first come, first served. Versions alone keep a history
+//! correct, but a slow reporter could lose to faster ones for ever.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use parcelo::TrackingNumber;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Parcels whose numbers fall on the same lock wait for each other without need; with so many locks, rarely.
+/// Number of locks. Parcels that share one wait for each other without need, which is rare with this many.
 const LOCK_COUNT: usize = 256;
 
-/// The locks; a parcel's is chosen by its number.
+/// A fixed set of locks; a parcel's is chosen by the hash of its number.
 #[derive(Debug)]
 pub(super) struct ParcelLocks(Vec<Mutex<()>>);
 
@@ -20,7 +20,7 @@ impl Default for ParcelLocks {
 }
 
 impl ParcelLocks {
-    /// Waits for the parcel's lock, which the guard holds.
+    /// Locks a parcel until the guard is dropped.
     pub(super) async fn lock(&self, number: &TrackingNumber) -> Option<MutexGuard<'_, ()>> {
         let mut hash = DefaultHasher::new();
         number.hash(&mut hash);

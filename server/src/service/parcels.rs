@@ -1,4 +1,4 @@
-//! Reading parcels: tracking records, label files, and parcels for a decision. What is due is done before anything is read.
+//! Reading parcels: tracking records, label files, and parcels for a decision. Due steps are taken before any read.
 
 use parcelo::{
     ErrorCode, InvalidValue, LabelFormat, Language, TrackingNumber,
@@ -16,7 +16,7 @@ use crate::{
 /// A label or an invoice as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelFile {
-    /// The parcel's number, from which the file has its name.
+    /// The parcel's number, which names the file.
     pub number: TrackingNumber,
     /// The format.
     pub format: LabelFormat,
@@ -24,17 +24,17 @@ pub struct LabelFile {
     pub bytes: Vec<u8>,
 }
 
-/// What anyone may know of a parcel, and whose page may name itself beside it.
+/// A parcel as anyone may see it.
 #[derive(Debug, Clone)]
 pub struct PublicParcel {
-    /// The record, without what is personal.
+    /// The record without personal data.
     pub record: TrackingRecord,
-    /// The account that ships it.
+    /// The account that ships it, whose shop the public page may name.
     pub account: AccountRowId,
 }
 
 impl Service {
-    /// The tracking record of one of the caller's parcels (spec: GET tracking).
+    /// Returns the tracking record of one of the caller's parcels (spec: GET tracking).
     pub async fn track(
         &self,
         caller: &Caller,
@@ -54,29 +54,30 @@ impl Service {
         self.record(&parcel, with_history, language).await
     }
 
-    /// The records of up to 100 numbers, in their order (spec: Endpoint list).
+    /// Returns the records of up to 100 numbers, in the order given (spec: Endpoint list).
     pub async fn track_batch(
         &self,
         caller: &Caller,
         body: &Value,
         language: Language,
     ) -> Result<BatchTracking, Refusal> {
-        let asked =
+        let batch =
             rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let found = self.parcels(caller.tenant(), &asked.tracking_numbers).await?;
+        let found = self.parcels(caller.tenant(), &batch.tracking_numbers).await?;
         let mut results = Vec::with_capacity(found.len());
-        for (number, parcel) in asked.tracking_numbers.into_iter().zip(found) {
+        for (number, parcel) in batch.tracking_numbers.into_iter().zip(found) {
             let tracking = match parcel {
-                Ok(parcel) => self.record(&parcel, asked.include_history, language).await,
+                Ok(parcel) => self.record(&parcel, batch.include_history, language).await,
                 Err(refusal) => Err(refusal),
             };
-            let tracking = of_item(tracking)?;
+            let tracking = item_result(tracking)?;
             results.push(history::batch_result(number, tracking));
         }
         Ok(BatchTracking::new(results))
     }
 
-    /// The tenant's parcels with these numbers, in their order, up to date, or why one is not there.
+    /// Returns the tenant's parcels with these numbers, up to date and in the order given, with a refusal for each
+    /// missing one.
     pub(super) async fn parcels(
         &self,
         tenant: Tenant,
@@ -84,7 +85,7 @@ impl Service {
     ) -> Result<Vec<Result<ParcelRow, Refusal>>, Refusal> {
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
-            found.push(of_item(self.find(tenant, number).await)?);
+            found.push(item_result(self.find(tenant, number).await)?);
         }
         Ok(found)
     }
@@ -104,7 +105,7 @@ impl Service {
         Ok(history::record(parcel, events.as_deref(), language, self.now()))
     }
 
-    /// What anyone may know about any account's parcel (docs/api.md, Track without a key).
+    /// Returns a parcel of any account as anyone may see it (docs/api.md, Track without a key).
     pub async fn track_publicly(
         &self,
         environment: parcelo::Environment,
@@ -119,7 +120,7 @@ impl Service {
         Ok(PublicParcel { record, account: parcel.tenant.account })
     }
 
-    /// The label of one of the caller's parcels (spec: GET labels download).
+    /// Draws the label of one of the caller's parcels (spec: GET labels download).
     pub async fn label(
         &self,
         caller: &Caller,
@@ -129,7 +130,7 @@ impl Service {
         self.label_of(caller.tenant(), number, format).await
     }
 
-    /// The same of a tenant.
+    /// Draws the label of one of a tenant's parcels.
     pub async fn label_of(
         &self,
         tenant: Tenant,
@@ -140,12 +141,12 @@ impl Service {
         self.draw(parcel, &order, format).await
     }
 
-    /// The commercial invoice of one of the caller's parcels (docs/api.md, Download an invoice).
+    /// Draws the commercial invoice of one of the caller's parcels (docs/api.md, Download an invoice).
     pub async fn invoice(&self, caller: &Caller, number: &str) -> Result<LabelFile, Refusal> {
         self.invoice_of(caller.tenant(), number).await
     }
 
-    /// The same of a tenant.
+    /// Draws the commercial invoice of one of a tenant's parcels.
     pub async fn invoice_of(&self, tenant: Tenant, number: &str) -> Result<LabelFile, Refusal> {
         let (parcel, order) = self.own_parcel_with_order(tenant, number).await?;
         self.draw_with(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
@@ -164,7 +165,7 @@ impl Service {
         Ok((parcel, order))
     }
 
-    /// The label behind a capability link: the signature is the permission to read it.
+    /// Draws the label behind a capability link: a valid signature is the permission to read it.
     pub async fn linked_label(
         &self,
         environment: parcelo::Environment,
@@ -183,7 +184,7 @@ impl Service {
         self.draw(parcel, &order, format).await
     }
 
-    /// One of the tenant's parcels, with all its due steps taken.
+    /// Returns one of the tenant's parcels, with all its due steps taken.
     pub(super) async fn parcel(
         &self,
         tenant: Tenant,
@@ -228,7 +229,7 @@ impl Service {
         }
     }
 
-    /// Draws a paper of a parcel whose label can be used.
+    /// Draws a document of a parcel whose label can be used.
     async fn draw_with(
         &self,
         parcel: ParcelRow,
@@ -239,7 +240,7 @@ impl Service {
         Ok(LabelFile { number: parcel.tracking_number, format, bytes })
     }
 
-    /// Makes something of all that the label of a parcel is made of, if the label can be used.
+    /// Calls `make` with the data of a parcel's label, if the label can be used.
     pub(super) async fn with_label_data<T>(
         &self,
         parcel: &ParcelRow,
@@ -248,7 +249,7 @@ impl Service {
     ) -> Result<T, Refusal> {
         labels::check_alive(parcel.state)?;
         let environment = parcel.tenant.environment;
-        // One version of a label has the same bytes for ever: the first one never names the flight.
+        // A label's version always has the same bytes: the first one never names the flight.
         let awb = match parcel.label_version {
             1 => None,
             version => self.store.awb_on(parcel.key, version).await?,
@@ -273,18 +274,18 @@ pub(super) fn not_drawn(error: LabelError) -> Refusal {
     ErrorCode::InternalError.into()
 }
 
-/// Tells what is wrong with one item of a list, which fails alone, from what ends the whole request: a row
-/// that cannot be read is the former, a store that does not answer the latter.
-pub(super) fn of_item<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal>, Refusal> {
-    let is_of_item = |code| matches!(code, ErrorCode::ParcelNotFound | ErrorCode::InternalError);
+/// Splits a refusal of one item of a list, which fails alone, from one that ends the whole request. An unreadable row
+/// is the former, a store that does not answer the latter.
+pub(super) fn item_result<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal>, Refusal> {
+    let fails_alone = |code| matches!(code, ErrorCode::ParcelNotFound | ErrorCode::InternalError);
     match answer {
-        Err(refusal) if !is_of_item(refusal.code) => Err(refusal),
+        Err(refusal) if !fails_alone(refusal.code) => Err(refusal),
         answer => Ok(answer),
     }
 }
 
-/// A number in a path: one of another length is no tracking number at all, and any other that is
-/// malformed is one that no parcel has.
+/// Refuses a number in a path that is too short or too long. A number that is malformed otherwise is one that no
+/// parcel has.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
         return Err(FieldFault::new(

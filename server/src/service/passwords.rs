@@ -1,11 +1,11 @@
-//! Passwords of the dashboard: argon2id, in the text form that argon2 programs share.
+//! Passwords of the dashboard, hashed with argon2id in the PHC string format.
 
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 use parcelo::ErrorCode;
 
 use super::Refusal;
 
-/// Hashes a password. It takes a CPU for some 20 ms and 19 MiB, which is what makes guessing dear.
+/// Hashes a password. It takes about 20 ms of CPU and 19 MiB, which makes guessing expensive.
 pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, Refusal> {
     let hashed = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
     hashed.map(|hash| hash.to_string()).map_err(|error| {
@@ -14,7 +14,7 @@ pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, Refusal> 
     })
 }
 
-/// Whether a password matches a hash. Without a hash the work is the same.
+/// Returns `true` if a password matches a hash. Without a hash it does the same work.
 pub(super) fn is_password_of(hash: Option<&str>, password: &str) -> bool {
     let Some(hash) = hash else {
         // The time it takes must not reveal which accounts exist.
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_is_argon2id_and_opens_to_its_password_only() {
+    fn a_hash_is_argon2id_and_verifies_only_its_password() {
         let hash = hash_password("correct horse", [7; 16]).unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert_ne!(hash, hash_password("correct horse", [8; 16]).unwrap());

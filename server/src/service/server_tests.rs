@@ -1,4 +1,4 @@
-//! What the service promises on two servers of one database.
+//! Tests that two servers on one database share limits, keys, webhooks, sessions and attempts to sign in.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
         limit::Admission,
         login_throttle::{LoginAttempt, LoginThrottle},
         session::Login,
-        webhooks::{AllowedHosts, DisabledBy, Kinds, Places},
+        webhooks::{AllowedHosts, DeliverySlots, DisabledBy, Kinds},
     },
     ids::Ids,
     store::{Address, Store, run_sql, test_database},
@@ -29,14 +29,14 @@ use crate::{
 const NOW: Millis = Millis(1_767_600_000_000);
 const LIMIT: u32 = 50;
 
-/// Two servers with a clock that stands still.
-struct Servers {
+/// Two servers on one database, with a manual clock.
+struct TwoServers {
     both: [Service; 2],
     clock: Arc<ManualClock>,
 }
 
-impl Servers {
-    /// None where PostgreSQL is not installed.
+impl TwoServers {
+    /// Starts both servers. Returns `None` if PostgreSQL is not installed.
     async fn start() -> Option<Self> {
         Some(Self::on(&test_database()?).await)
     }
@@ -53,8 +53,8 @@ impl Servers {
         Self { both, clock }
     }
 
-    /// Each server hears of the other, and in which second the database is. They hear it one after the other: until
-    /// it is the same second.
+    /// Lets each server learn of the other and of the database's second, and repeats this until both know the same
+    /// second.
     async fn meet(&self, caller: &Caller) {
         loop {
             for server in [&self.both[0], &self.both[1], &self.both[0]] {
@@ -81,7 +81,7 @@ impl Servers {
         (key, Caller { key: Arc::new(record) })
     }
 
-    /// Requests at once, each at the server that `place` names; answers how many were admitted, by window.
+    /// Sends requests at once, each to the server that `place` names, and returns the number admitted by window.
     async fn admit(
         &self,
         caller: &Caller,
@@ -109,11 +109,11 @@ impl Servers {
 }
 
 #[tokio::test]
-async fn a_limit_is_one_for_both_servers_and_nine_tenths_of_it_are_never_refused() {
-    let Some(servers) = Servers::start().await else { return };
+async fn two_servers_share_a_limit_and_admit_nine_tenths_of_it() {
+    let Some(servers) = TwoServers::start().await else { return };
     let (_, caller) = servers.key(Some(LIMIT)).await;
     servers.meet(&caller).await;
-    // A server that waits long for the database counts alone.
+    // On a stopped clock, no server gives up waiting for the database and counts alone.
     let _stopped = StoppedTime::now();
     let places: [fn(usize) -> usize; 4] =
         [|_| 0, |number| number % 2, |number| usize::from(number > 30), |_| 1];
@@ -129,12 +129,12 @@ async fn a_limit_is_one_for_both_servers_and_nine_tenths_of_it_are_never_refused
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_has_gone_leaves_the_whole_limit_to_the_other() {
-    let Some(servers) = Servers::start().await else { return };
+async fn a_server_that_stops_leaves_its_share_to_the_other() {
+    let Some(servers) = TwoServers::start().await else { return };
     let (_, caller) = servers.key(Some(LIMIT)).await;
     servers.meet(&caller).await;
     let before = servers.both[0].store.stats().reads;
-    let Servers { both: [one, other], clock } = servers;
+    let TwoServers { both: [one, other], clock } = servers;
     other.store.clone().close().await;
     one.meet_servers().await.unwrap();
     for left in (0..LIMIT).rev() {
@@ -146,23 +146,23 @@ async fn a_server_that_has_gone_leaves_the_whole_limit_to_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_revoked_at_one_server_is_refused_at_the_other_within_a_second() {
+async fn a_key_revoked_at_one_server_is_soon_refused_at_the_other() {
     const { assert!(MAX_AGE.as_millis() < 1_000) };
-    let Some(servers) = Servers::start().await else { return };
+    let Some(servers) = TwoServers::start().await else { return };
     let [one, other] = &servers.both;
     let (key, caller) = servers.key(None).await;
     let knows = async || other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(knows().await);
     one.revoke_key(&caller.key.id, Actor::Server).await.unwrap();
-    // It is asked again when what is known is older than that; how long this takes is the clock's.
+    // The cache is refreshed when it is older than `MAX_AGE`; the test does not move that clock.
     until("it is refused", async || !knows().await).await;
     let (key, _) = servers.key(None).await;
     assert!(other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn carrier_keys_and_tokens_that_are_revoked_at_one_server_open_nothing_at_the_other() {
-    let Some(servers) = Servers::start().await else { return };
+async fn carrier_keys_and_tokens_are_revoked_at_both_servers() {
+    let Some(servers) = TwoServers::start().await else { return };
     let [one, other] = &servers.both;
     let issuer = CredentialIssuer {
         store: &one.store,
@@ -177,18 +177,18 @@ async fn carrier_keys_and_tokens_that_are_revoked_at_one_server_open_nothing_at_
         async || other.authenticate_carrier(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(authenticate().await);
     one.store.revoke_credential::<CarrierScope>(&record.id, NOW, &BY).await.unwrap();
-    assert!(!authenticate().await, "from the next request on");
+    assert!(!authenticate().await, "at the next request");
     let (token, record) =
         issuer.issue::<AdminScope>("Token".to_owned(), AdminScope, NOW).await.unwrap();
     let header = format!("Bearer {}", token.secret());
     assert!(other.authenticate_admin(Some(&header)).await.is_ok());
     one.store.revoke_credential::<AdminScope>(&record.id, NOW, &BY).await.unwrap();
-    assert!(other.authenticate_admin(Some(&header)).await.is_err(), "from the next request on");
+    assert!(other.authenticate_admin(Some(&header)).await.is_err(), "at the next request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_changed_or_turned_off_at_one_server_is_so_at_the_other() {
-    let Some(servers) = Servers::start().await else { return };
+async fn a_webhook_is_changed_and_turned_off_at_both_servers() {
+    let Some(servers) = TwoServers::start().await else { return };
     let [one, other] = &servers.both;
     let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let tenant = Tenant { account, environment: Environment::Sandbox };
@@ -198,9 +198,9 @@ async fn a_webhook_that_is_changed_or_turned_off_at_one_server_is_so_at_the_othe
             EndpointRequest { tenant, url: url.to_owned(), kinds: Kinds::default(), reach };
         one.endpoints(Actor::Server).set_up(request, NOW).await.unwrap();
     };
-    // What the other server would send now, and where to.
+    // The address to which the other server would send now.
     let next = async || {
-        let leased = other.lease_deliveries(&Places::new(10)).await.unwrap();
+        let leased = other.lease_deliveries(&DeliverySlots::new(10)).await.unwrap();
         let event = leased.into_iter().next()?;
         Some(other.delivery(event).await.unwrap().unwrap().url)
     };
@@ -215,8 +215,8 @@ async fn a_webhook_that_is_changed_or_turned_off_at_one_server_is_so_at_the_othe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_one_on_both_servers_and_a_new_password_ends_it_on_both() {
-    let Some(servers) = Servers::start().await else { return };
+async fn both_servers_share_a_session_until_a_new_password() {
+    let Some(servers) = TwoServers::start().await else { return };
     let [one, other] = &servers.both;
     let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "a hash".to_owned();
@@ -224,22 +224,22 @@ async fn a_session_is_one_on_both_servers_and_a_new_password_ends_it_on_both() {
     let login = Login { account, password };
     let token = one.begin_session(login, None, NOW).await.unwrap().unwrap();
     assert!(other.session(&token).await.unwrap().is_some());
-    // A form that one of them has shown is the other's too.
+    // A form that one server has shown is valid at the other.
     assert!(other.is_form_token(&token, &one.form_token(&token)));
     one.store.set_password(account, "another".to_owned(), NOW, &BY).await.unwrap();
     assert!(other.session(&token).await.unwrap().is_none());
 }
 
-fn from<'a>(account: &'a str, client: &str) -> LoginAttempt<'a> {
+fn attempt<'a>(account: &'a str, client: &str) -> LoginAttempt<'a> {
     LoginAttempt { account, client: client.parse().unwrap(), is_signed_in: false }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_tries_to_sign_in_at_both_servers_has_no_more_attempts_than_at_one() {
-    let Some(servers) = Servers::start().await else { return };
+async fn two_servers_allow_no_more_sign_in_attempts_than_one() {
+    let Some(servers) = TwoServers::start().await else { return };
     let attempts = (0..200).map(|number| {
         let store = servers.both[number % 2].store.clone();
-        tokio::spawn(async move { store.begin_login(from("a", "203.0.113.7"), NOW).await })
+        tokio::spawn(async move { store.begin_login(attempt("a", "203.0.113.7"), NOW).await })
     });
     let begun = join_all(attempts.collect::<Vec<_>>()).await;
     let begun = begun.into_iter().filter(|begun| matches!(begun, Ok(Ok(Ok(_)))));
@@ -248,13 +248,13 @@ async fn who_tries_to_sign_in_at_both_servers_has_no_more_attempts_than_at_one()
     for (server, behind) in [(0, 0), (1, 5_000), (0, 59_000)] {
         let store = &servers.both[server].store;
         let now = NOW.plus(-behind);
-        let wait = store.begin_login(from("b", "203.0.113.7"), now).await.unwrap();
+        let wait = store.begin_login(attempt("b", "203.0.113.7"), now).await.unwrap();
         assert_eq!(wait.err(), Some(60), "{behind} ms behind");
     }
     let request = LoginRequest {
         client: "203.0.113.7".parse().unwrap(),
         account: "c",
-        password: "never looked at",
+        password: "never checked",
         before: None,
     };
     for server in &servers.both {
@@ -263,9 +263,9 @@ async fn who_tries_to_sign_in_at_both_servers_has_no_more_attempts_than_at_one()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_has_begun_is_answered_though_its_attempt_stays_counted() {
+async fn a_session_begins_though_its_attempt_stays_counted() {
     let Some(address) = test_database() else { return };
-    let servers = Servers::on(&address).await;
+    let servers = TwoServers::on(&address).await;
     let server = &servers.both[0];
     let account = server.store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "correct horse battery";
@@ -293,14 +293,15 @@ async fn a_session_that_has_begun_is_answered_though_its_attempt_stays_counted()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_servers_judge_attempts_to_sign_in_as_one_does() {
-    let Some(servers) = Servers::start().await else { return };
+    let Some(servers) = TwoServers::start().await else { return };
     let (mut throttle, mut random) = (LoginThrottle::default(), fastrand::Rng::with_seed(5));
     let mut now = NOW;
     for number in 0..600 {
         let store = &servers.both[number % 2].store;
         let client = format!("203.0.113.{}", random.u8(0..3));
         let account = ["shop", "other"][random.usize(0..2)];
-        let attempt = LoginAttempt { is_signed_in: random.u8(0..9) == 0, ..from(account, &client) };
+        let attempt =
+            LoginAttempt { is_signed_in: random.u8(0..9) == 0, ..attempt(account, &client) };
         now = now.plus(random.i64(0..40_000));
         let expected = throttle.begin(attempt, now);
         let begun = store.begin_login(attempt, now).await.unwrap();

@@ -1,44 +1,44 @@
-//! What an operator can set.
+//! The settings of the service that an operator can change.
 
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
 
 use crate::domain::{
     Secrets, Site,
-    legacy::Era,
+    legacy::LegacySchedule,
     webhooks::{Allowance, AllowedHosts},
 };
 
-/// What an operator can set.
+/// The settings that an operator can change.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Production's public addresses.
     pub production: Site,
     /// The sandbox's public addresses.
     pub sandbox: Site,
-    /// Where parcels may go.
+    /// Countries that parcels may be shipped to.
     pub destinations: Destinations,
-    /// Requests a second.
+    /// Rate limits.
     pub limits: Limits,
-    /// What keys are hashed and label links are signed with.
+    /// Secrets that hash keys and sign label links.
     pub secrets: Secrets,
-    /// What webhooks may reach besides public addresses.
+    /// Addresses that webhooks may reach besides public ones.
     pub webhooks: Allowance,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
-    /// The options by which a command on this machine finds the database, unless no command can.
+    /// Options with which a command on this machine finds the database; `None` if no command can open it.
     pub database_options: Option<String>,
-    /// Since when, and how long, the legacy API is served.
-    pub legacy: Era,
+    /// The period in which the legacy API is served.
+    pub legacy: LegacySchedule,
 }
 
 impl Settings {
-    /// What an environment's webhooks may reach.
+    /// Returns the addresses that an environment's webhooks may reach.
     pub const fn reach(&self, environment: Environment) -> AllowedHosts {
         AllowedHosts::for_environment(environment, self.webhooks)
     }
 
-    /// The public addresses of an environment.
+    /// Returns the public addresses of an environment.
     pub const fn site(&self, environment: Environment) -> &Site {
         match environment {
             Environment::Production => &self.production,
@@ -47,18 +47,18 @@ impl Settings {
     }
 }
 
-/// Requests a second (spec: Limits).
+/// Rate limits, in requests per second (spec: Limits).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of one production key.
+    /// Limit of each production key.
     pub production: u32,
-    /// Of one sandbox key.
+    /// Limit of each sandbox key.
     pub sandbox: u32,
-    /// Of one address on public pages.
+    /// Limit of each client address on public pages.
     pub public: u32,
-    /// Of one address without a valid key.
+    /// Limit of each client address without a valid key.
     pub unauthenticated: u32,
-    /// Whether anyone is held to these; a limit of a key's own always holds.
+    /// `true` if these limits are enforced. A limit set on one key is always enforced.
     pub enforced: bool,
 }
 
@@ -75,8 +75,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limit of a key that has none of its own.
-    pub const fn of_key(&self, environment: Environment) -> u32 {
+    /// Returns the limit of a key for which none was set.
+    pub const fn default_for_keys(&self, environment: Environment) -> u32 {
         match environment {
             Environment::Production => self.production,
             Environment::Sandbox => self.sandbox,

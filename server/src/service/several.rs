@@ -1,5 +1,4 @@
-//! Several servers on one database: what one server promises, two together keep, also when their clocks differ by a
-//! second.
+//! Tests that two servers on one database keep the promises of one server, even when their clocks differ by a second.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -24,15 +23,15 @@ use crate::{
 /// Midnight.
 const DAY: Millis = Millis(20_460 * Millis::DAY);
 
-/// Two servers, each with a clock of its own.
-struct Two {
+/// Two servers on one database, each with its own clock.
+struct TwoServers {
     services: [Arc<Service>; 2],
     clocks: [Arc<ManualClock>; 2],
     caller: Caller,
 }
 
-impl Two {
-    /// At a moment, by the clocks of both; none where PostgreSQL is not installed.
+impl TwoServers {
+    /// Starts both with clocks that show `now`. Returns `None` if PostgreSQL is not installed.
     async fn at(now: Millis) -> Option<Self> {
         let [one, other] = two_servers().await?;
         let clocks = [0, 1].map(|_| Arc::new(ManualClock::at(now)));
@@ -49,7 +48,7 @@ impl Two {
         Some(Self { services, clocks, caller: Caller { key: Arc::new(key) } })
     }
 
-    /// Makes the clocks show a moment, the second server's so many milliseconds more.
+    /// Sets the clocks to `now`, the second server's `ahead` milliseconds later.
     fn set(&self, now: Millis, ahead: i64) {
         self.clocks[0].set(now);
         self.clocks[1].set(now.plus(ahead));
@@ -59,7 +58,7 @@ impl Two {
         self.services[server].create_order(&self.caller, order, None).await.unwrap()
     }
 
-    /// The same order 64 times at once, over both servers in turn.
+    /// Sends the same order 64 times at once, to both servers in turn.
     async fn create_64(&self, order: &Value) -> Vec<Answer> {
         let barrier = Arc::new(Barrier::new(64));
         let tasks = (0..64).map(|place| {
@@ -79,7 +78,7 @@ impl Two {
     }
 }
 
-/// A key of the sandbox, for everything.
+/// Returns a request for an unrestricted sandbox key.
 fn key_request() -> NewKeyRequest {
     NewKeyRequest {
         account: "default".to_owned(),
@@ -91,7 +90,7 @@ fn key_request() -> NewKeyRequest {
     }
 }
 
-/// An order under a key; its tracking number is generated unless it is given.
+/// Returns an order with an idempotency key. The tracking number is generated unless one is given.
 fn order(key: &str, number: Option<&str>) -> Value {
     let mut order = sample::order();
     order["idempotencyKey"] = json!(key);
@@ -112,8 +111,8 @@ fn bodies(answers: &[Answer]) -> HashSet<Vec<u8>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
-    let Some(two) = Two::at(DAY).await else { return };
-    // One server is in the old day still, the other in the new one.
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    // One server is still in the old day, the other in the new one.
     two.set(DAY.plus(-500), 1_000);
     for round in 0..5 {
         let answers = two.create_64(&order(&format!("midnight-key-{round}"), None)).await;
@@ -123,14 +122,14 @@ async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_key_at_its_24th_hour_makes_one_new_parcel_on_two_servers() {
-    let Some(two) = Two::at(DAY).await else { return };
+async fn one_key_after_24_hours_makes_one_new_parcel() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
     for round in 0..5 {
         let order = order(&format!("day-long-key-{round}"), None);
         let first_seen = DAY.plus(round * 3 * Millis::DAY);
         two.set(first_seen, 0);
         let first = two.create(0, &order).await;
-        // For one server the key is 24 hours old, for the other it is not yet.
+        // For one server the key is 24 hours old, for the other not yet.
         two.set(first_seen.plus(Millis::DAY - 500), 1_000);
         let answers = two.create_64(&order).await;
         assert_eq!(created(&answers), 1, "{round}");
@@ -140,13 +139,13 @@ async fn one_key_at_its_24th_hour_makes_one_new_parcel_on_two_servers() {
         two.set(first_seen.plus(Millis::DAY + 500), 0);
         let later = two.create_64(&order).await;
         assert_eq!(created(&later), 0);
-        assert_eq!(bodies(&later), &all - &first, "{round}: from then on the new one only");
+        assert_eq!(bodies(&later), &all - &first, "{round}: only the new one from then on");
     }
     assert_eq!(two.parcels().await, 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_in_doubt_is_repeated_where_that_is_safe_and_looked_up_where_it_is_not() {
+async fn a_commit_in_doubt_is_repeated_only_where_that_is_safe() {
     let Some(cut) = CutStore::open().await else { return };
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
     let secrets = &settings.secrets;
@@ -161,14 +160,14 @@ async fn a_commit_in_doubt_is_repeated_where_that_is_safe_and_looked_up_where_it
     let answer = service.create_order(&caller, &order, None).await.map(drop).map_err(refused);
     assert_eq!(answer, Err((ErrorCode::IdempotencyInProgress, Some(1))));
     let again = service.create_order(&caller, &order, None).await.unwrap();
-    assert!(matches!(again, Answer::Replayed(_)), "it was done");
-    // No key, and each reprint makes another version.
+    assert!(matches!(again, Answer::Replayed(_)), "the first request was committed");
+    // A reprint without a key cannot be repeated: each one makes another version.
     cut.cut_next_commit();
     let tenant = caller.tenant();
     let refusal = service.reprint_of(tenant, "SB-STUCK-0001").await.unwrap_err();
     assert!(refusal.text(Language::En).contains("look up what it was to change"));
     assert_eq!(refused(refusal), (ErrorCode::InternalError, None));
-    // An air waybill has one manifest, also without a key.
+    // A manifest can be repeated without a key: each air waybill has one.
     let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-STUCK-0001"] });
     let submit = || {
         let request = Keyed { body: &manifest, header_key: None, request_id: "req_1" };
@@ -181,7 +180,7 @@ async fn a_commit_in_doubt_is_repeated_where_that_is_safe_and_looked_up_where_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_revoked_though_a_failover_has_lost_its_last_write() {
+async fn a_key_is_revoked_after_a_failover_lost_its_last_write() {
     let Some(address) = test_database() else { return };
     let store = Store::connect(address.clone(), [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
@@ -191,7 +190,7 @@ async fn a_key_is_revoked_though_a_failover_has_lost_its_last_write() {
     let knows =
         async || service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(knows().await);
-    // The standby that took over has not seen the last write of a key, and gives its number to the next one.
+    // The standby that took over lacks the last write of a key, and gives its number to the next one.
     run_sql(
         &address,
         "UPDATE api_keys SET changed = changed - 1; SELECT pg_terminate_backend(pid) \
@@ -203,7 +202,7 @@ async fn a_key_is_revoked_though_a_failover_has_lost_its_last_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_is_forgotten_while_the_clocks_of_database_and_server_disagree() {
+async fn no_key_is_forgotten_while_clocks_disagree() {
     let Some(address) = test_database() else { return };
     let store = Store::connect(address, [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
@@ -213,7 +212,7 @@ async fn no_key_is_forgotten_while_the_clocks_of_database_and_server_disagree() 
     let caller = Caller { key: Arc::new(key) };
     let order = order("a-key-of-a-day", None);
     service.create_order(&caller, &order, None).await.unwrap();
-    // The database's machine jumps by 25 hours, and the server goes by its clock.
+    // The clock of the database's machine jumps by 25 hours, and the server follows it.
     let jump = 25 * Millis::HOUR;
     let shared = store.shared_clock().unwrap();
     let machine = shared.machine();
@@ -226,7 +225,7 @@ async fn no_key_is_forgotten_while_the_clocks_of_database_and_server_disagree() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tickers_of_two_servers_take_each_step_once() {
-    let Some(two) = Two::at(DAY).await else { return };
+    let Some(two) = TwoServers::at(DAY).await else { return };
     let number = |place: usize| format!("SB-SUCCESS-{place:04}");
     let orders: Vec<_> = (0..300)
         .map(|place| order(&format!("order-of-parcel-{place}"), Some(&number(place))))
@@ -251,8 +250,8 @@ async fn the_tickers_of_two_servers_take_each_step_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_two_servers_counted_of_the_legacy_api_is_added_up() {
-    let Some(two) = Two::at(DAY).await else { return };
+async fn legacy_uses_of_two_servers_are_added_up() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
     let next_day = DAY.plus(Millis::DAY);
     for _ in 0..20 {
         for (service, requests) in two.services.iter().zip([3, 4]) {
@@ -269,7 +268,7 @@ async fn what_two_servers_counted_of_the_legacy_api_is_added_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purges_of_two_servers_at_once_delete_everything_once() {
-    let Some(two) = Two::at(DAY).await else { return };
+    let Some(two) = TwoServers::at(DAY).await else { return };
     let orders: Vec<_> =
         (0..450).map(|place| order(&format!("order-of-parcel-{place}"), None)).collect();
     join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
@@ -278,7 +277,7 @@ async fn purges_of_two_servers_at_once_delete_everything_once() {
     two.create(0, &young).await;
     let [one, other] = &two.services;
     let mut deleted = (0, 0);
-    // Each ends when another has taken its page; the next call, a minute later, goes on.
+    // A purge ends when the other server has taken its page; the next call continues.
     until("all are deleted", async || {
         let both = tokio::join!(one.purge_sandboxes(), other.purge_sandboxes());
         for purged in [both.0.unwrap(), both.1.unwrap()] {
@@ -288,14 +287,14 @@ async fn purges_of_two_servers_at_once_delete_everything_once() {
     })
     .await;
     assert_eq!(deleted, (450, 450));
-    assert_eq!(two.parcels().await, 1, "the one of today");
+    assert_eq!(two.parcels().await, 1, "today's parcel");
     let counted = one.store().activity(two.caller.tenant(), 0).await.unwrap();
     assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 1, "and counted once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_one_server_begins_and_both_erase_spares_what_comes_after() {
-    let Some(two) = Two::at(DAY).await else { return };
+async fn a_reset_by_two_servers_spares_later_orders() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
     let number = |place: usize| format!("SB-RESET-{place:05}");
     let orders = |key: &str| -> Vec<_> {
         (0..300).map(|place| order(&format!("{key}-{place}"), Some(&number(place)))).collect()
@@ -305,7 +304,7 @@ async fn a_reset_that_one_server_begins_and_both_erase_spares_what_comes_after()
     let [one, other] = &two.services;
     assert_eq!(one.reset_sandbox(&two.caller).await.unwrap().deleted.parcels, 300);
     assert_eq!(two.parcels().await, 0);
-    // The other server finds the reset unfinished, and erases too, while it takes orders of the same numbers.
+    // The other server finds the reset unfinished and erases too, while it takes orders with the same numbers.
     other.store().resume_resets().await.unwrap();
     let after = orders("after-the-reset");
     let answers =

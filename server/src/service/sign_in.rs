@@ -1,4 +1,4 @@
-//! Signing in to the dashboard and out of it.
+//! Signing in to the dashboard and signing out.
 
 use std::net::IpAddr;
 
@@ -18,34 +18,34 @@ use crate::{
     store::StoreError,
 };
 
-/// Passwords that are checked at once: each takes a CPU and 19 MiB.
+/// Maximum number of passwords checked at once: each check takes a CPU and 19 MiB.
 const MAX_PASSWORD_CHECKS: usize = 2;
 
 /// An attempt to sign in to the dashboard.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginRequest<'a> {
-    /// From where.
+    /// The client's address.
     pub client: IpAddr,
     /// The account's name.
     pub account: &'a str,
     /// The password.
     pub password: &'a str,
-    /// The token of a session that this one comes after.
+    /// The token of an existing session, which the new one replaces.
     pub before: Option<&'a str>,
 }
 
-/// What came of it.
+/// The outcome of an attempt to sign in.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LoginOutcome {
     /// A session with this token has begun.
     SignedIn(String),
-    /// There is no such account with this password.
+    /// No account has this name and password.
     Rejected,
-    /// There were too many tries: wait so many seconds.
+    /// There were too many attempts: wait this number of seconds.
     Wait(u32),
 }
 
-// A token is as good as the password while it lasts.
+// A token gives the same access as the password, so `Debug` must not show it.
 impl std::fmt::Debug for LoginOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -56,7 +56,7 @@ impl std::fmt::Debug for LoginOutcome {
     }
 }
 
-/// The passwords that are being checked.
+/// The permits for checking passwords.
 #[derive(Debug)]
 pub(super) struct PasswordChecks(Semaphore);
 
@@ -66,7 +66,8 @@ impl Default for PasswordChecks {
     }
 }
 
-/// The session has begun, or has not: that its attempt counts as a failure for a while must not take its token away.
+/// Logs that an attempt could not be taken back. It then counts as a failure for a while, which must not cost the user
+/// the session that has begun.
 fn log_failed(counted: Result<(), StoreError>) {
     if let Err(error) = counted {
         tracing::warn!(%error, "an attempt to sign in still counts as a failure");
@@ -74,12 +75,12 @@ fn log_failed(counted: Result<(), StoreError>) {
 }
 
 impl Service {
-    /// Signs in; after too many failures the next attempt has to wait.
+    /// Signs in. After too many failures the next attempt has to wait.
     pub async fn sign_in(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
         let LoginRequest { account, client, .. } = request;
         let attempt =
             LoginAttempt { account, client, is_signed_in: self.is_signed_in(request).await? };
-        // The store counts, so that an attacker has no more attempts at several servers than at one.
+        // The store counts attempts, so that several servers give an attacker no more of them than one.
         let begun = match self.store.begin_login(attempt, self.now()).await? {
             Ok(begun) => begun,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
@@ -94,8 +95,8 @@ impl Service {
         entry
     }
 
-    /// Changes the password of a session's account. Its sessions end, this one too: another begins, unless a password
-    /// that was set meanwhile has closed it.
+    /// Changes the password of a session's account. All its sessions end, including this one, and a new one begins,
+    /// unless another password was set meanwhile.
     pub async fn change_password(
         &self,
         request: LoginRequest<'_>,
@@ -132,7 +133,7 @@ impl Service {
         Ok(begun.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
     }
 
-    /// Whether a session of the account came along.
+    /// Returns `true` if the request came with a valid session of the account.
     async fn is_signed_in(&self, request: LoginRequest<'_>) -> Result<bool, Refusal> {
         let Some(token) = request.before else { return Ok(false) };
         let session = self.session(token).await?;
@@ -171,7 +172,7 @@ impl Service {
         Ok(begun.then_some(token))
     }
 
-    /// Who is signed in with a token.
+    /// Returns the session that a token belongs to.
     pub async fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
         let found = self.store.session(&self.secrets().hash_of_session(token)).await?;
         Ok(found.filter(|session| session.is_alive(self.expiry())))
@@ -182,22 +183,22 @@ impl Service {
         Ok(self.store.end_session(self.secrets().hash_of_session(token)).await?)
     }
 
-    /// Forgets the sessions that are over.
+    /// Deletes expired sessions.
     pub async fn purge_sessions(&self) -> Result<(), Refusal> {
         Ok(self.store.purge_sessions(self.now()).await?)
     }
 
-    /// A token that cannot be guessed: 256 bits.
+    /// Returns a new random token of 256 bits.
     pub fn fresh_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
     }
 
-    /// The token of the forms that are shown to the holder of this cookie.
+    /// Returns the token of forms that are shown to the holder of this cookie.
     pub fn form_token(&self, cookie: &str) -> String {
         self.secrets().form_token(cookie)
     }
 
-    /// Whether a form was shown to the holder of this cookie.
+    /// Returns `true` if a form's token was made for the holder of this cookie.
     pub fn is_form_token(&self, cookie: &str, given: &str) -> bool {
         Secrets::is_same(&self.form_token(cookie), given)
     }

@@ -1,5 +1,5 @@
-//! The sandbox's due steps. They are applied by the first of: a read of the parcel, the ticker, a clock that is
-//! moved. Each carries its scheduled time, so the history is the same whichever applies it, and whenever.
+//! The sandbox's due steps. A read of the parcel, the ticker or a clock that is moved takes them, whichever comes
+//! first. Each step has its scheduled time, so the history does not depend on who takes it, or when.
 
 use std::{collections::HashSet, sync::PoisonError};
 
@@ -12,38 +12,38 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// Parcels whose steps are taken in one commit. They share one fsync, and an order waits behind
-/// one such batch at most.
+/// Maximum number of parcels whose steps are taken in one commit. They share one fsync, and an order waits for one
+/// such batch at most.
 const MAX_PARCELS_PER_COMMIT: usize = 256;
-/// How often a look that lost to another server's is repeated before each parcel is tried alone.
+/// Maximum number of batches in a row that lose to another server before each parcel is tried alone.
 const MAX_LOST: u32 = 3;
-/// How often a read looks for its parcel's next due step. A journey has four at most: the others are tries that lost
-/// to another write of the same parcel.
+/// Maximum number of steps that a read tries to take. A journey has at most four; the other tries are lost to
+/// concurrent writes of the same parcel.
 const MAX_STEP_TRIES: u32 = 16;
 
 /// A parcel as it was when a step of it was tried.
 pub(super) type ParcelAtVersion = (ParcelRowId, Version);
 
-/// What became of steps that were due.
+/// The result of taking due steps.
 pub(super) struct StepsTaken {
     pub(super) fired: Vec<Fired>,
-    /// The parcels whose steps were not taken: another was faster, or they cannot be.
+    /// The parcels whose steps were not taken, because another write came first or because they cannot be.
     pub(super) not_taken: Vec<ParcelAtVersion>,
 }
 
-/// Something that fell due and was done.
+/// A step that fell due and was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fired {
-    /// When it was scheduled.
+    /// Its scheduled time.
     pub at: Millis,
     /// The parcel.
     pub tracking_number: TrackingNumber,
-    /// The status it reached.
+    /// The status that the parcel reached.
     pub status: ParcelStatus,
 }
 
 impl Service {
-    /// Takes every step that is due, earliest first, and returns what happened.
+    /// Takes every step that is due, earliest first, and returns those taken.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
         self.take_due(now, None).await
@@ -58,25 +58,24 @@ impl Service {
         self.take_due(now, Some(tenant)).await.map(drop)
     }
 
-    /// Takes what is due, of one tenant or of all, until nothing is left but steps that cannot be taken,
-    /// such as those of a damaged row. They are passed over, so that they hold up none behind them, and
-    /// tried again the next time.
+    /// Takes the due steps of one tenant, or of all, until only those remain that cannot be taken, such as a damaged
+    /// row's. They are skipped, so that they do not hold up others, and tried again the next time.
     async fn take_due(&self, now: Millis, tenant: Option<Tenant>) -> Result<Vec<Fired>, Refusal> {
         let (mut fired, mut stuck, mut lost) = (Vec::new(), HashSet::new(), 0);
         loop {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
-            let most = MAX_PARCELS_PER_COMMIT + stuck.len();
+            let limit = MAX_PARCELS_PER_COMMIT + stuck.len();
             let found = match tenant {
-                Some(tenant) => self.store.due_of(tenant, now, most).await?,
-                None => self.store.due(now, most).await?,
+                Some(tenant) => self.store.due_of(tenant, now, limit).await?,
+                None => self.store.due(now, limit).await?,
             };
             let (again, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);
             if batch.is_empty() {
                 self.log_stuck(&again);
                 return Ok(fired);
             }
-            // Other servers have a ticker too, and all find the same parcels due. Whose commit comes second looks
-            // again, rather than try each of the parcels that the first has taken.
+            // The tickers of all servers find the same parcels due. A server whose commit comes second looks again,
+            // instead of trying each of the parcels that the first one has taken.
             let taken = match self.take_together(&batch, now).await {
                 (CommitOutcome::Committed, all) => StepsTaken { fired: all, not_taken: Vec::new() },
                 (CommitOutcome::VersionConflict, _) if lost < MAX_LOST => {
@@ -87,12 +86,12 @@ impl Service {
             };
             lost = 0;
             fired.extend(taken.fired);
-            // Where another was faster the version has moved on, and the parcel is tried again.
+            // If another write came first, the parcel has a new version and is tried again.
             stuck.extend(taken.not_taken);
         }
     }
 
-    /// Says once, not at every look for due steps, that a parcel is stuck.
+    /// Logs once for each parcel, and not every time due steps are taken, that it is stuck.
     fn log_stuck(&self, stuck: &[ParcelRow]) {
         let mut logged = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         let stuck = stuck.iter().map(|parcel| (parcel.key, parcel.version));
@@ -105,12 +104,12 @@ impl Service {
         }
     }
 
-    /// When the next step after now falls due.
+    /// Returns when the next step after now falls due.
     pub async fn next_due(&self) -> Result<Option<Millis>, Refusal> {
         Ok(self.store.next_due(self.now()).await?)
     }
 
-    /// The parcel after all its due steps.
+    /// Returns the parcel after taking all its due steps.
     pub(super) async fn up_to_date(&self, mut parcel: ParcelRow) -> Result<ParcelRow, Refusal> {
         let now = self.now();
         let mut tries = 0;
@@ -127,8 +126,8 @@ impl Service {
         Ok(parcel)
     }
 
-    /// Takes the next step of each parcel, in their order and in one commit: all of them or none. One parcel that
-    /// was written meanwhile, or cannot be written, fails the commit of all.
+    /// Takes the next step of each parcel, in the order given and in one commit: all of them or none. One parcel that
+    /// was written meanwhile, or cannot be written, fails the whole commit.
     pub(super) async fn take_together(
         &self,
         parcels: &[ParcelRow],
@@ -147,8 +146,8 @@ impl Service {
         (self.store.commit(changes).await, all)
     }
 
-    /// The same in a commit for each, so that one parcel holds up no other. Which one it was the store does not say,
-    /// so each is tried: slower, and rare.
+    /// Takes the next step of each parcel in a commit of its own, so that one parcel holds up no other. The store does
+    /// not report which parcel failed a common commit, so all are tried. This is slower, and rare.
     pub(super) async fn take_one_by_one(
         &self,
         parcels: &[ParcelRow],
@@ -164,8 +163,8 @@ impl Service {
         Ok(taken)
     }
 
-    /// Takes the parcel's next step if it is due and can be taken. That another write was faster is
-    /// fine, and so is that this one write failed: only a database that takes none ends it all.
+    /// Takes the parcel's next step if it is due and can be taken. It is no error if another write came first or this
+    /// write failed; only a database that takes no writes is.
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };
         let ops = scenario::take_step(parcel, step);

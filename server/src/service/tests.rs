@@ -1,4 +1,4 @@
-//! What the service promises carriers, on a clock that no one but the test moves.
+//! Tests of the service on a manual clock: carriers' limits and events, and tracking numbers that collide.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) fn settings() -> Settings {
     let site = |environment| Site { environment, base_url: None, labels_base_url: String::new() };
     Settings {
         database_options: None,
-        legacy: crate::domain::legacy::Era::default(),
+        legacy: crate::domain::legacy::LegacySchedule::default(),
         production: site(Environment::Production),
         sandbox: site(Environment::Sandbox),
         destinations: Destinations::All,
@@ -61,7 +61,7 @@ pub(crate) fn carrier(row: i64, environment: Environment) -> Carrier {
 }
 
 #[test]
-fn who_reads_too_much_at_once_is_told_when_to_come_again() {
+fn a_refused_read_says_when_to_retry() {
     let refusal = Refusal::from(StoreError::Crowded { database: "parcelo.db".into() });
     assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::ServiceUnavailable, Some(1)));
 }
@@ -109,13 +109,13 @@ pub(crate) async fn caller_in(service: &Service, environment: Environment) -> Ca
     service.authenticate(environment, Some(key.secret())).await.unwrap()
 }
 
-/// An order for `SB-SUCCESS-0001`, created at the clock's moment.
+/// Creates an order for `SB-SUCCESS-0001`.
 async fn with_order(service: &Service) {
     let caller = caller(service).await;
     service.create_order(&caller, &sample::order(), None).await.unwrap();
 }
 
-/// The number and the label's address in the answer to an order without a number.
+/// Creates an order without a number and returns the number and label URL of the answer.
 async fn created(service: &Service, caller: &Caller, key: &str) -> (TrackingNumber, String) {
     let mut order = sample::order();
     order["trackingNumber"] = json!(null);
@@ -128,12 +128,12 @@ async fn created(service: &Service, caller: &Caller, key: &str) -> (TrackingNumb
 }
 
 #[tokio::test]
-async fn an_order_that_draws_a_taken_number_is_answered_with_another_and_its_label() {
+async fn an_order_that_draws_a_taken_number_gets_another() {
     let service = service(&Arc::new(ManualClock::at(Millis(1_767_600_000_000))));
     let caller = caller(&service).await;
     let before = service.ids.seed_position();
     let (first, _) = created(&service, &caller, "order-of-the-first").await;
-    // The same second, and the same chance.
+    // The clock and the random numbers are the same again.
     service.ids.resume_from(&before);
     let (second, label_url) = created(&service, &caller, "order-of-the-second").await;
     assert_ne!(first, second);
@@ -144,7 +144,7 @@ async fn an_order_that_draws_a_taken_number_is_answered_with_another_and_its_lab
 }
 
 #[tokio::test]
-async fn steps_that_nobody_has_taken_yet_are_taken_before_a_scan_is_judged() {
+async fn due_steps_are_taken_before_a_scan_is_judged() {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = service(&clock);
     with_order(&service).await;
@@ -154,12 +154,12 @@ async fn steps_that_nobody_has_taken_yet_are_taken_before_a_scan_is_judged() {
         "occurredAt": "2026-01-05T08:16:00Z", "location": "Quito, EC"
     }] });
     let carrier = carrier(1, Environment::Sandbox);
-    let told = service.push_carrier_events(&carrier, &body).await.unwrap();
-    assert_eq!(told.results[0].outcome, CarrierOutcome::Applied);
+    let answer = service.push_carrier_events(&carrier, &body).await.unwrap();
+    assert_eq!(answer.results[0].outcome, CarrierOutcome::Applied);
     let number = TrackingNumber::parse("SB-SUCCESS-0001").unwrap();
     let parcel = service.store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
     let events = service.store.events(&parcel).await.unwrap();
-    let told: Vec<_> =
+    let statuses: Vec<_> =
         events.iter().map(|event| ParcelStatus::from(event.state).to_string()).collect();
     let expected = [
         "ORDERED",
@@ -169,5 +169,5 @@ async fn steps_that_nobody_has_taken_yet_are_taken_before_a_scan_is_judged() {
         "OUT_FOR_DELIVERY",
         "DELIVERED",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(statuses, expected);
 }

@@ -9,7 +9,7 @@ use super::{
     Store, StoreError,
     sql::{Row, Sql, SqlResult, given},
 };
-use crate::domain::{AccountRowId, Tenant, legacy::Uses};
+use crate::domain::{AccountRowId, Tenant, legacy::DailyUsage};
 
 impl Store {
     /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
@@ -35,18 +35,21 @@ impl Store {
     }
 
     /// Returns all that was counted, the latest day first.
-    pub async fn legacy_uses(&self) -> Result<Vec<Uses>, StoreError> {
+    pub async fn legacy_uses(&self) -> Result<Vec<DailyUsage>, StoreError> {
         self.query(async |db| all(db, None).await).await
     }
 
     /// Returns the same of one account's keys.
-    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<Uses>, StoreError> {
+    pub async fn legacy_uses_of(
+        &self,
+        account: AccountRowId,
+    ) -> Result<Vec<DailyUsage>, StoreError> {
         let tenant = Tenant { account, environment: Environment::Production };
         self.long_query(Some(tenant), async move |db| all(db, Some(account)).await).await
     }
 }
 
-async fn all(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<Uses>> {
+async fn all(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<DailyUsage>> {
     // `Tenant::number` packs account * 2 + environment.
     let sql = "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses AS u \
          JOIN api_keys AS k ON k.id = u.api_key WHERE CAST($1 AS bigint) IS NULL OR k.tenant / 2 = $1 \
@@ -54,8 +57,8 @@ async fn all(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<Uses>>
     db.each(sql, given![account], read).await
 }
 
-fn read(row: &Row<'_>) -> SqlResult<Uses> {
-    Ok(Uses {
+fn read(row: &Row<'_>) -> SqlResult<DailyUsage> {
+    Ok(DailyUsage {
         key_id: row.get(0)?,
         name: row.get(1)?,
         day: NaiveDate::from_epoch_days(row.get(2)?).unwrap_or_default(),

@@ -16,7 +16,7 @@ use crate::{
     domain::{
         Changes, IdempotencyRecord, RecordKey, Tenant,
         mail::MailLease,
-        shared_limit::{Claim, Grant, Meeting},
+        shared_limit::{Claim, Grant, ServerCount},
         webhooks::{AttemptResult, Lease, OutboxEvent, RetryDecision},
     },
 };
@@ -67,7 +67,7 @@ methods! {
     pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError>;
 
     /// Says that this server is there, and answers how many are; none when no other can be.
-    pub async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError>;
+    pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError>;
 
     /// Lets an attempt to sign in through, or says how many seconds it has to wait. It counts as a failure, on
     /// every server, until it is taken back.

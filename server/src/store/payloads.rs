@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{
     ParcelRowId, State, Tenant, history,
-    webhooks::{About, Attempt, EventPayload, Kind, Lease},
+    webhooks::{EventSubject, Attempt, EventPayload, Kind, Lease},
 };
 
 /// The columns that [`read_lease`] reads.
@@ -81,9 +81,9 @@ async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> 
         (Some(parcel), _) => about_parcel(db, parcel, lease).await?,
         (None, Some(manifest)) => {
             let found = manifests::of_event(db, (lease.tenant, manifest), event).await?;
-            found.map(|manifest| About::Manifest(Box::new(manifest)))
+            found.map(|manifest| EventSubject::Manifest(Box::new(manifest)))
         }
-        (None, None) => Some(About::Nothing),
+        (None, None) => Some(EventSubject::Nothing),
     };
     Ok(about.map(|about| EventPayload {
         event,
@@ -94,7 +94,7 @@ async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> 
     }))
 }
 
-async fn about_parcel(db: Sql<'_>, parcel: ParcelRowId, lease: &Lease) -> SqlResult<Option<About>> {
+async fn about_parcel(db: Sql<'_>, parcel: ParcelRowId, lease: &Lease) -> SqlResult<Option<EventSubject>> {
     let sql = select_parcels!(
         ", external_order_id",
         "WHERE parcels.id = $1 AND tenant = ",
@@ -108,5 +108,5 @@ async fn about_parcel(db: Sql<'_>, parcel: ParcelRowId, lease: &Lease) -> SqlRes
     let [ordered, _] = history::first_events(&parcel);
     let previous = lease.previous.unwrap_or(ordered.state);
     let parcel = Box::new(parcel);
-    Ok(event.map(|event| About::Parcel { parcel, previous, event, external_order_id }))
+    Ok(event.map(|event| EventSubject::Parcel { parcel, previous, event, external_order_id }))
 }

@@ -1,11 +1,11 @@
-//! The webhook dispatcher: leases what is due from the outbox and sends it, a few messages at a time to
-//! each endpoint and to all of them, so that a slow one delays no other. It decides nothing: what an answer
-//! means is the domain's, what is due the store's.
+//! The webhook dispatcher: leases due events from the outbox and sends them, with limits for each endpoint
+//! and for all together, so that a slow endpoint delays no other. It decides nothing: the domain judges
+//! answers, and the store knows what is due.
 //!
-//! A lease lasts a minute, four times what an attempt may take (15 s): when it ends, the process that held it is
-//! gone, and the event is due again. An answer that comes after the end of its lease (a process that was
-//! suspended) still counts if the event was not leased since; otherwise the later attempt decides, and the
-//! late answer is only logged.
+//! A lease lasts a minute, four times as long as an attempt may take (15 s). If it ends, the process that held it
+//! is gone, and the event is due again. An answer after the end of its lease (from a process that was suspended)
+//! still counts if the event was not leased again. Otherwise the later attempt decides, and the late answer is
+//! only logged.
 
 mod resolver;
 mod send;
@@ -24,60 +24,65 @@ use self::send::Sender;
 use crate::{
     domain::{
         Refusal, Tenant,
-        webhooks::{AttemptResult, DeliveryError, EndpointAnswer, Places},
+        webhooks::{AttemptResult, DeliveryError, DeliverySlots, EndpointAnswer},
     },
     service::{Delivery, LeasedEvent, Service},
 };
 
-/// How often the outbox is read without a notification: for retries that fall due, and for events that another
-/// process (an admin command) enqueued.
+/// Interval at which the outbox is read without a notification: for retries that fall due, and for events that
+/// another process (an admin command) enqueued.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often events that wait for nothing are looked for: a fault, of which one event is late, and none is lost.
+/// Interval at which stranded events are looked for: events whose predecessor is gone. Such a fault makes an event
+/// late, but loses none.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Sends a message to its endpoint.
+/// The way in which messages reach their endpoints.
 pub(crate) trait Transport: fmt::Debug + Send + Sync {
-    /// Sends a message; answers how many milliseconds it took, and the endpoint's answer.
+    /// Sends a message. Returns how many milliseconds it took, and the endpoint's answer.
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
     ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)>;
 }
 
-/// Sends what the outbox holds.
+/// The sender of the events in the outbox.
 #[derive(Debug)]
 pub struct Dispatcher {
     service: Arc<Service>,
     transport: Arc<dyn Transport>,
-    /// Deliveries at once to one endpoint.
-    most: usize,
-    /// One round at a time.
-    turn: Mutex<()>,
+    /// Maximum number of deliveries in flight to one endpoint.
+    per_endpoint: usize,
+    /// Held during a round, so that rounds do not overlap.
+    round: Mutex<()>,
 }
 
-/// Deliveries on their way, and whose place each takes up.
+/// The deliveries in flight, and the tenants whose slots they take.
 struct Round {
     tasks: JoinSet<()>,
     flights: HashMap<Id, Tenant>,
-    places: Places,
+    slots: DeliverySlots,
 }
 
 impl Dispatcher {
-    /// Sends for a service, at most so many messages at once to one endpoint.
-    pub fn new(service: Arc<Service>, most: usize) -> Self {
-        Self::over(Arc::new(Sender::default()), service, most)
+    /// Creates a dispatcher for a service, with a limit of messages in flight to one endpoint.
+    pub fn new(service: Arc<Service>, per_endpoint: usize) -> Self {
+        Self::over(Arc::new(Sender::default()), service, per_endpoint)
     }
 
-    /// The same by another transport.
-    pub(crate) fn over(transport: Arc<dyn Transport>, service: Arc<Service>, most: usize) -> Self {
-        Self { service, transport, most, turn: Mutex::default() }
+    /// Creates a dispatcher with another transport.
+    pub(crate) fn over(
+        transport: Arc<dyn Transport>,
+        service: Arc<Service>,
+        per_endpoint: usize,
+    ) -> Self {
+        Self { service, transport, per_endpoint, round: Mutex::default() }
     }
 
-    /// Sends all that is due, until nothing is and the last answer is written down.
+    /// Sends due events until there are none and the last answer is stored.
     pub async fn deliver_due(&self) -> Result<(), Refusal> {
-        let _turn = self.turn.lock().await;
-        let mut round = Round::new(self.most);
+        let _lock = self.round.lock().await;
+        let mut round = Round::new(self.per_endpoint);
         loop {
             self.fill(&mut round).await?;
             if !round.finish_some().await {
@@ -86,11 +91,12 @@ impl Dispatcher {
         }
     }
 
-    /// Sends whatever falls due until `stop` resolves, then waits for what is on its way.
+    /// Sends events as they fall due until `stop` resolves, then waits for deliveries in flight.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
-        let _turn = self.turn.lock().await;
+        let _lock = self.round.lock().await;
         let mut stop = std::pin::pin!(stop);
-        let (mut round, mut ticks) = (Round::new(self.most), tokio::time::interval(POLL_INTERVAL));
+        let (mut round, mut ticks) =
+            (Round::new(self.per_endpoint), tokio::time::interval(POLL_INTERVAL));
         let mut sweeps = tokio::time::interval(SWEEP_INTERVAL);
         loop {
             tokio::select! {
@@ -106,10 +112,10 @@ impl Dispatcher {
         while round.finish_some().await {}
     }
 
-    /// Starts as many deliveries as there is room for.
+    /// Starts as many deliveries as there are slots for.
     async fn fill(&self, round: &mut Round) -> Result<(), Refusal> {
         loop {
-            let events = self.service.lease_deliveries(&round.places).await?;
+            let events = self.service.lease_deliveries(&round.slots).await?;
             if events.is_empty() {
                 return Ok(());
             }
@@ -122,18 +128,18 @@ impl Dispatcher {
 }
 
 impl Round {
-    fn new(most: usize) -> Self {
-        let places = Places::new(most);
-        Self { tasks: JoinSet::new(), flights: HashMap::new(), places }
+    fn new(per_endpoint: usize) -> Self {
+        let slots = DeliverySlots::new(per_endpoint);
+        Self { tasks: JoinSet::new(), flights: HashMap::new(), slots }
     }
 
     fn start(&mut self, tenant: Tenant, delivery: impl Future<Output = ()> + Send + 'static) {
         self.flights.insert(self.tasks.spawn(delivery).id(), tenant);
-        self.places.take(tenant);
+        self.slots.take(tenant);
     }
 
-    /// Waits until a delivery is over, and clears away all that are: settled together, they make room for
-    /// a lease together. False if none is on its way.
+    /// Waits until a delivery ends, and removes all that have ended, so that their slots are leased together.
+    /// Returns false if none is in flight.
     async fn finish_some(&mut self) -> bool {
         let Some(over) = self.tasks.join_next_with_id().await else { return false };
         self.clear(over);
@@ -144,15 +150,15 @@ impl Round {
     }
 
     fn clear(&mut self, over: Result<(Id, ()), JoinError>) {
-        // One that panicked has left its place too; its lease ends by itself.
+        // A delivery that panicked releases its slot too; its lease expires.
         let id = over.map_or_else(|panic| panic.id(), |(id, ())| id);
         if let Some(tenant) = self.flights.remove(&id) {
-            self.places.leave(tenant);
+            self.slots.release(tenant);
         }
     }
 }
 
-/// Reads, sends and settles one event, so that what is wrong with it holds up no other.
+/// Reads, sends and settles one event, so that a fault in it delays no other.
 async fn deliver(service: Arc<Service>, transport: Arc<dyn Transport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
     let Ok(Some(delivery)) = service.delivery(event).await else { return };

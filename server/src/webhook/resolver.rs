@@ -1,5 +1,5 @@
-//! Names become addresses, and only those that may be reached are handed on: what was looked at is
-//! what is connected to, whatever the name says a moment later.
+//! Resolves names to addresses, and returns only those that are allowed. The connection goes to an address that was
+//! checked, even if the name changes afterwards.
 
 use std::{io, net::SocketAddr};
 
@@ -8,23 +8,23 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::domain::webhooks::AllowedHosts;
 
-/// Finds the addresses of a name.
+/// A function that finds the addresses of a name.
 type LookUp = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
-/// Looks names up for webhooks of one reach.
+/// A resolver that returns allowed addresses only.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resolver {
     reach: AllowedHosts,
     look_up: LookUp,
 }
 
-/// The name leads nowhere that may be reached.
+/// The error for a name without an allowed address.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the name has no address that webhooks are sent to")]
 pub(super) struct NotAllowed;
 
 impl Resolver {
-    /// One that asks the machine.
+    /// Creates a resolver that asks the machine.
     pub(super) fn new(reach: AllowedHosts) -> Self {
         Self::asking(reach, |name| {
             async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) }.boxed()
@@ -46,7 +46,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The addresses that may be reached.
+/// Returns the addresses that are allowed.
 fn allowed(mut found: Vec<SocketAddr>, reach: AllowedHosts) -> Result<Vec<SocketAddr>, NotAllowed> {
     found.retain(|address| reach.allows(address.ip()));
     if found.is_empty() { Err(NotAllowed) } else { Ok(found) }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_mixes_public_and_private_addresses_leads_to_the_public_ones() {
+    fn a_name_with_mixed_addresses_leads_to_the_public_ones() {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 0);
         let mixed = ["10.0.0.7", "8.8.8.8", "127.0.0.1", "::1"].map(at).to_vec();
         assert_eq!(allowed(mixed.clone(), AllowedHosts::Public).unwrap(), [at("8.8.8.8")]);

@@ -1,4 +1,4 @@
-//! One message to one endpoint: no redirects, no proxies, no second try, and little patience.
+//! Sends one message to one endpoint: without redirects, proxies or retries, and with short timeouts.
 
 use std::{
     error::Error as StdError,
@@ -19,17 +19,17 @@ use crate::{
     service::Delivery,
 };
 
-/// How long an endpoint may take until the head of its answer is there.
+/// Maximum time until the head of an endpoint's answer has arrived.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a connection may take.
+/// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long its body is read thereafter; enough for 16 KiB.
+/// Maximum time to read the answer's body after its head; enough for 16 KiB.
 const BODY_TIMEOUT: Duration = Duration::from_millis(500);
-/// How much of an answer is read.
+/// Maximum number of bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 16 * 1_024;
 
-/// Sends messages. A client is made when the first message of its reach is sent, since most embedded
-/// servers send none.
+/// The transport over HTTP. It has a client for each set of allowed hosts, created with the first message, since
+/// most embedded servers send none.
 #[derive(Debug, Default)]
 pub(super) struct Sender(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
 
@@ -74,7 +74,7 @@ impl Sender {
     }
 }
 
-/// What an endpoint says. The patience is for the head alone: with it the answer is there.
+/// Waits for an endpoint's answer. The timeout covers the head only, since the status is the answer.
 async fn answer(
     attempt: impl Future<Output = Result<reqwest::Response, DeliveryError>>,
 ) -> Result<EndpointAnswer, DeliveryError> {
@@ -86,14 +86,14 @@ async fn answer(
     Ok(EndpointAnswer { status, retry_after, body_prefix: body_prefix(&mut answer).await })
 }
 
-/// Each message has a connection of its own: one that was kept could have been closed unseen, and
-/// would lead to where the name led once.
+/// Creates a client that opens a connection for each message. A kept connection could have been closed unnoticed, and
+/// would lead to an earlier address of the name.
 fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
     let builder = || {
         reqwest::Client::builder()
             .user_agent(AGENT)
-            // What another crate in the build has turned on for reqwest is not turned on here by that: an endpoint
-            // sees HTTP/1.1, and of its answer the bytes that it sent are read.
+            // Features that another crate in the build enables for reqwest stay off here: endpoints see HTTP/1.1,
+            // and their answers are read without decompression.
             .http1_only()
             .no_gzip()
             .no_brotli()
@@ -106,7 +106,7 @@ fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
             .pool_max_idle_per_host(0)
             .dns_resolver(resolver)
     };
-    // Without root certificates there is no client of the machine's, not even for receivers on plain http.
+    // Without root certificates the build fails, even for receivers on plain http.
     builder().build().or_else(|error| {
         tracing::warn!(
             %error,
@@ -117,15 +117,15 @@ fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
     })
 }
 
-/// A client that trusts the authorities that Mozilla does, not the machine's.
+/// Creates a client that trusts Mozilla's authorities instead of the machine's.
 fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
     let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
     let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
     builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
-/// As much of the body as is read. The status is the answer: a body that breaks off, or does not
-/// end in time, changes nothing about it.
+/// Reads the beginning of the body. A body that breaks off, or does not end in time, does not matter: the
+/// status is the answer.
 async fn body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = async {
@@ -140,7 +140,7 @@ async fn body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
     read
 }
 
-/// The address is left out: it may hold a secret of the receiver's own.
+/// Returns the reason of a fault, without the URL, which may hold a secret of the receiver.
 fn reason(fault: &reqwest::Error) -> DeliveryError {
     let mut causes = std::iter::successors(fault.source(), |cause: &&(dyn StdError + 'static)| {
         (*cause).source()
@@ -171,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    /// An answer whose head comes after so long, and whose body begins and never ends.
+    /// Receives an answer whose head comes after the given time, and whose body never ends.
     async fn lagging(head_after: Duration) -> Result<EndpointAnswer, DeliveryError> {
         answer(async move {
             tokio::time::sleep(head_after).await;
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(DeliveryError::TimedOut));
     }
 
-    /// Whatever other crates of the build have turned on for reqwest: in this workspace, gzip and HTTP/2.
+    /// Other crates in this workspace enable gzip and HTTP/2 for reqwest.
     #[tokio::test]
     async fn a_message_asks_for_no_compressed_answer() {
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_is_pointed_elsewhere_after_it_was_judged_leads_nowhere() {
+    async fn a_name_that_changes_after_the_check_is_not_followed() {
         static ASKED: AtomicUsize = AtomicUsize::new(0);
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = socket.local_addr().unwrap().port();

@@ -1,5 +1,4 @@
-//! What the dispatcher promises, over a store in memory, a clock that is moved and receivers on real
-//! sockets.
+//! The dispatcher over a store in memory, with a clock that the tests move and receivers on real sockets.
 
 mod crowd;
 mod damage;
@@ -38,8 +37,8 @@ use crate::{
         credentials::CarrierScope,
         sample,
         webhooks::{
-            AllowedHosts, AttemptResult, DeliveryStatus, DisabledBy, EndpointAnswer, IN_FLIGHT,
-            Kinds, Places,
+            AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy, EndpointAnswer,
+            IN_FLIGHT, Kinds,
         },
     },
     http::{Listener, Stop},
@@ -54,23 +53,23 @@ use crate::{
 
 const START: Millis = Millis(1_768_057_500_000);
 
-/// A service with a clock that is moved, which sends nothing by itself.
-struct House {
+/// A service with a clock that the tests move. It sends nothing by itself.
+struct TestService {
     service: Arc<Service>,
     clock: Arc<ManualClock>,
     ids: Arc<Ids>,
 }
 
-/// One delivery: when, its headers, its body.
+/// One delivery: its time, headers and body.
 type Seen = (Millis, HeaderMap, Bytes);
 
-/// A receiver that remembers what came and answers as a function of it says; 0 is no answer.
+/// A receiver that records deliveries and answers with the status that a function returns; 0 is no answer.
 struct Receiver {
     url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-impl House {
+impl TestService {
     async fn new() -> Self {
         Self::over(Store::memory([1; 32]).unwrap(), 1).await
     }
@@ -102,7 +101,7 @@ impl House {
         Caller { key: Arc::new(key) }
     }
 
-    /// A tenant of production whose events go to a URL.
+    /// Creates a production tenant whose events are sent to a URL.
     async fn subscriber(&self, account: &str, url: &str) -> Caller {
         let caller = self.caller(account, Environment::Production).await;
         self.subscribe(caller.tenant(), url).await;
@@ -115,24 +114,24 @@ impl House {
         self.endpoints().set(request, START).await.unwrap();
     }
 
-    /// The deliveries that are due: all of them this tenant's.
+    /// Takes the deliveries that are due, which must all be this tenant's.
     async fn all_due(&self, tenant: Tenant) -> Vec<Delivery> {
         let mut all = Vec::new();
-        for event in self.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap() {
+        for event in self.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap() {
             assert_eq!(event.tenant(), tenant);
             all.extend(self.service.delivery(event).await.unwrap());
         }
         all
     }
 
-    /// The one delivery that is due.
+    /// Takes the one delivery that is due.
     async fn take(&self, tenant: Tenant) -> Delivery {
         let mut taken = self.all_due(tenant).await;
         assert_eq!(taken.len(), 1);
         taken.remove(0)
     }
 
-    /// Writes down that a delivery was answered, now.
+    /// Settles a delivery with an answer, now.
     async fn answer(&self, delivery: Delivery, status: u16) {
         let answer = Ok(EndpointAnswer { status, retry_after: None, body_prefix: Vec::new() });
         let outcome = AttemptResult { at: self.clock.now(), millis: 1, answer };
@@ -146,7 +145,7 @@ impl House {
         self.service.create_order(caller, &order, None).await.unwrap();
     }
 
-    /// A carrier's scan of a production parcel, now.
+    /// Reports a carrier's scan of a production parcel, now.
     async fn scan(&self, number: &str, status: &str) {
         let (store, secrets) = (self.service.store(), &self.service.settings().secrets);
         let issuer = CredentialIssuer { store, secrets, ids: &self.ids, by: BY.clone() };
@@ -171,7 +170,7 @@ impl House {
         }
     }
 
-    async fn standings(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
+    async fn statuses(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
         let logged = self.service.store().deliveries(tenant, 1_000).await.unwrap();
         logged.iter().map(|logged| logged.delivery_status).collect()
     }
@@ -217,7 +216,7 @@ impl Receiver {
         self.seen.lock().unwrap().clone()
     }
 
-    /// `NUMBER STATUS` of each delivery.
+    /// Returns `NUMBER STATUS` for each delivery.
     fn words(&self) -> Vec<String> {
         self.seen().iter().map(|(_, _, body)| word(body)).collect()
     }
@@ -234,51 +233,51 @@ fn ids(seen: &[Seen]) -> HashSet<String> {
 }
 
 #[tokio::test]
-async fn production_tries_ten_times_at_its_times_then_holds_and_replays() {
-    let house = House::new().await;
-    let broken = house.receiver(|_| 500).await;
-    let caller = house.subscriber("shop", &broken.url).await;
-    house.create(&caller, "PARCEL-00001").await;
-    house.deliver_all().await;
+async fn production_tries_ten_times_then_holds_and_replays() {
+    let test = TestService::new().await;
+    let broken = test.receiver(|_| 500).await;
+    let caller = test.subscriber("shop", &broken.url).await;
+    test.create(&caller, "PARCEL-00001").await;
+    test.deliver_all().await;
     let seen = broken.seen();
     let table = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
     assert_eq!(seen.len(), table.len() + 1);
-    assert_eq!(seen[0].0, START, "the first at once");
+    assert_eq!(seen[0].0, START, "the first immediately");
     for (pair, seconds) in seen.windows(2).zip(table) {
         let off = pair[1].0.0 - pair[0].0.0 - seconds * Millis::SECOND;
         assert!(off.abs() <= seconds * Millis::SECOND / 10, "{seconds} s: {off} ms off");
     }
     assert_eq!(ids(&seen).len(), 1, "one id at every attempt");
     let tenant = caller.tenant();
-    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Failed]);
-    assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_some());
+    assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Failed]);
+    assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_some());
 
-    house.create(&caller, "PARCEL-00002").await;
-    assert_eq!(house.service.next_delivery().await.unwrap(), None);
-    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
-    let fine = house.receiver(|_| 200).await;
+    test.create(&caller, "PARCEL-00002").await;
+    assert_eq!(test.service.next_delivery().await.unwrap(), None);
+    assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
+    let fine = test.receiver(|_| 200).await;
     let replay = EventsToReplay::MissedSince(Millis(0));
-    let early = house.endpoints().replay(tenant, replay, house.clock.now()).await;
+    let early = test.endpoints().replay(tenant, replay, test.clock.now()).await;
     assert!(early.is_err(), "a webhook that is disabled replays nothing");
-    house.subscribe(tenant, &fine.url).await;
-    house.endpoints().replay(tenant, replay, house.clock.now()).await.unwrap();
-    house.deliver_all().await;
+    test.subscribe(tenant, &fine.url).await;
+    test.endpoints().replay(tenant, replay, test.clock.now()).await.unwrap();
+    test.deliver_all().await;
     assert_eq!(fine.words(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
     assert!(ids(&fine.seen()).is_superset(&ids(&seen)), "a replay has the event's own id");
-    let log = house.service.store().deliveries(tenant, 10).await.unwrap();
+    let log = test.service.store().deliveries(tenant, 10).await.unwrap();
     assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
 }
 
 #[tokio::test]
-async fn later_events_of_a_parcel_wait_for_the_third_failure_and_keep_their_order() {
-    let house = House::new().await;
-    let receiver = house.receiver(|word| if word.ends_with("PICKED_UP") { 500 } else { 200 }).await;
-    let caller = house.subscriber("shop", &receiver.url).await;
-    house.create(&caller, "PARCEL-00001").await;
+async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
+    let test = TestService::new().await;
+    let receiver = test.receiver(|word| if word.ends_with("PICKED_UP") { 500 } else { 200 }).await;
+    let caller = test.subscriber("shop", &receiver.url).await;
+    test.create(&caller, "PARCEL-00001").await;
     for status in ["PICKED_UP", "IN_TRANSIT", "DELIVERED"] {
-        house.scan("PARCEL-00001", status).await;
+        test.scan("PARCEL-00001", status).await;
     }
-    house.deliver_all().await;
+    test.deliver_all().await;
     let words: Vec<_> =
         receiver.words().iter().map(|word| word.split(' ').nth(1).unwrap().to_owned()).collect();
     let start =
@@ -286,34 +285,32 @@ async fn later_events_of_a_parcel_wait_for_the_third_failure_and_keep_their_orde
     assert_eq!(words[..6], start);
     assert_eq!(words[6..], ["PICKED_UP"; 7], "it goes on alone, ten times in all");
     assert!(
-        house.endpoints().find(caller.tenant()).await.unwrap().disabled.is_none(),
+        test.endpoints().find(caller.tenant()).await.unwrap().disabled.is_none(),
         "others arrived"
     );
 }
 
 #[tokio::test]
 async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
-    let house = House::new().await;
+    let test = TestService::new().await;
     let count = AtomicUsize::new(0);
     let reply = move |_: &str| [500, 200, 302, 404, 204][count.fetch_add(1, Ordering::SeqCst) % 5];
-    let receiver = house.receiver(reply).await;
-    let caller = house.subscriber("shop", &receiver.url).await;
+    let receiver = test.receiver(reply).await;
+    let caller = test.subscriber("shop", &receiver.url).await;
     for number in 0..40 {
-        house.create(&caller, &format!("PARCEL-{number:05}")).await;
+        test.create(&caller, &format!("PARCEL-{number:05}")).await;
     }
-    house.deliver_all().await;
+    test.deliver_all().await;
     assert_eq!(ids(&receiver.seen()).len(), 40);
-    assert!(
-        house.standings(caller.tenant()).await.iter().all(|it| *it == DeliveryStatus::Delivered)
-    );
+    assert!(test.statuses(caller.tenant()).await.iter().all(|it| *it == DeliveryStatus::Delivered));
 }
 
 #[tokio::test]
-async fn ten_hanging_deliveries_delay_nobody_else() {
-    let house = House::new().await;
-    // What hangs is not given up meanwhile.
+async fn ten_hanging_deliveries_delay_no_other() {
+    let test = TestService::new().await;
+    // Hanging deliveries are not given up meanwhile.
     let _stopped = StoppedTime::now();
-    let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&house.clock));
+    let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&test.clock));
     let counted = Arc::clone(&open);
     let stuck = receiver(move |headers, body| {
         counted.fetch_add(1, Ordering::SeqCst);
@@ -324,37 +321,37 @@ async fn ten_hanging_deliveries_delay_nobody_else() {
         }
     })
     .await;
-    let fine = house.receiver(|_| 200).await;
+    let fine = test.receiver(|_| 200).await;
     let (slow, quick) =
-        (house.subscriber("slow", &stuck.url).await, house.subscriber("quick", &fine.url).await);
-    let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
+        (test.subscriber("slow", &stuck.url).await, test.subscriber("quick", &fine.url).await);
+    let dispatcher = Dispatcher::new(Arc::clone(&test.service), IN_FLIGHT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     for number in 0..25 {
-        house.create(&slow, &format!("SLOW-{number:05}-X")).await;
+        test.create(&slow, &format!("SLOW-{number:05}-X")).await;
     }
     for number in 0..50 {
-        house.create(&quick, &format!("QUICK-{number:05}-X")).await;
+        test.create(&quick, &format!("QUICK-{number:05}-X")).await;
     }
     until("the quick endpoint has everything", async || {
         fine.seen().len() == 50 && open.load(Ordering::SeqCst) >= IN_FLIGHT
     })
     .await;
-    assert_eq!(open.load(Ordering::SeqCst), IN_FLIGHT, "and no more than these");
+    assert_eq!(open.load(Ordering::SeqCst), IN_FLIGHT, "and no more than that");
     running.abort();
 }
 
 #[tokio::test]
 async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
-    let house = House::new().await;
-    let receiver = house.receiver(|_| 200).await;
-    let caller = house.subscriber("shop", &receiver.url).await;
+    let test = TestService::new().await;
+    let receiver = test.receiver(|_| 200).await;
+    let caller = test.subscriber("shop", &receiver.url).await;
     let tenant = caller.tenant();
-    let old = house.endpoints().find(tenant).await.unwrap().secret;
-    let new = house.endpoints().rotate_secret(tenant, START).await.unwrap();
+    let old = test.endpoints().find(tenant).await.unwrap().secret;
+    let new = test.endpoints().rotate_secret(tenant, START).await.unwrap();
     for (number, at) in [("PARCEL-00001", Millis::DAY - 1), ("PARCEL-00002", Millis::DAY)] {
-        house.clock.set(START.plus(at));
-        house.create(&caller, number).await;
-        house.deliver_all().await;
+        test.clock.set(START.plus(at));
+        test.create(&caller, number).await;
+        test.deliver_all().await;
     }
     let verified = |(at, headers, body): &Seen, secret: &parcelo::webhook::Secret| {
         let webhook = Webhook::new([secret.clone()]).unwrap();
@@ -366,65 +363,69 @@ async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
 }
 
 #[tokio::test]
-async fn what_nobody_settled_is_due_again_when_its_lease_ends() {
-    let house = House::new().await;
-    let caller = house.subscriber("shop", "http://127.0.0.1:9/").await;
+async fn an_unsettled_event_is_due_again_when_its_lease_ends() {
+    let test = TestService::new().await;
+    let caller = test.subscriber("shop", "http://127.0.0.1:9/").await;
     let tenant = caller.tenant();
-    house.create(&caller, "PARCEL-00001").await;
-    let first = house.all_due(tenant).await;
+    test.create(&caller, "PARCEL-00001").await;
+    let first = test.all_due(tenant).await;
     assert_eq!(first.len(), 1);
-    assert!(house.all_due(tenant).await.is_empty(), "it is taken");
-    house.clock.set(START.plus(Millis::MINUTE));
-    let again = house.all_due(tenant).await;
+    assert!(test.all_due(tenant).await.is_empty(), "it is leased");
+    test.clock.set(START.plus(Millis::MINUTE));
+    let again = test.all_due(tenant).await;
     assert_eq!((&again[0].headers[0], &again[0].body), (&first[0].headers[0], &first[0].body));
-    house.service.end_leases().await.unwrap();
-    assert_eq!(house.all_due(tenant).await.len(), 1);
+    test.service.end_leases().await.unwrap();
+    assert_eq!(test.all_due(tenant).await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_test_is_sent_and_a_disabled_webhook_holds_what_comes() {
-    let house = House::new().await;
-    let receiver = house.receiver(|_| 200).await;
-    let caller = house.subscriber("shop", &receiver.url).await;
+async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
+    let test = TestService::new().await;
+    let receiver = test.receiver(|_| 200).await;
+    let caller = test.subscriber("shop", &receiver.url).await;
     let tenant = caller.tenant();
-    house.endpoints().test(tenant, START).await.unwrap();
-    house.deliver_all().await;
+    test.endpoints().test(tenant, START).await.unwrap();
+    test.deliver_all().await;
     let event: parcelo::model::WebhookEvent =
         serde_json::from_slice(&receiver.seen()[0].2).unwrap();
     assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production.into()));
-    house.endpoints().disable(tenant).await.unwrap();
-    assert!(house.endpoints().test(tenant, START).await.is_err());
-    house.create(&caller, "PARCEL-00001").await;
-    house.endpoints().enable(tenant).await.unwrap();
-    house.deliver_all().await;
-    assert_eq!(house.standings(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
-    house.clock.set(START.plus(30 * Millis::DAY));
-    assert_eq!(house.service.purge_outbox().await.unwrap(), 2, "after 30 days all is gone");
+    test.endpoints().disable(tenant).await.unwrap();
+    assert!(test.endpoints().test(tenant, START).await.is_err());
+    test.create(&caller, "PARCEL-00001").await;
+    test.endpoints().enable(tenant).await.unwrap();
+    test.deliver_all().await;
+    assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
+    test.clock.set(START.plus(30 * Millis::DAY));
+    assert_eq!(
+        test.service.purge_outbox().await.unwrap(),
+        2,
+        "everything is deleted after 30 days"
+    );
 }
 
 #[tokio::test]
 async fn an_address_that_is_no_longer_allowed_is_not_called() {
-    let house = House::new().await;
-    let receiver = house.receiver(|_| 200).await;
-    let caller = house.subscriber("shop", &receiver.url).await;
-    house.create(&caller, "PARCEL-00001").await;
-    let mut settings = house.service.settings().clone();
+    let test = TestService::new().await;
+    let receiver = test.receiver(|_| 200).await;
+    let caller = test.subscriber("shop", &receiver.url).await;
+    test.create(&caller, "PARCEL-00001").await;
+    let mut settings = test.service.settings().clone();
     settings.webhooks.private = false;
-    let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
-    let strict = Arc::new(Service::new(store, house.clock.clone(), ids, settings));
+    let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
+    let strict = Arc::new(Service::new(store, test.clock.clone(), ids, settings));
     Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();
-    let log = house.service.store().deliveries(caller.tenant(), 10).await.unwrap();
+    let log = test.service.store().deliveries(caller.tenant(), 10).await.unwrap();
     let error = log[0].attempts[0].error.clone().unwrap();
     assert!(error.contains("not allowed") && receiver.seen().is_empty(), "{error}");
 }
 
 #[tokio::test]
 async fn without_a_webhook_nothing_is_written_down() {
-    let house = House::new().await;
-    let caller = house.caller("shop", Environment::Production).await;
-    house.create(&caller, "PARCEL-00001").await;
-    house.subscribe(caller.tenant(), "http://127.0.0.1:9/").await;
-    assert!(house.standings(caller.tenant()).await.is_empty());
+    let test = TestService::new().await;
+    let caller = test.caller("shop", Environment::Production).await;
+    test.create(&caller, "PARCEL-00001").await;
+    test.subscribe(caller.tenant(), "http://127.0.0.1:9/").await;
+    assert!(test.statuses(caller.tenant()).await.is_empty());
 }
 
 const OLD: &str = "http://127.0.0.1:9/old";
@@ -438,7 +439,7 @@ enum Change {
     RemoveAndSetTheSame,
 }
 
-impl House {
+impl TestService {
     async fn change(&self, tenant: Tenant, how: Change) {
         match how {
             Change::Put => {}
@@ -453,38 +454,37 @@ impl House {
 }
 
 #[tokio::test]
-async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_nothing() {
+async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
     use Change::{Put, PutWhileOff, RemoveAndSet, RemoveAndSetTheSame};
     for how in [Put, PutWhileOff, RemoveAndSet, RemoveAndSetTheSame] {
         for (failed_before, status) in [(0, 410), (0, 500), (2, 500), (0, 200)] {
-            let house = House::new().await;
-            let caller = house.caller("shop", Environment::Sandbox).await;
+            let test = TestService::new().await;
+            let caller = test.caller("shop", Environment::Sandbox).await;
             let tenant = caller.tenant();
-            house.subscribe(tenant, OLD).await;
-            house.endpoints().test(tenant, START).await.unwrap();
+            test.subscribe(tenant, OLD).await;
+            test.endpoints().test(tenant, START).await.unwrap();
             for _ in 0..failed_before {
-                let delivery = house.take(tenant).await;
-                house.answer(delivery, 500).await;
-                house.clock.set(house.service.next_delivery().await.unwrap().unwrap());
+                let delivery = test.take(tenant).await;
+                test.answer(delivery, 500).await;
+                test.clock.set(test.service.next_delivery().await.unwrap().unwrap());
             }
-            let late = house.take(tenant).await;
-            house.change(tenant, how).await;
+            let late = test.take(tenant).await;
+            test.change(tenant, how).await;
             let case = format!("{how:?}, {status} after {failed_before}");
-            let before = house.standings(tenant).await;
-            house.answer(late, status).await;
-            assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
-            assert_eq!(house.standings(tenant).await, before, "{case}");
-            let log = house.service.store().deliveries(tenant, 1).await.unwrap();
+            let before = test.statuses(tenant).await;
+            test.answer(late, status).await;
+            assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
+            assert_eq!(test.statuses(tenant).await, before, "{case}");
+            let log = test.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
             if !matches!(how, Put) {
-                house
-                    .endpoints()
+                test.endpoints()
                     .replay(tenant, EventsToReplay::MissedSince(START), START)
                     .await
                     .unwrap();
             }
-            house.clock.set(house.clock.now().plus(Millis::MINUTE));
-            let next = house.take(tenant).await;
+            test.clock.set(test.clock.now().plus(Millis::MINUTE));
+            let next = test.take(tenant).await;
             assert_eq!(next.url == NEW, !matches!(how, RemoveAndSetTheSame), "{case}");
         }
     }
@@ -492,25 +492,25 @@ async fn a_late_answer_of_a_webhook_that_was_replaced_is_logged_and_changes_noth
 
 #[tokio::test]
 async fn an_answer_counts_while_its_webhook_is_the_same() {
-    let house = House::new().await;
-    let caller = house.subscriber("shop", OLD).await;
+    let test = TestService::new().await;
+    let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();
-    house.endpoints().test(tenant, START).await.unwrap();
-    let delivery = house.take(tenant).await;
-    house.subscribe(tenant, OLD).await;
-    house.endpoints().disable(tenant).await.unwrap();
-    house.answer(delivery, 200).await;
+    test.endpoints().test(tenant, START).await.unwrap();
+    let delivery = test.take(tenant).await;
+    test.subscribe(tenant, OLD).await;
+    test.endpoints().disable(tenant).await.unwrap();
+    test.answer(delivery, 200).await;
     assert_eq!(
-        house.standings(tenant).await,
+        test.statuses(tenant).await,
         [DeliveryStatus::Delivered],
         "held meanwhile, it arrived"
     );
-    house.endpoints().enable(tenant).await.unwrap();
-    house.endpoints().test(tenant, START).await.unwrap();
-    let delivery = house.take(tenant).await;
-    house.endpoints().rotate_secret(tenant, START).await.unwrap();
-    house.answer(delivery, 410).await;
-    let disabled = house.endpoints().find(tenant).await.unwrap().disabled;
+    test.endpoints().enable(tenant).await.unwrap();
+    test.endpoints().test(tenant, START).await.unwrap();
+    let delivery = test.take(tenant).await;
+    test.endpoints().rotate_secret(tenant, START).await.unwrap();
+    test.answer(delivery, 410).await;
+    let disabled = test.endpoints().find(tenant).await.unwrap().disabled;
     assert_eq!(disabled, Some(DisabledBy::Gone));
 }
 
@@ -518,31 +518,31 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
 async fn an_attempt_from_before_a_replay_does_not_settle_it() {
     for status in [200, 410, 500] {
         for taken_again in [true, false] {
-            let house = House::new().await;
-            let caller = house.subscriber("shop", OLD).await;
+            let test = TestService::new().await;
+            let caller = test.subscriber("shop", OLD).await;
             let tenant = caller.tenant();
-            let event = house.endpoints().test(tenant, START).await.unwrap();
-            let late = house.take(tenant).await;
-            house.endpoints().disable(tenant).await.unwrap();
-            house.endpoints().enable(tenant).await.unwrap();
-            house.endpoints().replay(tenant, EventsToReplay::One(event), START).await.unwrap();
-            let again = if taken_again { Some(house.take(tenant).await) } else { None };
-            let due = house.service.next_delivery().await.unwrap();
-            house.answer(late, status).await;
-            assert_eq!(house.service.next_delivery().await.unwrap(), due, "{status} {taken_again}");
+            let event = test.endpoints().test(tenant, START).await.unwrap();
+            let late = test.take(tenant).await;
+            test.endpoints().disable(tenant).await.unwrap();
+            test.endpoints().enable(tenant).await.unwrap();
+            test.endpoints().replay(tenant, EventsToReplay::One(event), START).await.unwrap();
+            let again = if taken_again { Some(test.take(tenant).await) } else { None };
+            let due = test.service.next_delivery().await.unwrap();
+            test.answer(late, status).await;
+            assert_eq!(test.service.next_delivery().await.unwrap(), due, "{status} {taken_again}");
             assert_eq!(
-                house.standings(tenant).await,
+                test.statuses(tenant).await,
                 [DeliveryStatus::Ready],
                 "{status} {taken_again}"
             );
-            assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
+            assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
             let again = match again {
                 Some(again) => again,
-                None => house.take(tenant).await,
+                None => test.take(tenant).await,
             };
-            house.answer(again, 200).await;
+            test.answer(again, 200).await;
             assert_eq!(
-                house.standings(tenant).await,
+                test.statuses(tenant).await,
                 [DeliveryStatus::Delivered],
                 "{status} {taken_again}"
             );
@@ -551,15 +551,15 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
 }
 
 #[tokio::test]
-async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
+async fn every_replaced_secret_signs_for_its_24_hours() {
     const HOUR: i64 = Millis::HOUR;
-    let house = House::new().await;
-    let receiver = house.receiver(|_| 200).await;
-    let caller = house.subscriber("shop", &receiver.url).await;
+    let test = TestService::new().await;
+    let receiver = test.receiver(|_| 200).await;
+    let caller = test.subscriber("shop", &receiver.url).await;
     let tenant = caller.tenant();
-    let mut secrets = vec![house.endpoints().find(tenant).await.unwrap().secret];
+    let mut secrets = vec![test.endpoints().find(tenant).await.unwrap().secret];
     for replaced in [0, HOUR, 2 * HOUR] {
-        secrets.push(house.endpoints().rotate_secret(tenant, START.plus(replaced)).await.unwrap());
+        secrets.push(test.endpoints().rotate_secret(tenant, START.plus(replaced)).await.unwrap());
     }
     let day = Millis::DAY;
     let table = [
@@ -570,9 +570,9 @@ async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
         (day + 2 * HOUR, [false, false, false, true]),
     ];
     for (after, expected) in table {
-        house.clock.set(START.plus(after));
-        house.endpoints().test(tenant, house.clock.now()).await.unwrap();
-        house.deliver_all().await;
+        test.clock.set(START.plus(after));
+        test.endpoints().test(tenant, test.clock.now()).await.unwrap();
+        test.deliver_all().await;
         let (at, headers, body) = receiver.seen().pop().unwrap();
         let signed = secrets.iter().map(|secret| {
             let webhook = Webhook::new([secret.clone()]).unwrap();
@@ -580,21 +580,21 @@ async fn however_often_it_is_replaced_every_secret_signs_for_its_24_hours() {
         });
         assert_eq!(signed.collect::<Vec<_>>(), expected, "{after}");
     }
-    house.endpoints().remove(tenant).await.unwrap();
-    house.subscribe(tenant, &receiver.url).await;
-    assert!(house.endpoints().find(tenant).await.unwrap().old.is_empty());
+    test.endpoints().remove(tenant).await.unwrap();
+    test.subscribe(tenant, &receiver.url).await;
+    assert!(test.endpoints().find(tenant).await.unwrap().old.is_empty());
 }
 
 #[tokio::test]
 async fn no_more_secrets_sign_than_a_receiver_looks_at() {
-    let house = House::new().await;
-    let caller = house.subscriber("shop", OLD).await;
+    let test = TestService::new().await;
+    let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();
     for _ in 0..20 {
-        house.endpoints().rotate_secret(tenant, START).await.unwrap();
+        test.endpoints().rotate_secret(tenant, START).await.unwrap();
     }
-    house.endpoints().test(tenant, START).await.unwrap();
-    let delivery = house.take(tenant).await;
+    test.endpoints().test(tenant, START).await.unwrap();
+    let delivery = test.take(tenant).await;
     let (_, signatures) = &delivery.headers[2];
     assert_eq!(signatures.split(' ').count(), 16);
 }

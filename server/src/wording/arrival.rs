@@ -1,4 +1,4 @@
-//! What is said of a parcel's arrival: a caption, the date, and what else is known.
+//! The text of a parcel's arrival: a caption, the date and a hint.
 
 use chrono::NaiveDate;
 use parcelo::{
@@ -8,10 +8,10 @@ use parcelo::{
 
 use super::{dates::in_words, words::words};
 
-/// When the parcel arrives, should have arrived, or has arrived.
+/// The text of the day on which the parcel arrives, should have arrived, or has arrived.
 pub(crate) struct ArrivalText {
     pub(crate) label: &'static str,
-    /// Before the date: `Today`.
+    /// The word before the date: `Today`.
     pub(crate) lead: Option<&'static str>,
     pub(crate) hint: Option<&'static str>,
     pub(crate) date: Day,
@@ -25,7 +25,7 @@ pub(crate) struct Day {
 }
 
 impl ArrivalText {
-    /// None for a kind that is newer than this server.
+    /// Creates the text; none for a kind that is newer than this server.
     pub(crate) fn new(known: &Arrival, language: Language) -> Option<Self> {
         let words = words(language);
         let (label, lead, hint) = match known.kind {
@@ -35,7 +35,7 @@ impl ArrivalText {
             }
             ArrivalKind::Delayed => (words.delayed, None, Some(words.no_new_date)),
             ArrivalKind::Delivered => (words.delivered_on, None, None),
-            // One that is newer than this server.
+            // A kind that is newer than this server.
             _ => return None,
         };
         let is_late = known.kind == ArrivalKind::Delayed;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_the_arrival_is_said_and_nothing_else() {
+    fn the_text_says_what_is_known_and_nothing_else() {
         let table = [
             (ArrivalKind::Expected, "Estimated delivery", "", "By the end of the day", false),
             (ArrivalKind::Today, "Estimated delivery", "Today", "By the end of the day", false),

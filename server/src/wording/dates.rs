@@ -28,7 +28,7 @@ const WEEKDAYS: [(&str, &str); 7] = [
     ("Sunday", "domingo"),
 ];
 
-/// `Tuesday, January 13, 2026`, or `martes, 13 de enero de 2026`.
+/// Writes a date as `Tuesday, January 13, 2026` or `martes, 13 de enero de 2026`.
 pub(crate) fn in_words(date: NaiveDate, language: Language) -> String {
     let weekday = date.weekday().num_days_from_monday();
     let weekday = name(&WEEKDAYS, weekday, language);
@@ -40,7 +40,7 @@ pub(crate) fn in_words(date: NaiveDate, language: Language) -> String {
     }
 }
 
-/// `UTC−5`, `UTC+5:30`, `UTC`.
+/// Writes an offset as `UTC−5`, `UTC+5:30` or `UTC`.
 pub(crate) fn offset_in_words(offset: FixedOffset) -> String {
     let minutes = offset.local_minus_utc() / 60;
     let sign = if minutes < 0 { '−' } else { '+' };

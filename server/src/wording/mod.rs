@@ -1,5 +1,5 @@
-//! What receivers read, on the tracking page and in e-mails: each fact has its words here, once, in both languages.
-//! It decides nothing: which facts hold is the domain's, how they look the page's and the e-mail's.
+//! The texts that receivers read on the tracking page and in e-mails: one text for each fact, in both languages. The
+//! domain decides which facts hold, and the page and the e-mail how they look.
 
 mod arrival;
 mod dates;

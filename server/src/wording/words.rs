@@ -1,4 +1,4 @@
-//! The sentences, in both languages: what the page has around a parcel, and what each status means.
+//! The sentences in both languages: the fixed texts of the page, and the meaning of each status.
 
 use parcelo::{Language, ParcelStatus};
 
@@ -116,7 +116,7 @@ static ES: Words = Words {
     try_again: "Esto no afecta al paquete. Vuelva a cargar la página en un momento.",
 };
 
-/// The texts in a language.
+/// Returns the fixed texts in a language.
 pub(crate) const fn words(language: Language) -> &'static Words {
     match language {
         Language::En => &EN,
@@ -124,7 +124,7 @@ pub(crate) const fn words(language: Language) -> &'static Words {
     }
 }
 
-/// What a status means to someone who waits for the parcel.
+/// Explains a status to someone who waits for the parcel.
 pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str {
     let (en, es) = match status {
         ParcelStatus::Ordered => {
@@ -173,13 +173,13 @@ pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
             "The sender has cancelled this shipment. There will be no delivery.",
             "El remitente canceló este envío. No habrá entrega.",
         ),
-        // One that is newer than this page.
+        // A status that is newer than this page.
         _ => ("", ""),
     };
     language.pick(en, es)
 }
 
-/// Returns the name of a status for receivers, who have cancelled shipments and no voided orders.
+/// Returns the name of a status for receivers. For them, a voided order is a cancelled shipment.
 pub(crate) fn status_name(status: &ParcelStatus, language: Language) -> &str {
     match status {
         ParcelStatus::Voided => language.pick("Cancelled", "Cancelado"),
@@ -187,7 +187,7 @@ pub(crate) fn status_name(status: &ParcelStatus, language: Language) -> &str {
     }
 }
 
-/// What someone who waits for the parcel can do, when waiting is not enough.
+/// Advises someone who waits for the parcel, when waiting is not enough.
 pub(crate) fn advice(status: &ParcelStatus, language: Language) -> &'static [&'static str] {
     let (en, es): (&[&str], &[&str]) = match status {
         ParcelStatus::CustomsHold => (
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_parcel_in_trouble_is_advised_in_both_languages() {
+    fn there_is_advice_for_every_problem_in_both_languages() {
         for status in ParcelStatus::KNOWN {
             let (en, es) = (advice(status, Language::En), advice(status, Language::Es));
             let is_trouble = matches!(

@@ -15,8 +15,9 @@ use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
     Actor, Allowance, AllowedHosts, Api, AttemptResult, CarrierScope, Clock as _, Countries,
-    EndpointAnswer, EndpointRequest, Era, Ids, Kinds, Limits, ManualClock, Millis, NewKeyRequest,
-    Places, Secrets, Service, Settings, Site, Store, SystemClock, router,
+    DeliverySlots, EndpointAnswer, EndpointRequest, Ids, Kinds, LegacySchedule, Limits,
+    ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site, Store, SystemClock,
+    router,
 };
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
@@ -173,7 +174,9 @@ impl EmbeddedServer {
     /// Leases the events that are due, and settles the first of them as delivered.
     pub fn deliver(&self, most: usize) {
         self.runtime.block_on(async {
-            let Ok(events) = self.service.lease_deliveries(&Places::new(10)).await else { return };
+            let Ok(events) = self.service.lease_deliveries(&DeliverySlots::new(10)).await else {
+                return;
+            };
             for event in events.into_iter().take(most) {
                 let Ok(Some(delivery)) = self.service.delivery(event).await else { return };
                 let answer =
@@ -235,6 +238,6 @@ fn settings(secrets: Secrets) -> Settings {
         webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
         trusted_proxies: Vec::new(),
         database_options: None,
-        legacy: Era::default(),
+        legacy: LegacySchedule::default(),
     }
 }

@@ -10,8 +10,8 @@ use axum::{Router, body::Body};
 use http::Request;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Allowance, Api, Era, Ids, Limits, ManualClock, Millis, Secrets, Service, Settings, Site,
-    Store, admin_router, hash_password,
+    Actor, Allowance, Api, Ids, LegacySchedule, Limits, ManualClock, Millis, Secrets, Service,
+    Settings, Site, Store, admin_router, hash_password,
 };
 use tokio::runtime::{Builder, Runtime};
 use url::form_urlencoded;
@@ -136,7 +136,7 @@ impl Dashboard {
             webhooks: Allowance::default(),
             trusted_proxies: Vec::new(),
             database_options: None,
-            legacy: Era::default(),
+            legacy: LegacySchedule::default(),
         };
         let (clock, ids) = (Arc::new(ManualClock::at(now)), Arc::new(Ids::seeded(7)));
         let service = Arc::new(Service::new(store, clock, ids, settings));

@@ -52,7 +52,7 @@ impl Subject {
 struct Way {
     format: LabelFormat,
     name: &'static str,
-    /// How often in a round: the slow are measured less often.
+    /// The number of times in a round: slow ones are measured less often.
     times: u32,
     make: Box<dyn Fn() -> Vec<u8>>,
 }

@@ -1,14 +1,14 @@
-//! How texts are compared: as people type them who have no accents on their keyboard, and no patience for marks.
+//! Folds texts for comparison, so that accents, case and punctuation do not matter.
 
 use parcelo::rules::is_invisible;
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
-/// A text as it is compared: without accents and case, every run of other characters one space. Apostrophes are left
-/// out, so that `O'Brien` and `OBrien` are one word.
+/// Removes accents and case, and replaces each run of characters that are not letters or digits by a space. Apostrophes
+/// are removed, so that `O'Brien` and `OBrien` are one word.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut is_apart = false;
-    // Some have one only before they are taken apart, some only after.
+    // Some characters are apostrophes only before they are decomposed, some only after.
     for c in text.chars().filter(|c| !is_apostrophe(*c)).nfkd() {
         if is_combining_mark(c) || is_invisible(c) || is_apostrophe(c) {
             continue;
@@ -24,7 +24,7 @@ pub(super) fn fold(text: &str) -> String {
         if let Some(letters) = base_letters(c) {
             folded.push_str(letters);
         } else {
-            // By way of capitals, so that ß is SS, and every sigma the same; those of small letters, for ẞ has none.
+            // Through upper case, so that ß becomes SS and all sigmas agree; ẞ needs lower case first.
             let capitals = c.to_lowercase().flat_map(char::to_uppercase);
             folded.extend(capitals.flat_map(char::to_lowercase));
         }
@@ -36,7 +36,7 @@ const fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '’' | '‘' | 'ʼ' | 'ʻ' | '`' | '´')
 }
 
-/// Letters whose accent is a part of them, as people type them without it.
+/// Returns the plain spelling of letters whose accent cannot be decomposed.
 const fn base_letters(c: char) -> Option<&'static str> {
     Some(match c {
         'ø' | 'Ø' => "o",
@@ -50,7 +50,7 @@ const fn base_letters(c: char) -> Option<&'static str> {
     })
 }
 
-/// A number or a reference as it is compared: without what people write between its parts.
+/// Folds a number or a reference, without the separators between its parts.
 pub(super) fn fold_code(text: &str) -> String {
     let mut folded = fold(text);
     folded.retain(|c| c != ' ');
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     #[ignore = "every character there is: `.ci/prove proofs` runs it"]
-    fn what_is_folded_stays_as_it_is() {
+    fn folding_twice_changes_nothing() {
         for c in '\0'..=char::MAX {
             let folded = fold(&c.to_string());
             assert_eq!(fold(&folded), folded, "{c:?}");

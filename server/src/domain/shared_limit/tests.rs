@@ -1,4 +1,4 @@
-//! Servers, their database and their callers in virtual time: whole minutes of them, a millisecond at a step.
+//! Simulates servers, their database and their callers for whole minutes of virtual time, in steps of a millisecond.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ const KEY: SharedKey = SharedKey::Api(7);
 const BEGIN: i64 = 1_767_600_000_000;
 const MINUTE: i64 = 60_000;
 
-/// What becomes of a question: when the database sees it, and when the answer is back.
+/// A batch in flight: the times at which the database reads it and the answer is back.
 struct Flight {
     server: usize,
     seen: i64,
     lands: i64,
-    question: Option<Question<()>>,
+    batch: Option<ClaimBatch<()>>,
     grants: Option<Vec<Grant>>,
 }
 
 struct Server {
     windows: SharedWindows<()>,
-    /// How wrong its clock is.
+    /// The error of its clock, in milliseconds.
     error: i64,
 }
 
@@ -31,11 +31,11 @@ struct World {
     taken: HashMap<(i64, SharedKey), u32>,
     random: fastrand::Rng,
     is_reachable: bool,
-    /// Requests by the second in which they were admitted.
+    /// The admitted requests, by second.
     admitted: HashMap<i64, u32>,
     refused: u32,
     waited: u32,
-    questions: u32,
+    batches: u32,
 }
 
 impl World {
@@ -56,15 +56,15 @@ impl World {
             admitted: HashMap::new(),
             refused: 0,
             waited: 0,
-            questions: 0,
+            batches: 0,
         }
     }
 
-    /// A minute of requests: which servers are called in a millisecond, `load` says.
+    /// Runs a minute of requests. `load` returns the servers that are called in a millisecond.
     fn run(&mut self, load: impl Fn(i64, &mut fastrand::Rng) -> Vec<usize>) {
         for now in BEGIN..BEGIN + MINUTE + 100 {
             if (now - BEGIN) % 1_000 == 0 {
-                self.meet(now);
+                self.count_servers(now);
             }
             self.fly(now);
             if now < BEGIN + MINUTE {
@@ -76,11 +76,11 @@ impl World {
         assert!(self.flights.is_empty(), "every request is answered");
     }
 
-    fn meet(&mut self, now: i64) {
-        let meeting =
-            Meeting { servers: u32::try_from(self.servers.len()).unwrap(), now: Millis(now) };
+    fn count_servers(&mut self, now: i64) {
+        let count =
+            ServerCount { servers: u32::try_from(self.servers.len()).unwrap(), now: Millis(now) };
         for server in &mut self.servers {
-            server.windows.meet(meeting, Millis(now + server.error));
+            server.windows.set_servers(count, Millis(now + server.error));
         }
     }
 
@@ -97,26 +97,26 @@ impl World {
     }
 
     fn ask(&mut self, server: usize, now: i64) {
-        if let Some(question) = self.servers[server].windows.question() {
+        if let Some(batch) = self.servers[server].windows.next_batch() {
             let seen = now + self.random.i64(1..=20);
             let lands = seen + self.random.i64(1..=20);
-            let question = Some(question);
-            self.questions += 1;
-            self.flights.push(Flight { server, seen, lands, question, grants: None });
+            let batch = Some(batch);
+            self.batches += 1;
+            self.flights.push(Flight { server, seen, lands, batch, grants: None });
         }
     }
 
     fn fly(&mut self, now: i64) {
         let mut flights = std::mem::take(&mut self.flights);
         for flight in flights.iter_mut().filter(|flight| flight.seen == now && self.is_reachable) {
-            let claims = flight.question.as_ref().unwrap().claims();
+            let claims = flight.batch.as_ref().unwrap().claims();
             let grants = claims.iter().map(|claim| grant(&mut self.taken, claim));
             flight.grants = Some(grants.collect());
         }
         for flight in flights.iter_mut().filter(|flight| flight.lands == now) {
-            let question = flight.question.take().unwrap();
+            let batch = flight.batch.take().unwrap();
             let windows = &mut self.servers[flight.server].windows;
-            for ((), admission) in windows.answer(question, flight.grants.as_deref()) {
+            for ((), admission) in windows.settle(batch, flight.grants.as_deref()) {
                 self.count(admission);
             }
             self.ask(flight.server, now);
@@ -135,13 +135,13 @@ impl World {
         }
     }
 
-    /// The most that a second admitted.
-    fn most(&self) -> u32 {
+    /// Returns the number of requests admitted in the busiest second.
+    fn peak(&self) -> u32 {
         self.admitted.values().copied().max().unwrap_or(0)
     }
 }
 
-/// What the database does with a claim; a test compares PostgreSQL with it.
+/// Grants a claim as the database does; a test compares PostgreSQL with it.
 pub(crate) fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &Claim) -> Grant {
     let taken = taken.entry((claim.second, claim.key)).or_default();
     let left = claim.limit.saturating_sub(*taken + claim.admitted);
@@ -150,10 +150,10 @@ pub(crate) fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &Claim) -
     Grant { granted, taken: *taken }
 }
 
-/// The ways in which requests come: so many a second, by their number and the number of servers.
+/// A pattern of requests: returns the servers that are called in a millisecond, given their number and the rate.
 type Load = fn(i64, usize, i64, &mut fastrand::Rng) -> Vec<usize>;
 
-/// How many requests of an even stream come in a millisecond.
+/// Returns how many requests of an even stream fall into a millisecond.
 fn even(at: i64, rate: i64) -> usize {
     let by = |at: i64| at * rate / 1_000;
     usize::try_from(by(at + 1) - by(at)).unwrap()
@@ -207,7 +207,7 @@ const LOADS: [(&str, Load); 9] = [
 const LIMITS: [u32; 4] = [5, 10, 50, 100];
 
 #[test]
-fn a_caller_at_nine_tenths_of_its_limit_is_never_refused_whichever_servers_it_calls() {
+fn a_caller_at_nine_tenths_of_its_limit_is_never_refused() {
     for (name, load) in LOADS {
         for (servers, limit) in (1..=4).flat_map(|servers| LIMITS.map(|limit| (servers, limit))) {
             let rate = i64::from(limit) * 9 / 10;
@@ -219,14 +219,14 @@ fn a_caller_at_nine_tenths_of_its_limit_is_never_refused_whichever_servers_it_ca
 }
 
 #[test]
-fn what_servers_admit_together_has_a_bound_however_much_comes() {
+fn the_requests_that_servers_admit_together_are_bounded() {
     for (name, load) in LOADS {
         for (servers, limit) in (1..=4).flat_map(|servers| LIMITS.map(|limit| (servers, limit))) {
             let mut world = World::new(servers, limit);
             world.run(|at, random| load(at, servers, 3 * i64::from(limit), random));
             let others = u32::try_from(servers - 1).unwrap();
             let over = if others == 0 { 0 } else { (limit / 10).max(others) };
-            assert!(world.most() <= limit + over, "{name}: {} on {servers}", world.most());
+            assert!(world.peak() <= limit + over, "{name}: {} on {servers}", world.peak());
             let all: u32 = world.admitted.values().sum();
             assert!(all <= 60 * (limit + over), "{name}: {all} of {limit} on {servers}");
             assert!(all >= 60 * limit * 9 / 10, "{name}: {all} of {limit} on {servers}");
@@ -235,22 +235,22 @@ fn what_servers_admit_together_has_a_bound_however_much_comes() {
 }
 
 #[test]
-fn a_key_that_is_little_used_asks_nothing_and_an_even_stream_waits_for_nothing() {
+fn seldom_used_keys_claim_nothing_and_even_streams_never_wait() {
     let alternating = LOADS[1].1;
     let mut little = World::new(2, 50);
     little.run(|at, random| alternating(at, 2, 4, random));
-    assert_eq!((little.questions, little.waited), (0, 0));
+    assert_eq!((little.batches, little.waited), (0, 0));
     let mut even = World::new(2, 50);
     even.run(|at, random| alternating(at, 2, 20, random));
     assert_eq!((even.waited, even.refused), (0, 0));
-    assert!(even.questions <= 60 * 20 / 2, "{} questions for 1,200 requests", even.questions);
+    assert!(even.batches <= 60 * 20 / 2, "{} batches for 1,200 requests", even.batches);
     let mut flood = World::new(2, 50);
     flood.run(|at, random| alternating(at, 2, 1_000, random));
-    assert!(flood.questions <= 60 * 50, "{} questions for 60,000 requests", flood.questions);
+    assert!(flood.batches <= 60 * 50, "{} batches for 60,000 requests", flood.batches);
 }
 
 #[test]
-fn one_server_alone_asks_nothing_and_counts_as_ever() {
+fn a_single_server_claims_nothing_and_counts_as_before() {
     let (mut shared, mut own) = (SharedWindows::<()>::default(), Windows::default());
     let mut random = fastrand::Rng::with_seed(1);
     let mut now = BEGIN;
@@ -259,52 +259,52 @@ fn one_server_alone_asks_nothing_and_counts_as_ever() {
         let expected = own.take(KEY, 15, Millis(now));
         assert_eq!(shared.take(KEY, 15, Millis(now)), Some(expected));
         assert_eq!(shared.quota(KEY, 15, Millis(now)), own.quota(&KEY, 15, Millis(now)));
-        assert!(shared.question().is_none());
+        assert!(shared.next_batch().is_none());
     }
 }
 
 #[test]
-fn without_the_database_each_server_has_its_part() {
+fn without_the_database_each_server_has_its_share() {
     for servers in 2..=4 {
         let mut world = World::new(servers, 50);
         world.is_reachable = false;
         world.run(|at, random| LOADS[1].1(at, servers, 200, random));
         let part = 50 / u32::try_from(servers).unwrap();
         let all = part * u32::try_from(servers).unwrap();
-        // Who waited for the answer that did not come when the second ended is let through.
-        assert!(world.admitted.values().filter(|most| **most > all + 10).count() == 0);
+        // Requests that waited for a failed claim at the end of the second are admitted.
+        assert!(world.admitted.values().filter(|count| **count > all + 10).count() == 0);
         assert!(world.admitted.values().sum::<u32>() >= 60 * all);
     }
 }
 
 #[test]
-fn what_is_left_in_a_window_falls_with_what_others_use() {
+fn the_quota_falls_with_the_use_of_other_servers() {
     let mut windows = SharedWindows::<()>::default();
     let now = Millis(BEGIN);
-    windows.meet(Meeting { servers: 2, now }, now);
+    windows.set_servers(ServerCount { servers: 2, now }, now);
     for left in (45..50).rev() {
         let quota = Quota { limit: 50, remaining: left, reset: BEGIN / 1_000 + 1 };
         assert_eq!(windows.take(KEY, 50, now), Some(Admission::Granted(quota)));
     }
-    let question = windows.question().unwrap();
-    let claim = question.claims()[0];
+    let batch = windows.next_batch().unwrap();
+    let claim = batch.claims()[0];
     assert_eq!((claim.admitted, claim.wanted), (5, 5));
     // The other server has taken 20.
-    windows.answer(question, Some(&[Grant { granted: 5, taken: 30 }]));
+    windows.settle(batch, Some(&[Grant { granted: 5, taken: 30 }]));
     assert_eq!(windows.quota(KEY, 50, now).remaining, 25);
-    let question = windows.question();
-    assert!(question.is_none(), "{question:?}");
+    let batch = windows.next_batch();
+    assert!(batch.is_none(), "{batch:?}");
 }
 
 #[test]
-fn a_request_that_stands_for_many_goes_beyond_the_limit_once() {
+fn a_request_that_stands_for_many_exceeds_the_limit_once() {
     let mut windows = SharedWindows::<()>::default();
     let now = Millis(BEGIN);
     let left = |admission: Admission| match admission {
         Admission::Granted(quota) => Some(quota.remaining),
         Admission::Refused(_) => None,
     };
-    // Three at the same moment: all are admitted before the first of them is known to stand for 100.
+    // Three concurrent requests: all are admitted before the first is known to stand for 100.
     for remaining in [9, 8, 7] {
         assert_eq!(left(windows.take(KEY, 10, now).unwrap()), Some(remaining));
     }
@@ -314,17 +314,17 @@ fn a_request_that_stands_for_many_goes_beyond_the_limit_once() {
     assert_eq!(left(windows.take(KEY, 10, now).unwrap()), None);
     let next = now.plus(1_000);
     assert_eq!(left(windows.take(KEY, 1, next).unwrap()), Some(0));
-    assert_eq!(left(windows.take_more(KEY, (1, 99), next)), Some(0), "a limit of 1 is no wall");
+    assert_eq!(left(windows.take_more(KEY, (1, 99), next)), Some(0), "a limit of 1 is not a wall");
 }
 
 #[test]
-fn other_servers_hear_of_a_request_that_stands_for_many_without_waiting_for_the_next() {
+fn a_request_that_stands_for_many_is_claimed_immediately() {
     let mut windows = SharedWindows::<()>::default();
-    windows.meet(Meeting { servers: 2, now: Millis(BEGIN) }, Millis(BEGIN));
+    windows.set_servers(ServerCount { servers: 2, now: Millis(BEGIN) }, Millis(BEGIN));
     let now = Millis(BEGIN);
     assert!(windows.take(KEY, 100, now).is_some());
-    assert!(windows.question().is_none());
+    assert!(windows.next_batch().is_none());
     windows.take_more(KEY, (100, 59), now);
-    let question = windows.question().unwrap();
-    assert_eq!(question.claims()[0].admitted, 60);
+    let batch = windows.next_batch().unwrap();
+    assert_eq!(batch.claims()[0].admitted, 60);
 }

@@ -1,4 +1,4 @@
-//! The body of an event: the same bytes at every attempt, since what it is about never changes.
+//! The body of an event. It has the same bytes at every attempt, since its content never changes.
 
 use parcelo::{
     Environment,
@@ -15,24 +15,24 @@ use crate::{
     ids::{named, parcel_id},
 };
 
-/// An event with all that its body says.
+/// An event with the content of its body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventPayload {
-    /// Its id, without its prefix.
+    /// The event's id, without its prefix.
     pub event: Ulid,
-    /// Where it happened.
+    /// The environment in which it happened.
     pub environment: Environment,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// When it happened.
+    /// The time at which it happened.
     pub at: Millis,
-    /// What it is about.
-    pub about: About,
+    /// The subject.
+    pub about: EventSubject,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum About {
+pub enum EventSubject {
     /// A parcel, at one event of its history.
     Parcel {
         /// The parcel as it is now; only what never changes goes into the body.
@@ -46,19 +46,19 @@ pub enum About {
     },
     /// A manifest.
     Manifest(Box<Manifest>),
-    /// Nothing.
+    /// No subject: a test.
     Nothing,
 }
 
-/// The body of an event.
+/// Writes the body of an event.
 pub(crate) fn body(payload: EventPayload) -> Vec<u8> {
     let EventPayload { event, environment, kind, at, about } = payload;
     let data = match about {
-        About::Parcel { parcel, previous, event, external_order_id } => {
+        EventSubject::Parcel { parcel, previous, event, external_order_id } => {
             of_parcel(kind, *parcel, (previous, event), external_order_id)
         }
-        About::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
-        About::Nothing => EventData::Test,
+        EventSubject::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
+        EventSubject::Nothing => EventData::Test,
     };
     let id = EventId::unchecked(named("evt", event));
     to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(id))

@@ -1,4 +1,4 @@
-//! An endpoint: where a tenant's events go, and what they are signed with.
+//! An endpoint: the URL that a tenant's events are sent to, and the secrets that sign them.
 
 use parcelo::webhook::Secret;
 use ulid::Ulid;
@@ -12,28 +12,28 @@ use crate::{
 /// A tenant's endpoint.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// Its address.
+    /// The URL.
     pub url: String,
     /// The kinds of event it gets.
     pub kinds: Kinds,
-    /// What signs.
+    /// The secret that signs messages.
     pub secret: Secret,
-    /// What signs beside it, each until when; the latest first.
+    /// The replaced secrets that still sign, each with its end; the latest first.
     pub old: Vec<(Secret, Millis)>,
-    /// Why nothing is sent to it, when nothing is.
+    /// The reason why nothing is sent to it, if nothing is.
     pub disabled: Option<DisabledBy>,
-    /// When it was set up.
+    /// The time at which it was set up.
     pub created_at: Millis,
 }
 
-/// Why nothing is sent to an endpoint.
+/// A reason why nothing is sent to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisabledBy {
     /// An operator turned it off.
     Operator,
-    /// It answered that it is gone.
+    /// It answered 410 Gone.
     Gone,
     /// A delivery used up its attempts, and none had succeeded since its first.
     Failures,
@@ -42,7 +42,7 @@ pub enum DisabledBy {
 }
 
 impl DisabledBy {
-    /// The word under which it is stored and shown.
+    /// Returns the word under which it is stored and shown.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Operator => "OPERATOR",
@@ -55,14 +55,14 @@ impl DisabledBy {
     /// Every reason.
     pub const ALL: [Self; 4] = [Self::Operator, Self::Gone, Self::Failures, Self::Unreadable];
 
-    /// The reason stored under a word.
+    /// Returns the reason stored under a word.
     pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.code() == code)
     }
 }
 
 impl Endpoint {
-    /// The signatures of a message, one for each secret in force.
+    /// Signs a message with each secret in force.
     pub fn sign(&self, id: &str, now: Millis, body: &[u8]) -> String {
         let old = self.old.iter().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
         let secrets = std::iter::once(&self.secret).chain(old);
@@ -71,14 +71,14 @@ impl Endpoint {
     }
 }
 
-/// Where an event of the outbox stands.
+/// The status of an event in the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryStatus {
     /// An earlier event of its parcel comes first.
     Waiting,
-    /// It is sent when it is due.
+    /// It will be sent when it is due.
     Ready,
-    /// The endpoint took it.
+    /// The endpoint accepted it.
     Delivered,
     /// Its attempts are used up.
     Failed,
@@ -87,11 +87,11 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Every status; its place is the number under which it is stored.
+    /// Every status, at the index of its stored number.
     pub const ALL: [Self; 5] =
         [Self::Waiting, Self::Ready, Self::Delivered, Self::Failed, Self::Held];
 
-    /// The word for people.
+    /// Returns the word for people.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Waiting | Self::Ready => "PENDING",
@@ -102,60 +102,60 @@ impl DeliveryStatus {
     }
 }
 
-/// An event leased from the outbox to be sent.
+/// An event that is leased from the outbox for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// The attempt that is to be made.
+    /// The attempt to make.
     pub attempt: Attempt,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// When it happened.
+    /// The time at which it happened.
     pub at: Millis,
     /// The parcel it is about.
     pub parcel: Option<ParcelRowId>,
     /// The manifest it is about.
     pub manifest: Option<i64>,
-    /// The event of the parcel's history.
+    /// The sequence of the event in the parcel's history.
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
-    /// The lease number: no two commits have the same.
+    /// The lease number, which is different in each commit.
     pub number: i64,
 }
 
-/// An event of the outbox, and what became of it.
+/// An event of the outbox with its attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedDelivery {
     /// The event.
     pub event: Ulid,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// The number of the parcel it is about.
+    /// The tracking number of the parcel it is about.
     pub tracking_number: Option<String>,
-    /// Where it stands.
+    /// The status.
     pub delivery_status: DeliveryStatus,
-    /// When it came about.
+    /// The time of creation.
     pub created_at: Millis,
-    /// When it is tried next.
+    /// The time of the next attempt.
     pub due: Option<Millis>,
     /// Every attempt, first to last.
     pub attempts: Vec<LoggedAttempt>,
 }
 
-/// An attempt as it is remembered.
+/// A logged attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedAttempt {
-    /// 1 for the first since the event came about or was replayed.
+    /// The number of the attempt: 1 for the first after the event's creation or replay.
     pub number: u32,
-    /// When it was over.
+    /// The time at which it ended.
     pub at: Millis,
-    /// How many milliseconds it took.
+    /// The duration in milliseconds.
     pub millis: i64,
     /// The HTTP status of the answer.
     pub status: Option<u16>,
-    /// Why there is no answer.
+    /// The error, if there is no answer.
     pub error: Option<String>,
     /// The beginning of the answer.
     pub answer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The kinds of events, and which of them an endpoint has asked for.
+//! The kinds of events, and those that an endpoint subscribes to.
 
 use parcelo::model::EventKind;
 
@@ -7,18 +7,18 @@ use parcelo::model::EventKind;
 pub enum Kind {
     /// A parcel's status changed; sent to every endpoint.
     StatusChanged,
-    /// An order was created; sent if the endpoint asked for it.
+    /// An order was created; sent to endpoints that subscribe to it.
     ParcelCreated,
-    /// An order was voided; sent if the endpoint asked for it.
+    /// An order was voided; sent to endpoints that subscribe to it.
     ParcelVoided,
-    /// A manifest was submitted; sent if the endpoint asked for it.
+    /// A manifest was submitted; sent to endpoints that subscribe to it.
     ManifestSubmitted,
     /// A test of the endpoint.
     Test,
 }
 
 impl Kind {
-    /// Every kind; its place is the number under which it is stored.
+    /// Every kind, at the index of its stored number.
     pub const ALL: [Self; 5] = [
         Self::StatusChanged,
         Self::ParcelCreated,
@@ -27,7 +27,7 @@ impl Kind {
         Self::Test,
     ];
 
-    /// The number under which it is stored.
+    /// Returns the number under which it is stored.
     pub const fn number(self) -> u8 {
         match self {
             Self::StatusChanged => 0,
@@ -38,12 +38,12 @@ impl Kind {
         }
     }
 
-    /// The kind stored under a number.
+    /// Returns the kind stored under a number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The kind on the wire.
+    /// Returns the kind on the wire.
     pub const fn to_wire(self) -> EventKind {
         match self {
             Self::StatusChanged => EventKind::ParcelStatusChanged,
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    const fn is_always_told(self) -> bool {
+    const fn is_always_sent(self) -> bool {
         matches!(self, Self::StatusChanged | Self::Test)
     }
 }
@@ -64,7 +64,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// The kinds with these names, and those that every endpoint gets; `None` if a name is unknown.
+    /// Returns the kinds with these names, and those that every endpoint gets; none if a name is unknown.
     pub fn named<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
         let mut kinds = Self::default();
         for word in words {
@@ -74,23 +74,23 @@ impl Kinds {
         Some(kinds)
     }
 
-    /// Whether an event of this kind is sent.
+    /// Returns true if events of this kind are sent.
     pub const fn wants(self, kind: Kind) -> bool {
-        kind.is_always_told() || self.0 & (1 << kind.number()) != 0
+        kind.is_always_sent() || self.0 & (1 << kind.number()) != 0
     }
 
-    /// The kinds by name; a test is always possible and not among them.
+    /// Returns the kinds for the wire. Tests are left out, since they are always possible.
     pub fn to_wire(self) -> Vec<EventKind> {
-        let told = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.wants(*kind));
-        told.map(Kind::to_wire).collect()
+        let sent = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.wants(*kind));
+        sent.map(Kind::to_wire).collect()
     }
 
-    /// The number under which they are stored.
+    /// Returns the number under which they are stored.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The kinds stored under a number.
+    /// Returns the kinds stored under a number.
     pub const fn from_number(number: u8) -> Self {
         Self(number)
     }
@@ -101,13 +101,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_read_back_and_status_changes_are_always_told() {
+    fn numbers_and_names_read_back() {
         for kind in Kind::ALL {
             assert_eq!(Kind::from_number(kind.number()), Some(kind));
             let kinds = Kinds::named([kind.to_wire().code()]).unwrap();
             let wanted: Vec<_> = Kind::ALL.into_iter().filter(|kind| kinds.wants(*kind)).collect();
             assert!(wanted.contains(&kind) && wanted.contains(&Kind::StatusChanged));
-            assert_eq!(wanted.len(), if kind.is_always_told() { 2 } else { 3 });
+            assert_eq!(wanted.len(), if kind.is_always_sent() { 2 } else { 3 });
             assert_eq!(Kinds::from_number(kinds.number()), kinds);
         }
         assert_eq!(Kind::from_number(5), None);

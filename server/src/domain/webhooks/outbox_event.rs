@@ -1,5 +1,5 @@
-//! Which events a change brings about. The store asks when it applies the change, so that event and
-//! change are one commit, and asks nothing when the tenant has no endpoint.
+//! The events that a change triggers. The store asks for them when it applies the change, so that both are
+//! in one commit, unless the tenant has no endpoint.
 
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
@@ -10,25 +10,25 @@ use crate::{
     domain::{Event, NewManifest, NewParcel, State},
 };
 
-/// An event as the outbox keeps it; its words are found in its parcel or manifest.
+/// An event in the outbox. Its content is read from its parcel or manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxEvent {
-    /// Its id, without its prefix.
+    /// The id, without its prefix.
     pub event: Ulid,
-    /// Its kind.
+    /// The kind.
     pub kind: Kind,
-    /// The event of the parcel's history that it is about.
+    /// The sequence of the event in the parcel's history.
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
-    /// When it happened.
+    /// The time at which it happened.
     pub at: Millis,
 }
 
-/// The events of a new parcel: the order, then its label.
+/// Returns the events of a new parcel: the order, then its label.
 pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
     let at = parcel.created_at;
-    let told = |kind, sequence, previous| OutboxEvent {
+    let event = |kind, sequence, previous| OutboxEvent {
         event: event_id(parcel.id, kind, sequence, at),
         kind,
         sequence: Some(sequence),
@@ -36,18 +36,18 @@ pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> 
         at,
     };
     let all =
-        [told(Kind::ParcelCreated, 1, None), told(Kind::StatusChanged, 2, Some(State::Ordered))];
-    all.into_iter().filter(|told| kinds.wants(told.kind)).collect()
+        [event(Kind::ParcelCreated, 1, None), event(Kind::StatusChanged, 2, Some(State::Ordered))];
+    all.into_iter().filter(|event| kinds.wants(event.kind)).collect()
 }
 
-/// The events of a parcel's new state; `parcel` is its public id.
+/// Returns the events of a parcel's new state; `parcel` is its public id.
 pub(crate) fn of_move(
     kinds: Kinds,
     parcel: Ulid,
     previous: State,
     event: &Event,
 ) -> Vec<OutboxEvent> {
-    let told = |kind| OutboxEvent {
+    let outbox_event = |kind| OutboxEvent {
         event: event_id(parcel, kind, event.sequence, event.at),
         kind,
         sequence: Some(event.sequence),
@@ -55,25 +55,25 @@ pub(crate) fn of_move(
         at: event.at,
     };
     let voided = (event.state == State::Voided && kinds.wants(Kind::ParcelVoided))
-        .then(|| told(Kind::ParcelVoided));
-    std::iter::once(told(Kind::StatusChanged)).chain(voided).collect()
+        .then(|| outbox_event(Kind::ParcelVoided));
+    std::iter::once(outbox_event(Kind::StatusChanged)).chain(voided).collect()
 }
 
-/// The event of a new manifest.
+/// Returns the event of a new manifest.
 pub(crate) fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
     let (kind, at) = (Kind::ManifestSubmitted, manifest.submitted_at);
     let event = event_id(manifest.id, kind, 0, at);
     kinds.wants(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
 }
 
-/// Whether an event is about the manifest with this public id: its row's number may have been given
-/// to another since.
+/// Returns true if an event is about the manifest with this public id. Its row id may belong to another
+/// manifest by now.
 pub(crate) fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
     event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
 }
 
-/// An event's id follows from what it is about: the writer needs no randomness, and the same
-/// event has the same id wherever it is sent.
+/// Derives an event's id from its subject, so that the writer needs no randomness and the same event
+/// always has the same id.
 fn event_id(subject: Ulid, kind: Kind, sequence: u32, at: Millis) -> Ulid {
     let mut hash = Sha256::new();
     hash.update(subject.to_bytes());
@@ -95,19 +95,19 @@ mod tests {
     }
 
     #[test]
-    fn a_void_tells_its_status_first_and_itself_when_asked_for() {
+    fn a_void_sends_its_status_first_and_then_itself() {
         let kinds = |kinds, state| {
-            let told = of_move(kinds, Ulid::from(7), State::LabelGenerated, &moved(state));
-            told.iter().map(|told| told.kind).collect::<Vec<_>>()
+            let events = of_move(kinds, Ulid::from(7), State::LabelGenerated, &moved(state));
+            events.iter().map(|event| event.kind).collect::<Vec<_>>()
         };
-        let asked = Kinds::named(["parcel.voided"]).unwrap();
+        let subscribed = Kinds::named(["parcel.voided"]).unwrap();
         assert_eq!(kinds(Kinds::default(), State::Voided), [Kind::StatusChanged]);
-        assert_eq!(kinds(asked, State::Voided), [Kind::StatusChanged, Kind::ParcelVoided]);
-        assert_eq!(kinds(asked, State::InTransit), [Kind::StatusChanged]);
+        assert_eq!(kinds(subscribed, State::Voided), [Kind::StatusChanged, Kind::ParcelVoided]);
+        assert_eq!(kinds(subscribed, State::InTransit), [Kind::StatusChanged]);
     }
 
     #[test]
-    fn every_event_has_an_id_of_its_own_which_it_keeps() {
+    fn every_event_has_its_own_stable_id() {
         let id = |subject: u128, kind, sequence| event_id(Ulid::from(subject), kind, sequence, AT);
         let ids = [
             id(1, Kind::StatusChanged, 3),

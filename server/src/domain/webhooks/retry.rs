@@ -1,4 +1,4 @@
-//! When a delivery is tried again, and when it is given up (docs/api.md, Webhooks).
+//! Decides when a delivery is tried again or given up (docs/api.md, Webhooks).
 
 use std::num::IntErrorKind;
 
@@ -24,35 +24,35 @@ const PRODUCTION_PAUSES: [i64; 10] = [
 ];
 const SANDBOX_PAUSES: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
 
-/// The longest pause that an endpoint can ask for.
+/// Maximum pause that an endpoint can ask for.
 const MAX_RETRY_AFTER: i64 = 24 * Millis::HOUR;
 
-/// From this failed attempt on, an event holds up no later one of its parcel.
+/// Number of failed attempts after which an event no longer blocks later ones of its parcel.
 pub(crate) const RELEASED_AFTER: u32 = 3;
 
 const GONE: u16 = 410;
-/// Too many requests, and unavailable: the two answers whose `Retry-After` is honoured.
+/// Statuses whose `Retry-After` is honoured: too many requests, and unavailable.
 const LATER: [u16; 2] = [429, 503];
 
 /// An attempt at a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// Where the event happened.
+    /// The environment in which the event happened.
     pub environment: Environment,
     /// The event.
     pub event: Ulid,
-    /// 1 for the first.
+    /// The number of the attempt: 1 for the first.
     pub number: u32,
 }
 
-/// What came of it.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
-    /// When it was over.
+    /// The time at which it ended.
     pub at: Millis,
-    /// How many milliseconds it took.
+    /// The duration in milliseconds.
     pub millis: i64,
-    /// What the endpoint answered.
+    /// The endpoint's answer.
     pub answer: Result<EndpointAnswer, DeliveryError>,
 }
 
@@ -61,19 +61,19 @@ pub struct AttemptResult {
 pub struct EndpointAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// `Retry-After`, as it came.
+    /// The text of `Retry-After`.
     pub retry_after: Option<String>,
     /// The first bytes of the body.
     pub body_prefix: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// A reason why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
     /// The address is one that webhooks are not sent to.
     #[error("the address is not allowed: webhooks go to public addresses, in production by https")]
     NotAllowed,
-    /// No connection came about.
+    /// No connection could be made.
     #[error("no connection to the endpoint: check its name, port and certificate")]
     NotConnected,
     /// It took too long.
@@ -82,30 +82,30 @@ pub enum DeliveryError {
     /// The connection broke.
     #[error("the connection broke before the answer")]
     Broken,
-    /// It was not sent: what it is about cannot be read.
+    /// It was not sent, because its content cannot be read.
     #[error("the event cannot be read from the database, and was not sent")]
     Unreadable,
 }
 
-/// What becomes of a delivery.
+/// The decision on a delivery after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryDecision {
     /// It is done.
     Delivered,
     /// It is tried again.
     Again {
-        /// When.
+        /// The time of the next attempt.
         at: Millis,
     },
     /// Its attempts are used up.
     GivenUp,
-    /// The endpoint says that it is gone for good.
+    /// The endpoint is gone permanently.
     Gone,
-    /// It cannot be sent, which is not the endpoint's fault.
+    /// Its content cannot be read, which is not the endpoint's fault.
     Unreadable,
 }
 
-/// What becomes of a delivery after an attempt.
+/// Decides on a delivery after an attempt.
 pub(crate) fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
     match &outcome.answer {
         Ok(answer) if (200..300).contains(&answer.status) => return RetryDecision::Delivered,
@@ -131,8 +131,8 @@ const fn pauses(environment: Environment) -> &'static [i64] {
     }
 }
 
-/// At most a tenth shorter or longer, so that what failed together does not come back together.
-/// It follows from the event's id, so it does not depend on which delivery is made first.
+/// Makes a pause up to a tenth shorter or longer, so that deliveries that failed together are not retried
+/// together. The jitter derives from the event's id, so it does not depend on the order of deliveries.
 fn jittered(pause: i64, attempt: Attempt) -> i64 {
     let mut hash = Sha256::new();
     hash.update(attempt.event.to_bytes());
@@ -143,7 +143,7 @@ fn jittered(pause: i64, attempt: Attempt) -> i64 {
     pause - pause / 10 + spread
 }
 
-/// The pause that the endpoint asked for, in seconds or as a date.
+/// Returns the pause that the endpoint asked for, in seconds or as a date.
 fn asked_for(outcome: &AttemptResult) -> i64 {
     let Ok(answer) = &outcome.answer else { return 0 };
     let Some(text) = answer.retry_after.as_deref().filter(|_| LATER.contains(&answer.status))
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_spreads_over_the_whole_fifth_and_is_the_events_own() {
+    fn jitter_spreads_over_a_fifth_and_depends_on_the_event() {
         let off = |event: u128| {
             let attempt =
                 Attempt { event: Ulid::from(event), ..attempt(Environment::Production, 3) };

@@ -1,5 +1,5 @@
-//! Where webhooks may be sent: an endpoint is an address that a stranger names, and this machine
-//! can reach more than the stranger.
+//! The addresses that webhooks may be sent to. Strangers choose the URLs of endpoints, and this machine can
+//! reach more than they can.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,10 +10,10 @@ use parcelo::{
 };
 use url::{Host, Url};
 
-/// The most characters of an endpoint's address.
+/// Maximum length of an endpoint's URL in characters.
 pub const MAX_URL: usize = 500;
 
-/// Which addresses may be reached.
+/// The addresses that may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedHosts {
     /// Public ones, by https.
@@ -26,24 +26,24 @@ pub enum AllowedHosts {
     Everywhere,
 }
 
-/// What an operator lets webhooks reach besides public addresses.
+/// The addresses besides public ones that an operator allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allowance {
     /// Private addresses, and http in production too.
     pub private: bool,
-    /// From the sandbox, this machine.
+    /// This machine, from the sandbox.
     pub sandbox_loopback: bool,
 }
 
-/// Why an address cannot be an endpoint's.
+/// A reason to refuse an endpoint's URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
 pub enum InvalidUrl {
     /// Longer than 500 characters.
     TooLong,
-    /// With an invisible character; some URL parsers leave them out.
+    /// It has an invisible character, which some URL parsers drop.
     Hidden,
-    /// No address of the web.
+    /// Not a web URL.
     Malformed,
     /// It holds a user or a password.
     Credentials,
@@ -54,7 +54,7 @@ pub enum InvalidUrl {
 }
 
 impl InvalidUrl {
-    /// What to do about it, in a sentence.
+    /// Explains in a sentence what to do.
     pub fn text(self, language: Language) -> &'static str {
         match self {
             Self::TooLong => language.pick(
@@ -84,7 +84,7 @@ impl InvalidUrl {
         }
     }
 
-    /// The fault of a request's `url`.
+    /// Converts it to the fault of a request's `url`.
     pub fn to_fault(self) -> FieldFault {
         FieldFault::new(
             "url",
@@ -95,7 +95,7 @@ impl InvalidUrl {
 }
 
 impl AllowedHosts {
-    /// What an environment's webhooks may reach.
+    /// Returns the addresses that an environment's webhooks may reach.
     pub const fn for_environment(environment: Environment, allowed: Allowance) -> Self {
         match (environment, allowed) {
             (_, Allowance { private: true, .. }) => Self::Everywhere,
@@ -105,7 +105,7 @@ impl AllowedHosts {
         }
     }
 
-    /// Whether an address may be reached.
+    /// Returns true if an address may be reached.
     pub fn allows(self, address: IpAddr) -> bool {
         match self {
             Self::Public | Self::PublicByHttp => is_public(address),
@@ -115,7 +115,7 @@ impl AllowedHosts {
     }
 }
 
-/// Reads an endpoint's address. A name is looked up when something is sent.
+/// Parses and checks an endpoint's URL. Names are resolved only when something is sent.
 pub(crate) fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidUrl> {
     if text.chars().count() > MAX_URL {
         return Err(InvalidUrl::TooLong);
@@ -158,7 +158,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Not among the special addresses that IANA lists, nor a cloud's.
+/// Returns false for the special addresses that IANA lists, and for a cloud's.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     !matches!(
         address.octets(),
@@ -179,7 +179,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// Global unicast outside what is reserved in it; IPv4 inside IPv6 is judged as IPv4.
+/// Returns true for global unicast addresses that are not reserved. IPv4 inside IPv6 is judged as IPv4.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [.., e, f] = address.segments();
     let inside = Ipv4Addr::from((u32::from(e) << 16) | u32::from(f));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_itself_is_reached_from_the_sandbox_and_only_where_an_operator_says_so() {
+    fn this_machine_is_reached_from_the_sandbox_only_if_allowed() {
         let (none, loopback) =
             (Allowance::default(), Allowance { sandbox_loopback: true, ..Allowance::default() });
         let private = Allowance { private: true, ..Allowance::default() };
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_in_a_url_is_seen_however_it_is_written() {
+    fn an_address_in_a_url_is_recognised_in_every_spelling() {
         for host in [
             "127.0.0.1",
             "127.1",

@@ -1,4 +1,4 @@
-//! Accounts: made and listed.
+//! Accounts: creating and listing them.
 
 use axum::{extract::Request, http::StatusCode, response::Response};
 
@@ -8,11 +8,11 @@ use crate::{
     http::{Refused, body},
 };
 
-/// An account that exists already is answered as it is.
+/// Creates an account. One that exists already is returned as it is.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
-    let asked = parcelo::admin::check_account(&body).map_err(invalid)?;
-    let (account, is_new) = call.issuer().account(asked.name, call.now()).await?;
+    let new = parcelo::admin::check_account(&body).map_err(invalid)?;
+    let (account, is_new) = call.issuer().account(new.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(call.answer_with(status, AccountView::from(&account)))
 }
@@ -22,7 +22,7 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
     Ok(call.answer(accounts.iter().map(AccountView::from).collect::<Vec<_>>()))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::admin::AccountRequest;

@@ -1,4 +1,4 @@
-//! Carrier keys, and what carriers reported that could not be true.
+//! Carrier keys, and events of carriers that were refused as impossible.
 
 use axum::{extract::Request, response::Response};
 use parcelo::{Environment, ErrorCode};
@@ -11,14 +11,14 @@ use crate::{
     http::{Refused, body},
 };
 
-/// The most exceptions of one answer.
+/// Maximum number of exceptions in an answer.
 const MAX_EXCEPTIONS: u32 = 1_000;
 
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
-    let asked = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
+    let new = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
     let issuer = call.issuer();
-    let (key, record) = issuer.issue(asked.name, asked.environment, call.now()).await?;
+    let (key, record) = issuer.issue(new.name, new.environment, call.now()).await?;
     Ok(call.created(CarrierScope::created(&key, &record)))
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
     Ok(call.answer(CarrierScope::view(&record, now)))
 }
 
-/// The latest of one environment: `?environment=`, else production.
+/// Lists the latest exceptions of one environment: `?environment=`, else production.
 pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, Refused> {
     let word = call.query("environment");
     let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
@@ -43,7 +43,7 @@ pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, Refused> 
     Ok(call.answer(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

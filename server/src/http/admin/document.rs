@@ -1,4 +1,4 @@
-//! The OpenAPI document of the admin API: each call as it is described beside its handler.
+//! The OpenAPI document of the admin API, put together from the descriptions beside the handlers.
 
 use parcelo::{
     ErrorCode::{
@@ -33,7 +33,7 @@ pub(super) struct AdminCall(
     pub(super) &'static str,
 );
 
-/// The account that a call is about.
+/// The query parameter that names the account.
 pub(super) const ACCOUNT: Query = Query {
     name: "account",
     about: "The account's name; `default` when absent.",
@@ -45,7 +45,7 @@ const TOKEN: &str = "adminToken";
 const ABOUT: &str = "For the operator's programs: keys, webhooks, carriers and accounts. It is served on \
     the operators' listener only; every call needs an admin token (`adm_…`).";
 
-/// What calls are grouped by.
+/// The groups of calls, with their descriptions.
 const TAGS: &[(&str, &str)] = &[
     ("keys", "API keys."),
     ("carriers", "Carriers and their keys."),
@@ -54,7 +54,7 @@ const TAGS: &[(&str, &str)] = &[
     ("webhooks", "Where accounts are sent events, and what was sent."),
 ];
 
-/// The document.
+/// Returns the document.
 pub(in crate::http) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
     add::<Meta>(&mut schemas);

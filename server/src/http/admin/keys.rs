@@ -1,4 +1,4 @@
-//! API keys: made, listed, given a new secret, revoked.
+//! API keys: creating, listing, rotating and revoking them.
 
 use axum::{extract::Request, response::Response};
 use parcelo::{ErrorCode, admin::KeyRequest};
@@ -17,23 +17,24 @@ use crate::{
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
     let body = body::json_object(request).await?;
     let destinations = &call.service().settings().destinations;
-    let asked = parcelo::admin::check_key(&body, destinations).map_err(invalid)?;
-    let (key, record) = call.issuer().issue_api_key(wanted(asked)?, call.now()).await?;
+    let new = parcelo::admin::check_key(&body, destinations).map_err(invalid)?;
+    let (key, record) = call.issuer().issue_api_key(new_key_request(new)?, call.now()).await?;
     Ok(call.created(ApiKeyScope::created(&key, &record)))
 }
 
-/// All keys, or those of `?account=`.
+/// Lists all keys, or those of `?account=`.
 pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
-    let account = asked_account(&call).await?;
+    let account = named_account(&call).await?;
     let (mut keys, now) = (call.service().store().credentials().await?, call.now());
     keys.retain(|key| is_of(key, account));
     Ok(call.answer(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
 }
 
-/// `?overlapSeconds=` says how long the old secret keeps working, `?account=` whose key is meant.
+/// Gives a key a new secret. The old one keeps working for `?overlapSeconds=`; the key must be of `?account=`, if
+/// given.
 pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
     let overlap = call.number("overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
-    let key = known(&call).await?;
+    let key = existing_key(&call).await?;
     match call
         .service()
         .rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS), call.by.clone())
@@ -49,23 +50,23 @@ pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
 }
 
 pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
-    let key = known(&call).await?;
+    let key = existing_key(&call).await?;
     let record =
         call.service().revoke_key(&key, call.by.clone()).await?.ok_or(ErrorCode::KeyNotFound)?;
     let view = ApiKeyScope::view(&record, call.now());
     Ok(call.answer(view))
 }
 
-/// The id of a key that is there, and that of the account that is named.
-async fn known(call: &AdminRequest) -> Result<String, Refusal> {
-    let account = asked_account(call).await?;
+/// Returns the id of the key in the path, which must exist and belong to the account in the query, if there is one.
+async fn existing_key(call: &AdminRequest) -> Result<String, Refusal> {
+    let account = named_account(call).await?;
     let found = call.service().store().credential(&call.parameter).await?;
     let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
     Ok(found.id)
 }
 
-/// The account that is named, when one is: without it the operator means all.
-async fn asked_account(call: &AdminRequest) -> Result<Option<AccountRowId>, Refusal> {
+/// Returns the account that the query names. Without one the call is about the keys of all accounts.
+async fn named_account(call: &AdminRequest) -> Result<Option<AccountRowId>, Refusal> {
     let Some(name) = call.query("account") else { return Ok(None) };
     call.account(&name).await.map(Some)
 }
@@ -74,21 +75,21 @@ fn is_of(key: &ApiKeyRecord, account: Option<AccountRowId>) -> bool {
     account.is_none_or(|account| key.scope.tenant.account == account)
 }
 
-fn wanted(asked: KeyRequest) -> Result<NewKeyRequest, Refusal> {
-    // The rules let only networks pass.
-    let networks = asked.ip_whitelist.iter().map(|text| access::network(text));
+fn new_key_request(new: KeyRequest) -> Result<NewKeyRequest, Refusal> {
+    // The rules accept only networks.
+    let networks = new.ip_whitelist.iter().map(|text| access::network(text));
     let ip_list = networks.collect::<Option<_>>().ok_or(ErrorCode::InternalError)?;
     Ok(NewKeyRequest {
-        account: asked.account,
-        environment: asked.environment,
-        name: asked.name,
-        countries: asked.allowed_countries.into(),
+        account: new.account,
+        environment: new.environment,
+        name: new.name,
+        countries: new.allowed_countries.into(),
         ip_list,
         rate_limit: None,
     })
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{

@@ -1,5 +1,5 @@
-//! The admin API, on the operators' listener only: keys, webhooks, carriers, accounts (docs/api.md,
-//! Admin API). A call that there is needs a token before anything else of it is looked at.
+//! The admin API, on the operators' listener only: keys, webhooks, carriers, accounts (docs/api.md, Admin API). Every
+//! call that exists checks its token before anything else.
 
 mod accounts;
 mod carriers;
@@ -38,11 +38,11 @@ use crate::{
     service::{CredentialIssuer, EndpointError, Service},
 };
 
-/// Where the admin API is.
+/// The path of the admin API.
 const FOLDER: &str = "/admin/v1";
 
-/// The routes, all of which need a token. It is asked for behind the limit of the operators' listener,
-/// which so also counts guesses.
+/// Returns the routes, all of which need a token. It is checked after the limit of the operators' listener, which
+/// therefore counts guesses too.
 pub(super) fn area(api: &Api) -> Area {
     let calls = Router::new()
         .route("/keys", get(keys::list).post(keys::create))
@@ -78,14 +78,14 @@ async fn ask_for_token(State(api): State<Api>, mut request: Request, next: Next)
     }
 }
 
-/// What a handler is given of a request, beside its body.
+/// A request without its body, as a handler gets it.
 pub(super) struct AdminRequest {
     api: Api,
     id: RequestId,
-    /// The parameter of its path; empty if it has none.
+    /// The parameter of the path; empty if it has none.
     parameter: String,
     query: Option<String>,
-    /// The token that was shown.
+    /// The admin token, as the author for the audit log.
     by: Actor,
 }
 
@@ -115,12 +115,12 @@ impl AdminRequest {
         self.service().now()
     }
 
-    /// A parameter of the query.
+    /// Returns a query parameter.
     fn query(&self, name: &str) -> Option<String> {
         body::query(self.query.as_deref(), name)
     }
 
-    /// A parameter of the query that is a whole number within `range`.
+    /// Returns a query parameter that must be a whole number within `range`.
     fn number<N: FromStr + PartialOrd + Display>(
         &self,
         name: &str,
@@ -128,22 +128,22 @@ impl AdminRequest {
     ) -> Result<Option<N>, Refusal> {
         let Some(text) = self.query(name) else { return Ok(None) };
         let number = text.parse().ok().filter(|number| range.contains(number));
-        let (least, most) = range.into_inner();
+        let (min, max) = range.into_inner();
         let texts = || {
-            let en = format!("{name} is a whole number from {least} to {most}.");
-            (en, format!("{name} es un número entero de {least} a {most}."))
+            let en = format!("{name} is a whole number from {min} to {max}.");
+            (en, format!("{name} es un número entero de {min} a {max}."))
         };
         let fault = || FieldFault::new(name, FaultCode::OutOfRange, texts());
         number.map(Some).ok_or_else(|| Refusal::invalid(&[fault()]))
     }
 
-    /// The name of the account that is meant: `?account=`, else the default one.
+    /// Returns the account name in `?account=`, else the default one.
     fn account_name(&self) -> Result<String, Refusal> {
         let Some(name) = self.query("account") else { return Ok(DEFAULT_ACCOUNT.to_owned()) };
         parcelo::admin::check_account_name(&name).map_err(|fault| Refusal::invalid(&[fault]))
     }
 
-    /// An account that must be there.
+    /// Returns the account with this name, which must exist.
     async fn account(&self, name: &str) -> Result<AccountRowId, Refusal> {
         let account = self.service().store().account_named(name).await?;
         Ok(account.ok_or(ErrorCode::AccountNotFound)?)
@@ -162,7 +162,7 @@ impl AdminRequest {
     }
 }
 
-/// The environment that a path or a query names; a path with another word leads nowhere.
+/// Returns the environment that a path or a query names. Another word is answered with 404.
 fn environment(word: &str) -> Result<Environment, Refusal> {
     let mut all = Environment::ALL.into_iter();
     let named = all.find(|environment| environment.code() == word);

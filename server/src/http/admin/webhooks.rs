@@ -21,19 +21,19 @@ use crate::{
     store::EventsToReplay,
 };
 
-/// The most events of one answer.
+/// Maximum number of events in an answer.
 const MAX_DELIVERIES: u16 = 1_000;
-/// How many there are when the query does not say.
-const USUAL: u16 = 100;
+/// Number of events in an answer if the query gives none.
+const DEFAULT_DELIVERIES: u16 = 100;
 
-/// A call about a webhook, and which one.
-pub(super) struct Which {
+/// A call with the webhook that its path and query name.
+pub(super) struct WebhookCall {
     call: AdminRequest,
     account: String,
     environment: Environment,
 }
 
-impl FromRequestParts<Api> for Which {
+impl FromRequestParts<Api> for WebhookCall {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Refused> {
@@ -43,7 +43,7 @@ impl FromRequestParts<Api> for Which {
     }
 }
 
-impl Which {
+impl WebhookCall {
     async fn tenant(&self) -> Result<Tenant, Refusal> {
         let account = self.call.account(&self.account).await?;
         Ok(Tenant { account, environment: self.environment })
@@ -58,89 +58,90 @@ impl Which {
     }
 }
 
-pub(super) async fn show(which: Which) -> Result<Response, Refused> {
-    let endpoint = which.endpoints().find(which.tenant().await?).await?;
-    Ok(which.show(&endpoint))
+pub(super) async fn show(webhook: WebhookCall) -> Result<Response, Refused> {
+    let endpoint = webhook.endpoints().find(webhook.tenant().await?).await?;
+    Ok(webhook.show(&endpoint))
 }
 
-/// The account is made when it does not exist, as it is for a key.
-pub(super) async fn set(which: Which, request: Request) -> Result<Response, Refused> {
-    let asked =
+/// Sets the webhook up or changes it. The account is created if it does not exist, as it is for a key.
+pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Response, Refused> {
+    let settings =
         parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(invalid)?;
-    let (service, now) = (which.call.service(), which.call.now());
-    let reach = service.settings().reach(which.environment);
-    // Before the account, so that what is refused makes none.
-    check_url(&asked.url, reach).map_err(EndpointError::Address)?;
-    let (account, _) = which.call.issuer().account(which.account.clone(), now).await?;
-    let tenant = Tenant { account: account.key, environment: which.environment };
-    let kinds = Kinds::named(asked.events.iter().map(EventKind::code));
+    let (service, now) = (webhook.call.service(), webhook.call.now());
+    let reach = service.settings().reach(webhook.environment);
+    // The address is checked first, so that a refused request creates no account.
+    check_url(&settings.url, reach).map_err(EndpointError::Address)?;
+    let (account, _) = webhook.call.issuer().account(webhook.account.clone(), now).await?;
+    let tenant = Tenant { account: account.key, environment: webhook.environment };
+    let kinds = Kinds::named(settings.events.iter().map(EventKind::code));
     let request = EndpointRequest {
         tenant,
-        url: asked.url,
-        // The rules let only known kinds pass.
+        url: settings.url,
+        // The rules accept only known kinds.
         kinds: kinds.unwrap_or_default(),
         reach,
     };
-    let (endpoint, is_new) = which.endpoints().set_up(request, now).await?;
+    let (endpoint, is_new) = webhook.endpoints().set_up(request, now).await?;
     if is_new {
-        return Ok(which.call.created(WebhookView::with_secret(&which.account, &endpoint)));
+        return Ok(webhook.call.created(WebhookView::with_secret(&webhook.account, &endpoint)));
     }
-    Ok(which.show(&endpoint))
+    Ok(webhook.show(&endpoint))
 }
 
-pub(super) async fn remove(which: Which) -> Result<Response, Refused> {
-    let endpoint = which.endpoints().remove(which.tenant().await?).await?;
-    Ok(which.show(&endpoint))
+pub(super) async fn remove(webhook: WebhookCall) -> Result<Response, Refused> {
+    let endpoint = webhook.endpoints().remove(webhook.tenant().await?).await?;
+    Ok(webhook.show(&endpoint))
 }
 
-pub(super) async fn rotate_secret(which: Which) -> Result<Response, Refused> {
-    let now = which.call.now();
-    let secret = which.endpoints().rotate_secret(which.tenant().await?, now).await?;
-    Ok(which.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET))))
+pub(super) async fn rotate_secret(webhook: WebhookCall) -> Result<Response, Refused> {
+    let now = webhook.call.now();
+    let secret = webhook.endpoints().rotate_secret(webhook.tenant().await?, now).await?;
+    Ok(webhook.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET))))
 }
 
-pub(super) async fn test(which: Which) -> Result<Response, Refused> {
-    let event = which.endpoints().test(which.tenant().await?, which.call.now()).await?;
-    Ok(which.call.answer(TestedView::from(event)))
+pub(super) async fn test(webhook: WebhookCall) -> Result<Response, Refused> {
+    let event = webhook.endpoints().test(webhook.tenant().await?, webhook.call.now()).await?;
+    Ok(webhook.call.answer(TestedView::from(event)))
 }
 
-pub(super) async fn enable(which: Which) -> Result<Response, Refused> {
-    let endpoint = which.endpoints().enable(which.tenant().await?).await?;
-    Ok(which.show(&endpoint))
+pub(super) async fn enable(webhook: WebhookCall) -> Result<Response, Refused> {
+    let endpoint = webhook.endpoints().enable(webhook.tenant().await?).await?;
+    Ok(webhook.show(&endpoint))
 }
 
-pub(super) async fn disable(which: Which) -> Result<Response, Refused> {
-    let endpoint = which.endpoints().disable(which.tenant().await?).await?;
-    Ok(which.show(&endpoint))
+pub(super) async fn disable(webhook: WebhookCall) -> Result<Response, Refused> {
+    let endpoint = webhook.endpoints().disable(webhook.tenant().await?).await?;
+    Ok(webhook.show(&endpoint))
 }
 
-/// The latest events; `?limit=` says how many, at most 1,000.
-pub(super) async fn deliveries(which: Which) -> Result<Response, Refused> {
-    let most = which.call.number("limit", 1..=MAX_DELIVERIES)?.unwrap_or(USUAL);
-    let tenant = which.tenant().await?;
-    let logged = which.call.service().deliveries_of(tenant, 0, most.into()).await?;
-    Ok(which.call.answer(logged.iter().map(DeliveryView::from).collect::<Vec<_>>()))
+/// Lists the latest events; `?limit=` is their number, at most 1,000.
+pub(super) async fn deliveries(webhook: WebhookCall) -> Result<Response, Refused> {
+    let limit = webhook.call.number("limit", 1..=MAX_DELIVERIES)?.unwrap_or(DEFAULT_DELIVERIES);
+    let tenant = webhook.tenant().await?;
+    let logged = webhook.call.service().deliveries_of(tenant, 0, limit.into()).await?;
+    Ok(webhook.call.answer(logged.iter().map(DeliveryView::from).collect::<Vec<_>>()))
 }
 
-/// With an empty object, all that failed or was held is sent again.
-pub(super) async fn replay(which: Which, request: Request) -> Result<Response, Refused> {
-    let tenant = which.tenant().await?;
-    let asked =
+/// Sends events again; with an empty object, all that have failed or are held.
+pub(super) async fn replay(webhook: WebhookCall, request: Request) -> Result<Response, Refused> {
+    let tenant = webhook.tenant().await?;
+    let replay =
         parcelo::admin::check_replay(&body::json_object(request).await?).map_err(invalid)?;
-    let replayed = which.endpoints().replay(tenant, wanted(&asked), which.call.now()).await?;
-    Ok(which.call.answer(ReplayedView { replayed }))
+    let events = events_to_replay(&replay);
+    let replayed = webhook.endpoints().replay(tenant, events, webhook.call.now()).await?;
+    Ok(webhook.call.answer(ReplayedView { replayed }))
 }
 
-fn wanted(asked: &ReplayRequest) -> EventsToReplay {
-    let id = asked.event_id.as_deref().and_then(|id| id.strip_prefix("evt_"));
+fn events_to_replay(request: &ReplayRequest) -> EventsToReplay {
+    let id = request.event_id.as_deref().and_then(|id| id.strip_prefix("evt_"));
     match id {
-        // An id of another form is one that no event has.
+        // A malformed id is one that no event has.
         Some(id) => EventsToReplay::One(Ulid::from_string(id).unwrap_or(Ulid::nil())),
-        None => EventsToReplay::MissedSince(asked.since.map_or(Millis(0), Millis::from)),
+        None => EventsToReplay::MissedSince(request.since.map_or(Millis(0), Millis::from)),
     }
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -171,10 +172,11 @@ pub(super) mod description {
     const WEBHOOK: &str = "/webhooks/{environment}";
 
     pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
-        let wanted = json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
+        let webhook_request =
+            json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
         vec![
             call((HttpMethod::Put, WEBHOOK, "SetWebhook"), "Set up or change the webhook")
-                .takes::<WebhookRequest>(wanted)
+                .takes::<WebhookRequest>(webhook_request)
                 .answers(webhook("201", "It was set up; its secret is shown only this once."))
                 .answers(webhook("200", "It existed, and keeps its secret.")),
             call((HttpMethod::Get, WEBHOOK, "ShowWebhook"), "Show the webhook")

@@ -8,7 +8,7 @@ use super::{
     frame::{Frame, Section, page},
 };
 use crate::{
-    domain::legacy::Uses,
+    domain::legacy::DailyUsage,
     http::{Api, Refused},
     wording::in_words,
 };
@@ -19,7 +19,7 @@ struct Legacy {
     frame: Frame,
     deprecated: String,
     sunset: Option<String>,
-    uses: Vec<Uses>,
+    uses: Vec<DailyUsage>,
 }
 
 /// Requests by day and key.

@@ -1,4 +1,4 @@
-//! What the legacy operations ask for and answer, for the OpenAPI document.
+//! The legacy operations' requests and answers, for the OpenAPI document.
 
 use parcelo::{
     ErrorCode,
@@ -28,7 +28,7 @@ const CANCELLED: &str = "LegacyCancelled";
 const TRACKED: &str = "LegacyTracked";
 pub(in crate::http) const REFUSED: &str = "LegacyError";
 
-/// Why there is no label file.
+/// The refusals of a label download.
 const NO_FILE: &[ErrorCode] =
     &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed, LegacySunset];
 
@@ -83,7 +83,7 @@ fn example() -> Value {
     })
 }
 
-/// The shapes of what the legacy API takes and gives; a field of an order is limited as in `all`.
+/// Returns the schemas of the legacy API's requests and answers. The fields of an order have the limits in `all`.
 pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     let text = || json!({ "type": "string" });
     let event = answer(&["status", "date", "location"], &json!({}));
@@ -114,7 +114,7 @@ pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     shapes.into_iter().filter_map(read).collect()
 }
 
-/// An object whose `required` members are texts, but for `ok`, with more members in `further`.
+/// Returns an object whose `required` members are texts, except `ok`, with more members in `further`.
 fn answer(required: &[&str], further: &Value) -> Value {
     let member = |name: &&str| {
         let kind = if *name == "ok" { "boolean" } else { "string" };
@@ -139,10 +139,10 @@ const REQUIRED: [&str; 11] = [
     "value",
 ];
 
-/// What a field of the legacy order has of the field that it stands for.
+/// The limits that a field of the legacy order takes over from the field it is translated to.
 const LIMITS: [&str; 5] = ["maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"];
 
-/// The order, its fields from the table that translates them.
+/// Returns the schema of an order, made from the table that translates its fields.
 fn order(all: &[(String, RefOr<Schema>)]) -> Value {
     let all: Map<_, _> = all.iter().map(|(name, schema)| (name.clone(), json!(schema))).collect();
     let whole = name::<OrderRequest>();
@@ -163,7 +163,7 @@ fn order(all: &[(String, RefOr<Schema>)]) -> Value {
         ((*name).to_owned(), field.into())
     };
     let mut properties: Map<_, _> = legacy::FIELDS.iter().map(field).collect();
-    // The words as a type of their own: programs made of the document have it once.
+    // A reference, so that generated programs define the type only once.
     let words = json!({ "$ref": format!("#/components/schemas/{}", name::<IdType>()) });
     properties.insert(
         "receiver_document_type".to_owned(),
@@ -172,7 +172,7 @@ fn order(all: &[(String, RefOr<Schema>)]) -> Value {
     json!({ "type": "object", "required": REQUIRED, "properties": properties })
 }
 
-/// The property at a path below a type, as in `sender.address.city`.
+/// Returns the property at a path below a type, such as `sender.address.city`.
 fn property<'s>(all: &'s Map<String, Value>, owner: &str, path: &str) -> Option<&'s Value> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let property = all.get(owner)?.get("properties")?.get(first)?;

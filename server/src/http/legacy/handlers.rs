@@ -1,4 +1,4 @@
-//! The legacy operations: each translates its request, calls the service as `/api/v1` does, and
+//! The handlers of the legacy operations. Each translates its request, calls the service as `/api/v1` does, and
 //! translates the answer.
 
 use askama::Template;
@@ -15,7 +15,7 @@ use parcelo::{
 use serde_json::json;
 
 use crate::{
-    domain::{Refusal, legacy, legacy::MOST_NUMBERS, to_body},
+    domain::{Refusal, legacy, legacy::MAX_NUMBERS, to_body},
     http::{
         Api, Refused,
         answer::{self, RequestId},
@@ -30,21 +30,21 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Response, Refused> {
     let key = body::idempotency_key(request.headers());
-    let asked = body::json_object(request).await?;
-    let given = key.or_else(|| legacy::key_of_reference(&asked));
+    let body = body::json_object(request).await?;
+    let given = key.or_else(|| legacy::key_of_reference(&body));
     let key = given.clone().unwrap_or_else(|| api.service.fresh_key());
-    let order = legacy::order(&asked);
+    let order = legacy::order(&body);
     let answer = api.service.create_order(&caller, &order, Some(&key)).await;
     let answer = answer.map_err(|refusal| refusal_for(given.as_deref(), refusal))?;
     let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = &answer;
     let created = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
     let body = to_body(&legacy::created(&created));
-    let said_anew = match answer {
+    let translated = match answer {
         Answer::Created(_) => Answer::Created(body),
         Answer::Done(_) => Answer::Done(body),
         Answer::Replayed(_) => Answer::Replayed(body),
     };
-    Ok(said_anew.into_response())
+    Ok(translated.into_response())
 }
 
 pub(super) async fn cancel(
@@ -58,14 +58,14 @@ pub(super) async fn cancel(
     let given = body::idempotency_key(&headers);
     let key = given.clone().unwrap_or_else(|| api.service.fresh_key());
     parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
-    let asked = json!({ "trackingNumbers": [number] });
-    let request = Keyed { body: &asked, header_key: Some(&key), request_id: &id.0 };
+    let body = json!({ "trackingNumbers": [number] });
+    let request = Keyed { body: &body, header_key: Some(&key), request_id: &id.0 };
     let voided = api.service.void_orders(&caller, request).await;
     voided.map_err(|refusal| refusal_for(given.as_deref(), refusal))?;
     Ok(answer::json_ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
 }
 
-/// Replaces the advice to repeat a request under its key, where the caller gave none.
+/// Replaces the advice to repeat a request with its key if the caller gave no key.
 fn refusal_for(given: Option<&str>, refusal: Refusal) -> Refusal {
     match given {
         None if refusal.code == ErrorCode::IdempotencyInProgress => Refusal::outcome_unknown(),
@@ -81,11 +81,11 @@ pub(super) async fn track(
 ) -> Result<Response, Refused> {
     let given = body::query(query.as_deref(), "number").unwrap_or_default();
     let numbers: Vec<_> = given.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
-    if numbers.is_empty() || numbers.len() > MOST_NUMBERS {
-        return Err(Refusal::invalid(&[not_so_many()]).into());
+    if numbers.is_empty() || numbers.len() > MAX_NUMBERS {
+        return Err(Refusal::invalid(&[wrong_count()]).into());
     }
-    let asked = json!({ "trackingNumbers": numbers, "includeHistory": true });
-    let batch = api.service.track_batch(&caller, &asked, body::language(&headers)).await?;
+    let request = json!({ "trackingNumbers": numbers, "includeHistory": true });
+    let batch = api.service.track_batch(&caller, &request, body::language(&headers)).await?;
     Ok(answer::json_ok(&legacy::tracked(&batch)))
 }
 
@@ -101,7 +101,7 @@ pub(super) async fn label(
     labels::response(api.service.label(&caller, number, format).await?, &headers)
 }
 
-/// GET /docs/migration: how to move on, in both languages.
+/// Answers GET /docs/migration: the guide to the new API, in both languages.
 pub(in crate::http) async fn migration() -> Result<Response, Refused> {
     let page = Migration { fields: legacy::FIELDS };
     let page = page.render().map_err(|_| ErrorCode::InternalError)?;
@@ -114,13 +114,13 @@ struct Migration {
     fields: &'static [(&'static str, &'static str)],
 }
 
-fn not_so_many() -> FieldFault {
+fn wrong_count() -> FieldFault {
     FieldFault::new(
         "number",
         FaultCode::OutOfRange,
         (
-            format!("number names 1-{MOST_NUMBERS} tracking numbers, separated by commas."),
-            format!("number indica de 1 a {MOST_NUMBERS} números de rastreo, separados por comas."),
+            format!("number names 1-{MAX_NUMBERS} tracking numbers, separated by commas."),
+            format!("number indica de 1 a {MAX_NUMBERS} números de rastreo, separados por comas."),
         ),
     )
 }

@@ -1,11 +1,9 @@
-//! The legacy API: its routes, its flat answers, and the headers that announce its end (docs/api.md,
-//! Legacy API).
+//! The legacy API: its routes, its flat answers, and the headers that announce its end (docs/api.md, Legacy API).
 //!
-//! Its removal is the deletion of this folder, of `templates/legacy`, of its lines in `http/routes.rs`,
-//! and of what stands for it in other layers: `domain/legacy.rs` (the translation and the dates),
-//! `service/legacy.rs` and `store/legacy.rs` (who still uses it), `dashboard/legacy.rs` with its
-//! template and `process/legacy.rs` (which show that), `--legacy-deprecated` and `--legacy-sunset` of
-//! `serve`, and its rows in the table of operations.
+//! To remove it, delete this folder, `templates/legacy`, its lines in `http/routes.rs` and its parts in other layers:
+//! `domain/legacy.rs` (the translation and the dates), `service/legacy.rs` and `store/legacy.rs` (counts of its use),
+//! `dashboard/legacy.rs` with its template and `process/legacy.rs` (which show them), `--legacy-deprecated` and
+//! `--legacy-sunset` of `serve`, and its rows in the table of operations.
 
 #[cfg(test)]
 pub(super) mod description;
@@ -31,10 +29,10 @@ use crate::{
 };
 pub(super) use handlers::migration;
 
-/// Where its users read how to move on.
+/// The path of the guide for its users to the new API.
 pub(super) const MIGRATION: &str = "/docs/migration";
 
-/// The legacy API, in folders that `/api/v1` left free.
+/// Returns the area of the legacy API, whose folders `/api/v1` does not use.
 pub(super) fn area() -> Area {
     let policy = Policy {
         style: ResponseStyle::Custom(Arc::new(style)),
@@ -50,8 +48,7 @@ pub(super) fn area() -> Area {
         .operation(Operation::LegacyLabel, handlers::label)
 }
 
-/// Counts the use, which operators watch to see who still depends on the API, and refuses all of them
-/// from its sunset on.
+/// Counts the request, so that operators see who still depends on the API, and refuses it from the sunset on.
 fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
     api.service.count_legacy_use(caller, now);
     if api.service.settings().legacy.is_over(now) {
@@ -60,7 +57,7 @@ fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refusals are flat, and headers announce the API's end.
+/// Makes refusals flat, and adds the headers that announce the API's end.
 fn style(api: &Api, _request: &mut Request) -> FinishResponse {
     let api = api.clone();
     Box::new(move |response| with_end(&api, flat(response)))

@@ -1,5 +1,5 @@
-//! A call as it is described beside its handler: what it takes, answers and refuses. What follows from its
-//! method, path and authentication is added by the document.
+//! The description of a call beside its handler: its request, answers and refusals. The document adds everything that
+//! follows from its method, path and authentication.
 
 use parcelo::{
     ErrorCode, LabelFormat,
@@ -21,14 +21,14 @@ use super::described::{
     Answer, FILE, JSON, Query, REPLAYED, Schemas, TAG, UNTAGGED_FILE, add, name, reference,
 };
 
-/// A call: `Target` says which.
+/// A call of an API; `Target` identifies it.
 pub(crate) struct Call<Target> {
     pub(crate) target: Target,
     pub(crate) summary: &'static str,
     pub(crate) query: &'static [Query],
     /// The name of the body's schema, and an example.
     pub(crate) request: Option<(String, Value)>,
-    /// Whether there must be a body.
+    /// `Required::True` if there must be a body.
     pub(crate) required: Required,
     pub(crate) answers: Vec<Answer>,
     pub(crate) refusals: &'static [ErrorCode],
@@ -51,12 +51,12 @@ impl<Target> Call<Target> {
         self.takes_named(name::<T>(), example)
     }
 
-    /// A call whose body may be left out.
+    /// Makes the body optional.
     pub(crate) fn or_nothing(self) -> Self {
         Self { required: Required::False, ..self }
     }
 
-    /// A body whose schema is not a type's.
+    /// Sets a body whose schema is not a type's.
     pub(crate) fn takes_named(self, schema: String, example: Value) -> Self {
         Self { request: Some((schema, example)), ..self }
     }
@@ -66,12 +66,12 @@ impl<Target> Call<Target> {
         self
     }
 
-    /// What it refuses beside what every call with its authentication and body may refuse.
+    /// Sets its refusals, without those of every call with its authentication and body.
     pub(crate) fn refuses(self, refusals: &'static [ErrorCode]) -> Self {
         Self { refusals, ..self }
     }
 
-    /// The schemas that it refers to.
+    /// Returns the schemas that it refers to.
     pub(crate) fn schemas(&self) -> Schemas {
         let answers = self.answers.iter().flat_map(|answer| answer.schemas.clone());
         self.schemas.iter().cloned().chain(answers).collect()
@@ -79,14 +79,14 @@ impl<Target> Call<Target> {
 }
 
 impl Answer {
-    /// A type of the vocabulary itself.
+    /// Returns an answer with a type of the vocabulary, without the envelope.
     pub(crate) fn bare<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         let mut answer = Self::named(status, about, name::<T>());
         add::<T>(&mut answer.schemas);
         answer
     }
 
-    /// A schema that is not a type's.
+    /// Returns an answer whose schema is not a type's.
     pub(crate) fn named(
         status: &'static str,
         about: &'static str,
@@ -96,17 +96,17 @@ impl Answer {
         Self { status, about, contents, ..Self::default() }
     }
 
-    /// A type in the envelope.
+    /// Returns an answer with a type in the envelope.
     pub(crate) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         Self::enveloped::<T>((status, about), &name::<T>(), (reference::<T>(), reference::<Meta>()))
     }
 
-    /// All things of a type, in the envelope.
+    /// Returns an answer with a whole list of a type in the envelope.
     pub(crate) fn list<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         Self::list_with::<T>((status, about), reference::<Meta>())
     }
 
-    /// A page of things of a type, in the envelope: paging stands beside the request's id.
+    /// Returns an answer with a page of a type's list in the envelope, whose paging fields are beside the request's id.
     pub(crate) fn page<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
@@ -122,7 +122,7 @@ impl Answer {
         Self::enveloped::<T>(what, &format!("{}List", name::<T>()), (items.into(), meta))
     }
 
-    /// The envelope is a component of its own, so that generated clients have it as a type.
+    /// Returns an answer in the envelope, which is a separate component so that generated clients have it as a type.
     fn enveloped<T: ToSchema>(
         (status, about): (&'static str, &'static str),
         name: &str,
@@ -143,18 +143,18 @@ impl Answer {
         answer
     }
 
-    /// The bytes of a label.
+    /// Returns an answer with the bytes of a label.
     pub(crate) fn file(status: &'static str, about: &'static str) -> Self {
         Self::bytes(status, about, &LabelFormat::ALL)
     }
 
-    /// The bytes of many labels.
+    /// Returns an answer with the bytes of many labels.
     pub(crate) fn labels(status: &'static str, about: &'static str) -> Self {
         let formats = [LabelFormat::Pdf, LabelFormat::Zpl];
         Self { headers: UNTAGGED_FILE, ..Self::bytes(status, about, &formats) }
     }
 
-    /// The bytes of a paper that is a PDF only.
+    /// Returns an answer with the bytes of a document that is always a PDF.
     pub(crate) fn pdf(status: &'static str, about: &'static str) -> Self {
         Self::bytes(status, about, &[LabelFormat::Pdf])
     }
@@ -165,25 +165,25 @@ impl Answer {
             .schema_type(SchemaType::from(Type::String))
             .format(Some(bytes))
             .build();
-        // Some client generators know bytes under this type only, and take the first type that they know.
+        // Some client generators know only this type for bytes, and use the first type that they know.
         let any = [("application/octet-stream", file.clone().into())];
         let formats = formats.iter().map(|format| (format.content_type(), file.clone().into()));
         let contents = any.into_iter().chain(formats).collect();
         Self { status, about, contents, headers: FILE, ..Self::default() }
     }
 
-    /// For a caller that has the file already.
+    /// Returns the answer for a caller that has the file already.
     pub(crate) fn unchanged() -> Self {
         let about = "The file is one of those that `If-None-Match` names.";
         Self { status: "304", about, headers: TAG, ..Self::default() }
     }
 
-    /// To a write that says when it was carried out before.
+    /// Adds the header of a write that marks a replayed answer.
     pub(crate) fn repeatable(self) -> Self {
         Self { headers: REPLAYED, ..self }
     }
 
-    /// For browsers, as a page.
+    /// Adds a page for browsers.
     pub(crate) fn or_page(mut self) -> Self {
         self.contents.push(("text/html", <String as PartialSchema>::schema()));
         self

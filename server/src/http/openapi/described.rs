@@ -1,5 +1,4 @@
-//! How a call stands in an OpenAPI document: its parameters, its body, its answers, its refusals grouped by
-//! status.
+//! Calls in an OpenAPI document: parameters, body, answers, and refusals grouped by status.
 
 use parcelo::{
     Environment, ErrorCode, Language,
@@ -22,10 +21,10 @@ use utoipa::{
 
 pub(crate) const JSON: &str = "application/json";
 
-/// Schemas with their names.
+/// A list of schemas with their names.
 pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
 
-/// A call of an API.
+/// A call of an API, with everything that the document needs.
 pub(crate) struct Described {
     pub(crate) id: &'static str,
     pub(crate) tag: &'static str,
@@ -33,7 +32,7 @@ pub(crate) struct Described {
     pub(crate) about: String,
     pub(crate) deprecated: bool,
     pub(crate) parameters: Vec<Parameter>,
-    /// The name of the body's schema, an example, and whether there must be one.
+    /// The name of the body's schema, an example, and `Required::True` if there must be a body.
     pub(crate) request: Option<(String, Value, Required)>,
     pub(crate) answers: Vec<Answer>,
     pub(crate) refusals: Vec<ErrorCode>,
@@ -41,7 +40,7 @@ pub(crate) struct Described {
     pub(crate) envelope: String,
     /// The name of the scheme of the key that it needs, if it needs one.
     pub(crate) security: Option<&'static str>,
-    /// Whether answers carry the request's id and the rate limit's headers.
+    /// `true` if answers have the headers of the request's id and the rate limit.
     pub(crate) is_counted: bool,
 }
 
@@ -63,11 +62,11 @@ pub(crate) struct Answer {
     pub(crate) schemas: Schemas,
 }
 
-/// A header of an answer: its name, what it says, and the type of its value.
+/// A header of an answer: its name, its description, and the type of its value.
 #[derive(Clone)]
 pub(crate) struct Header(&'static str, &'static str, Type);
 
-/// Of every answer of a listener with limits.
+/// The headers of every answer of a listener with limits.
 const COUNTED: &[Header] = &[
     Header(header::REQUEST_ID, "The id to quote to support.", Type::String),
     Header(header::RATE_LIMIT, "The most requests in a window.", Type::Integer),
@@ -75,25 +74,25 @@ const COUNTED: &[Header] = &[
     Header(header::RATE_RESET, "The Unix second in which this window ends.", Type::Integer),
 ];
 
-/// Of a refusal that says when to come back.
+/// The header of a refusal that names the time to wait.
 const WAITED_FOR: &[Header] =
     &[Header("retry-after", "Whole seconds to wait before trying again.", Type::Integer)];
 
-/// Of a write that has an idempotency key, when it was carried out before.
+/// The header of a replayed write with an idempotency key.
 pub(super) const REPLAYED: &[Header] =
     &[Header(header::IDEMPOTENT_REPLAYED, "`true`: this was answered before.", Type::String)];
 
-/// Of an answer without the file that it is about.
+/// The header of an answer about a file without the file itself.
 pub(super) const TAG: &[Header] =
     &[Header("etag", "Which bytes these are: the same for the same bytes.", Type::String)];
 
-/// Of a label's file.
+/// The headers of a label's file.
 pub(super) const FILE: &[Header] = &[
     Header("content-disposition", "The file's name.", Type::String),
     Header("etag", "Which bytes these are: the same for the same bytes.", Type::String),
 ];
 
-/// Of a file of many labels.
+/// The header of a file of many labels.
 pub(super) const UNTAGGED_FILE: &[Header] =
     &[Header("content-disposition", "The file's name.", Type::String)];
 
@@ -118,7 +117,7 @@ impl Described {
         operation.build()
     }
 
-    /// The successes, and the refusals grouped by their status.
+    /// Returns the successes, and the refusals grouped by their status.
     fn responses(&self) -> Responses {
         let mut responses = Responses::new();
         for answer in &self.answers {
@@ -162,7 +161,7 @@ impl Described {
     }
 }
 
-/// Whether a refusal says when to come back.
+/// Returns `true` if a refusal names the time to wait.
 fn says_when(code: ErrorCode) -> bool {
     use ErrorCode::{IdempotencyInProgress, RateLimitExceeded, ServiceUnavailable};
     matches!(code, IdempotencyInProgress | RateLimitExceeded | ServiceUnavailable)
@@ -172,7 +171,7 @@ fn needs(key: &'static str) -> SecurityRequirement {
     SecurityRequirement::new::<_, [&str; 0], _>(key, [])
 }
 
-/// What a document is about.
+/// Returns the information about a document.
 pub(in crate::http) fn info(title: &str, about: &str) -> Info {
     let licence = env!("CARGO_PKG_LICENSE");
     let licence = LicenseBuilder::new().name(licence).identifier(Some(licence));
@@ -185,12 +184,12 @@ pub(in crate::http) fn info(title: &str, about: &str) -> Info {
         .build()
 }
 
-/// Where the calls are: on the host that the document came from, under this path.
+/// Returns the server of the calls: the host that the document came from, under this path.
 pub(in crate::http) fn server(path: &str) -> Server {
     ServerBuilder::new().url(path).description(Some("The host that this document is from")).build()
 }
 
-/// What calls are grouped by, and what each group is about.
+/// Returns the groups of calls with their descriptions.
 pub(crate) fn tags(groups: &[(&str, &str)]) -> Vec<Tag> {
     let tag = |(name, about): &(&str, &str)| {
         TagBuilder::new().name(*name).description(Some(*about)).build()
@@ -198,12 +197,12 @@ pub(crate) fn tags(groups: &[(&str, &str)]) -> Vec<Tag> {
     groups.iter().map(tag).collect()
 }
 
-/// The envelope of refusals, but for the legacy API's.
+/// Returns the name of the schema of refusals, except the legacy API's.
 pub(crate) fn envelope() -> String {
     name::<ErrorEnvelope>()
 }
 
-/// A header that a request may have.
+/// Returns a header that a request may have.
 pub(super) fn in_header(name: &str, about: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
     ParameterBuilder::new()
         .name(name)
@@ -214,7 +213,7 @@ pub(super) fn in_header(name: &str, about: &str, schema: impl Into<RefOr<Schema>
         .build()
 }
 
-/// The parameters of a path, and those of a query.
+/// Returns the parameters of a path and a query.
 pub(crate) fn parameters(path: &str, query: &[Query]) -> Vec<Parameter> {
     let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     let mut parameters: Vec<_> = names.map(in_path).collect();
@@ -250,7 +249,7 @@ pub(crate) fn reference<T: ToSchema>() -> RefOr<Schema> {
     Ref::from_schema_name(name::<T>()).into()
 }
 
-/// A type and all that it refers to, with the limits that the rules set.
+/// Adds a type and all types that it refers to, with the limits that the rules set.
 pub(crate) fn add<T: ToSchema>(schemas: &mut Schemas) {
     let mut further = Vec::new();
     T::schemas(&mut further);

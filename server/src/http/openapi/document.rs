@@ -1,6 +1,5 @@
-//! The OpenAPI document of the API: each operation as it is described beside its handler, with what
-//! follows from the tables of operations and errors. Only tests write it; what is served is the
-//! [file that they check](super).
+//! The OpenAPI document of the API, put together from the descriptions beside the handlers and the tables of
+//! operations and errors. Only tests write it; the server sends the [file that they check](super).
 
 use parcelo::{
     ErrorCode, IdempotencyKey, Operation,
@@ -33,7 +32,7 @@ const ABOUT: &str = "Parcel orders with labels, from their creation to their del
     sandbox (`pk_test_…`) works on the sandbox's address, a live key (`pk_live_…`) on production's. \
     Every refusal has a code, an English and a Spanish text, and the id of its request.";
 
-/// What calls are grouped by.
+/// The groups of calls, with their descriptions.
 const TAGS: &[(&str, &str)] = &[
     ("orders", "Orders: created with their labels, and voided."),
     ("manifests", "Manifests: the parcels that travel under an air waybill."),
@@ -48,7 +47,7 @@ const TAGS: &[(&str, &str)] = &[
     ("webhooks", "What is sent to an account's webhook."),
 ];
 
-/// Every operation, from beside its handler.
+/// Returns the descriptions of all operations.
 fn calls() -> Vec<Call<Operation>> {
     let all = [
         orders::description::calls(),
@@ -126,7 +125,7 @@ fn describe(call: Call<Operation>) -> Described {
     }
 }
 
-/// What is to be known about an operation beside what it does.
+/// Returns the rule of an operation's idempotency key.
 fn about(operation: Operation) -> &'static str {
     match operation.idempotency() {
         Idempotency::Required => {
@@ -142,7 +141,7 @@ fn about(operation: Operation) -> &'static str {
     }
 }
 
-/// The headers that a request may have.
+/// Returns the headers that a request may have.
 fn headers(call: &Call<Operation>) -> Vec<Parameter> {
     let about = "The language of texts: `en`, the default, or `es`; texts of errors come in both.";
     let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).examples(["es"]);
@@ -170,7 +169,7 @@ fn headers(call: &Call<Operation>) -> Vec<Parameter> {
     all
 }
 
-/// An idempotency key, as it is or in quotes.
+/// Returns the schema of an idempotency key, with or without quotes.
 fn quoted_key() -> RefOr<Schema> {
     let mut key = IdempotencyKey::schema();
     if let RefOr::T(Schema::Object(key)) = &mut key {
@@ -180,7 +179,7 @@ fn quoted_key() -> RefOr<Schema> {
     key
 }
 
-/// What any operation may answer, by its authentication and its body, and its own refusals.
+/// Returns the refusals of any operation with this authentication and body, and the operation's own.
 fn refusals(call: &Call<Operation>) -> Vec<ErrorCode> {
     let mut codes = vec![
         ErrorCode::RateLimitExceeded,

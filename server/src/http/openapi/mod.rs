@@ -1,5 +1,5 @@
-//! GET /openapi.json: the documents as they are checked in. A test writes them from the code
-//! (`PARCELO_BLESS=1`) and fails when they differ, so no build but the tests' needs what writes them.
+//! GET /openapi.json: the checked-in documents. A test writes them from the code (`PARCELO_BLESS=1`) and fails if they
+//! differ, so only test builds need the code that writes them.
 
 #[cfg(test)]
 pub(crate) mod call;
@@ -33,10 +33,10 @@ use super::{
 };
 use crate::domain::to_body;
 
-/// Where the document is, on every listener.
+/// The path of the document on every listener.
 pub(super) const PATH: &str = "/openapi.json";
 
-/// Which document a listener serves; on a request, where it is not the service's own.
+/// The document that a listener serves. A request's extensions have it if it is not the service's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Document {
     /// The API.
@@ -60,7 +60,7 @@ impl Document {
         }
     }
 
-    /// As it is sent to callers who find the API under this path.
+    /// Returns the document for callers who reach the API under this path.
     fn under(self, path: &str) -> Bytes {
         let text = self.checked_in();
         let Ok(mut document) = serde_json::from_str::<Value>(text) else { return text.into() };
@@ -71,19 +71,19 @@ impl Document {
     }
 }
 
-/// A document in the form in which it is sent: made at the first request, once for each listener.
+/// A document as it is sent, with its tag: made at the first request, once for each listener.
 #[derive(Default)]
 struct Served(OnceLock<(Bytes, String)>);
 
 impl Served {
-    /// The document; nothing but its tag for a reader who has it already.
+    /// Answers with the document, or with its tag only if the reader has it already.
     fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> Bytes) -> Response {
         let (json, tag) = self.0.get_or_init(|| {
             let json = write();
             let tag = etag(&json);
             (json, tag)
         });
-        // A cache may keep it, and asks each time whether it is still the same.
+        // A cache may keep the document, but must check each time that it is still current.
         let about = [(http::ETAG, tag.as_str()), (http::CACHE_CONTROL, "no-cache")];
         match Precondition::for_tag(headers, tag) {
             Precondition::Met => {
@@ -95,7 +95,7 @@ impl Served {
     }
 }
 
-/// The route on a listener of the API.
+/// Returns the route on a listener of the API.
 pub(super) fn route() -> MethodRouter<Api> {
     let served = std::sync::Arc::new(Served::default());
     get(
@@ -107,14 +107,14 @@ pub(super) fn route() -> MethodRouter<Api> {
     )
 }
 
-/// The route on the operators' listener.
+/// Returns the route on the operators' listener.
 #[cfg(feature = "server")]
 pub(super) fn admin_route() -> MethodRouter<Api> {
     let served = std::sync::Arc::new(Served::default());
     get(|headers: HeaderMap| async move { served.answer(&headers, || Document::Admin.under("/")) })
 }
 
-/// The group of an operation: the first segment of its path after the version.
+/// Returns the group of an operation: the first segment of its path after the version.
 #[cfg(feature = "server")]
 pub(super) fn group_of(operation: Operation) -> &'static str {
     if operation.is_legacy() {
@@ -125,7 +125,7 @@ pub(super) fn group_of(operation: Operation) -> &'static str {
     path.split('/').nth(1).unwrap_or_default()
 }
 
-/// The path that a proxy adds before the API's, or `/`.
+/// Returns the path that a proxy adds before the API's, or `/`.
 fn path_of(base_url: &str) -> String {
     let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
     path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_served_is_what_is_checked_in() {
+    async fn the_checked_in_document_is_served() {
         let checked_in: Value = serde_json::from_str(Document::Service.checked_in()).unwrap();
         assert_eq!(served_by(&MockServer::start().await).await, checked_in);
     }
 
     #[tokio::test]
-    async fn behind_a_proxy_the_document_leads_to_where_the_api_is() {
+    async fn behind_a_proxy_the_document_has_the_public_path() {
         let builder = MockServer::builder().base_url("https://shop.example/parcelo/");
         let document = served_by(&builder.start().await).await;
         assert_eq!(document["servers"][0]["url"], "/parcelo");

@@ -1,4 +1,4 @@
-//! What is sent to an account's webhook, for the OpenAPI document: each kind of event with its body.
+//! The requests to an account's webhook, for the OpenAPI document: each kind of event with its body.
 
 use parcelo::{
     Environment,
@@ -19,7 +19,7 @@ use crate::domain::webhooks::Kind;
 const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";
 
-/// Every kind of event, under its name.
+/// Returns every kind of event under its name.
 pub(super) fn webhooks() -> Paths {
     let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
     let all = kinds.fold(PathsBuilder::new(), |paths, kind| {
@@ -46,7 +46,7 @@ pub(super) fn webhooks() -> Paths {
     all.build()
 }
 
-/// The schemas of their bodies.
+/// Returns the schemas of the bodies.
 pub(super) fn schemas() -> Schemas {
     let mut schemas = Vec::new();
     add::<StatusChange>(&mut schemas);
@@ -63,7 +63,7 @@ fn body_name(kind: &EventKind) -> String {
     format!("{}Event", name_of(kind))
 }
 
-/// `ParcelStatusChanged` for `parcel.status_changed`.
+/// Returns the type name of a kind, such as `ParcelStatusChanged` for `parcel.status_changed`.
 fn name_of(kind: &EventKind) -> String {
     let words = kind.code().split(['.', '_']).map(|word| {
         let (first, rest) = word.split_at_checked(1).unwrap_or_default();
@@ -82,7 +82,7 @@ fn summary(kind: &EventKind) -> &'static str {
     }
 }
 
-/// What the body says: which event, when, where, and its data.
+/// Returns the schema of a body: the event's id, kind, time and environment, and its data.
 fn body(kind: &EventKind) -> RefOr<Schema> {
     let data: RefOr<Schema> = match kind {
         EventKind::ParcelStatusChanged => Ref::from_schema_name(name::<StatusChange>()).into(),

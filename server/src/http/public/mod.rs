@@ -1,6 +1,6 @@
-//! GET /track/{trackingNumber}: where a parcel stands, for anyone who has its number; as a page
-//! for people and as JSON for programs. It shows what the public record has, and nothing else.
-//! `/` and `/track` have a field for the number; `/unsubscribe/…` is where links of e-mails lead.
+//! GET /track/{trackingNumber}: a parcel's status for anyone who has its number, as a page for people and as JSON for
+//! programs. It shows only the public record. `/` and `/track` have a field for the number; links in e-mails lead to
+//! `/unsubscribe/…`.
 
 mod typed_number;
 mod unsubscribe;
@@ -26,24 +26,24 @@ use super::{
 use crate::service::PublicParcel;
 use view::{Frame, FrontDoor, Lookup, Notice, ParcelPage};
 
-/// Where the page is, with its number below.
+/// The path of the page, without the number.
 const FOLDER: &str = "/track";
 
-/// What every answer says to browsers, caches and search engines.
+/// The headers of every answer for browsers, caches and search engines.
 const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
     ("referrer-policy", "no-referrer"),
 ];
 
-/// The seconds after which a browser loads the page of a parcel on its way again: long enough to read it.
+/// Interval in seconds after which a browser reloads the page of a parcel in transit: long enough to read it.
 const RELOAD_AFTER: HeaderValue = HeaderValue::from_static("300");
 
-/// The field of the form, and of its address.
+/// The name of the form's field and query parameter.
 const NUMBER: &str = "number";
 
-/// Programs that fetch a link to show its title. They accept anything, as other programs do that want JSON, so they are
-/// known by their names only.
+/// User agents that fetch a link to show its title. Their `Accept` is that of programs that want JSON, so only the
+/// name tells them apart.
 const LINK_PREVIEWS: [&str; 9] = [
     "whatsapp",
     "facebookexternalhit",
@@ -56,17 +56,17 @@ const LINK_PREVIEWS: [&str; 9] = [
     "applebot",
 ];
 
-/// What a request to the page asks for: its form and language, and which number.
+/// The form, language and number that a request to the page asks for.
 #[derive(Debug, Clone)]
 struct PageContext {
     form: Form,
     language: Language,
-    /// Whether the address says the language; links to further pages say it too then.
+    /// `true` if the address names the language. Links to further pages then name it too.
     is_chosen: bool,
     environment: Environment,
-    /// What stands before the paths of this service in its public address.
+    /// The part of the service's public address before its paths.
     base: String,
-    /// What stands in the number's place, as it was typed.
+    /// The text in place of the number, as it was typed.
     typed: String,
 }
 
@@ -76,7 +76,7 @@ enum Form {
     Json,
 }
 
-/// The page's route. Refusals are pages too, also those of paths that lead nowhere.
+/// Returns the routes of the public pages. Refusals are pages too, also for unknown paths.
 pub(super) fn area() -> Area {
     let policy = Policy {
         style: ResponseStyle::Custom(Arc::new(style)),
@@ -99,7 +99,7 @@ fn style(api: &Api, request: &mut Request) -> FinishResponse {
     Box::new(move |response| context.restyle(response))
 }
 
-/// The page with a field for the number; one that was typed leads to its parcel's page.
+/// Shows the page with a field for the number. A number that was typed redirects to its parcel's page.
 async fn front_door(Extension(context): Extension<PageContext>) -> Result<Response, Refused> {
     match context.form {
         Form::Json => Err(ErrorCode::NotFound.into()),
@@ -140,7 +140,7 @@ async fn track(
 impl PageContext {
     fn new((environment, base): (Environment, String), request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
-        let asked = body::query(query, "lang").and_then(|tag| language_of(&tag));
+        let chosen = body::query(query, "lang").and_then(|tag| language_of(&tag));
         let is_json = body::query(query, "format").is_some_and(|form| form == "json");
         let is_page = !is_json && (names_html(headers) || is_link_preview(headers));
         let typed = match request.uri().path().strip_prefix("/track/") {
@@ -149,16 +149,16 @@ impl PageContext {
         };
         Self {
             form: if is_page { Form::Page } else { Form::Json },
-            language: asked.unwrap_or_else(|| body::language(headers)),
-            is_chosen: asked.is_some(),
+            language: chosen.unwrap_or_else(|| body::language(headers)),
+            is_chosen: chosen.is_some(),
             environment,
             base,
             typed: typed_number::shown(&typed),
         }
     }
 
-    /// To the page of the number that is meant. Whether a parcel has it is not looked up here, so that this answer
-    /// costs a guess as much as any other and says nothing.
+    /// Redirects to the page of the number that was meant. It does not check whether a parcel has the number, so that
+    /// the redirect reveals nothing and a guess costs as much as any other.
     fn forgiving_redirect(&self) -> Option<Response> {
         let number = typed_number::read(&self.typed)?;
         let language = if self.is_chosen { self.language.code() } else { "" };
@@ -167,7 +167,7 @@ impl PageContext {
         Some(Redirect::to(&place).into_response())
     }
 
-    /// Makes an answer fit for the public: refusals become a page for those who want one.
+    /// Adds the public pages' headers to a response. A refusal becomes a page if the request asks for one.
     fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
@@ -210,7 +210,7 @@ impl PageContext {
         (headers, html).into_response()
     }
 
-    /// A page that may send its form, to this site only.
+    /// Returns a page that may send its form, to this site only.
     fn page_with_form(&self, html: String) -> Response {
         let mut response = self.page(html);
         let policy = view::POLICY_WITH_FORM.clone();
@@ -223,14 +223,14 @@ impl PageContext {
         Frame::new((self.language, self.is_chosen), self.environment, front_door)
     }
 
-    /// The form, with what was typed.
+    /// Returns the form with the text that was typed.
     fn lookup(&self) -> Lookup {
         let language = self.is_chosen.then_some(self.language);
         Lookup::new(self.typed.clone(), language)
     }
 }
 
-/// A part of a path as text: that of a form, but for the characters that separate a form's fields.
+/// Decodes a part of a path like a form's field, but keeps the characters that separate a form's fields.
 fn decoded(path: &str) -> String {
     let path = path.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
     form_urlencoded::parse(path.as_bytes()).map(|(text, _)| text).collect()
@@ -246,7 +246,7 @@ pub(super) fn language_of(tag: &str) -> Option<Language> {
     [Language::En, Language::Es].into_iter().find(|known| tag.eq_ignore_ascii_case(known.code()))
 }
 
-/// Whether `Accept` names HTML, as browsers do; `*/*` does not.
+/// Returns `true` if `Accept` names HTML, as browsers do; `*/*` does not.
 fn names_html(headers: &HeaderMap) -> bool {
     let accept = body::header_text(headers, "accept").unwrap_or_default();
     accept.split(',').any(|entry| {
@@ -260,7 +260,7 @@ fn names_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// For the OpenAPI document.
+/// The description for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::TrackingRecord};
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_for_those_who_name_html_and_json_for_all_others() {
+    fn requests_that_name_html_get_a_page_and_others_json() {
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         let table = [
             ("/track/X", browser, Form::Page),

@@ -1,20 +1,20 @@
-//! A tracking number as people type or paste it: with blanks, dots or slashes, in small letters, or as the whole link.
+//! Tracking numbers as people type or paste them: with blanks, dots or slashes, in lower case, or as a whole link.
 
 use parcelo::{TrackingNumber, rules::is_invisible};
 
-/// The most characters of what was typed that a page shows again: a link to a number fits.
+/// Maximum number of typed characters that a page shows again: a link to a number fits.
 const MAX_SHOWN: usize = 200;
 
 /// Characters that mails and documents put around a link or a number.
 const BRACKETS: [char; 6] = ['<', '>', '(', ')', '[', ']'];
 
-/// The number that is meant; none when what was typed cannot be one.
+/// Returns the number that was meant, or `None` if the text cannot be one.
 pub(super) fn read(typed: &str) -> Option<TrackingNumber> {
     let mut number = String::new();
     for c in number_in(typed.trim()).trim_matches(BRACKETS).chars() {
         match c {
             c if c.is_ascii_alphanumeric() => number.push(c.to_ascii_uppercase()),
-            // Phones and word processors put a dash in a hyphen's place.
+            // Phones and word processors replace a hyphen by a dash.
             '-' | '\u{2010}'..='\u{2015}' | '\u{2212}' => number.push('-'),
             '.' | ',' | ':' | ';' | '/' | '\\' | '_' | '#' | '*' | '"' | '\'' => {}
             c if c.is_whitespace() || is_invisible(c) => {}
@@ -24,16 +24,16 @@ pub(super) fn read(typed: &str) -> Option<TrackingNumber> {
     TrackingNumber::parse(number.trim_matches('-')).ok()
 }
 
-/// What was typed, as it can be shown again.
+/// Returns the typed text in a form that can be shown again.
 pub(super) fn shown(typed: &str) -> String {
     let is_shown = |c: &char| !c.is_control() && !is_invisible(*c);
     typed.trim().chars().filter(is_shown).take(MAX_SHOWN).collect()
 }
 
-/// The part of a link to a public page that is the number, or everything.
+/// Returns the number in a link to a public page, or the whole text.
 fn number_in(typed: &str) -> &str {
     const FOLDER: &str = "/track/";
-    // Small letters have the same length here, so that a place in one text is a place in the other.
+    // ASCII letters keep their length in lower case, so an index of one text is valid in the other.
     let Some(at) = typed.to_ascii_lowercase().rfind(FOLDER) else { return typed };
     let rest = typed.get(at + FOLDER.len()..).unwrap_or_default();
     rest.split(['?', '#', '&']).next().unwrap_or_default()
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_found_in_what_people_type() {
+    fn a_number_is_found_in_typed_text() {
         let number = "EC7K2M9QX4T8WD0";
         for typed in [
             number,
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_not_made_one() {
+    fn text_without_a_number_gives_none() {
         let long = "A".repeat(31);
         for typed in [
             "",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_again_is_short_and_hides_nothing() {
+    fn text_shown_again_is_short_and_hides_nothing() {
         assert_eq!(shown(" a\u{202e}b\u{7}c "), "abc");
         assert_eq!(shown(&"ñ".repeat(1_000)).chars().count(), MAX_SHOWN);
     }

@@ -1,6 +1,6 @@
-//! /unsubscribe/{token}: where the links of e-mails lead. GET shows a button and changes nothing, since scanners and
-//! previews fetch links; POST acts at once, by the button or by a provider's one click (RFC 8058), which brings neither
-//! cookie nor session. Whether anyone was subscribed is not said.
+//! /unsubscribe/{token}: the target of the links in e-mails. GET shows a button and changes nothing, since scanners and
+//! previews fetch links. POST acts at once, for the button and for a provider's one click (RFC 8058), which has neither
+//! cookie nor session. The answer does not reveal whether anyone was subscribed.
 
 use askama::Template;
 use axum::{
@@ -19,10 +19,10 @@ use crate::{
     http::{Api, Refused, answer, body},
 };
 
-/// The route, with its token.
+/// The route, with the token as its parameter.
 pub(super) const ROUTE: &str = "/unsubscribe/{token}";
 
-/// What the page says.
+/// The texts of the page.
 struct Texts {
     title: &'static str,
     question: &'static str,
@@ -66,7 +66,7 @@ struct Page {
     button: Option<&'static str>,
 }
 
-/// Asks.
+/// Shows the page with the button.
 pub(super) async fn ask(
     State(api): State<Api>,
     Extension(context): Extension<PageContext>,
@@ -86,7 +86,7 @@ pub(super) async fn ask(
     Ok(context.page_with_form(view::render(&page).ok_or(ErrorCode::InternalError)?))
 }
 
-/// Acts.
+/// Unsubscribes the address of the token.
 pub(super) async fn act(
     State(api): State<Api>,
     Extension(context): Extension<PageContext>,
@@ -97,7 +97,7 @@ pub(super) async fn act(
         return wrong(&context);
     };
     api.service.unsubscribe(hash).await?;
-    // A provider that clicks for its user wants no page.
+    // A provider that acts for its user needs no page.
     if context.form == Form::Json {
         return Ok(answer::json_ok(&serde_json::json!({ "success": true })));
     }

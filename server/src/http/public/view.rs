@@ -1,4 +1,4 @@
-//! The pages as their templates see them: everything that is shown, already in words.
+//! The data of the pages' templates, with all texts already in the page's language.
 
 use std::sync::LazyLock;
 
@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// What a page may do: show its own style sheet, known by its hash, and its icon. No script, no
-/// form, no frame around it, and nothing from elsewhere.
+/// The content security policy of a page: it may show its own style sheet, identified by its hash, and its icon. No
+/// script, no form, no frame around it, and nothing from elsewhere.
 pub(super) static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| policy("'none'"));
 
-/// The same, and send its form to where it came from.
+/// The same policy for a page that may send its form to its own site.
 pub(super) static POLICY_WITH_FORM: LazyLock<HeaderValue> = LazyLock::new(|| policy("'self'"));
 
 fn policy(form: &str) -> HeaderValue {
@@ -37,19 +37,19 @@ fn policy(form: &str) -> HeaderValue {
     HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The style sheet as it stands in each page.
+/// The style sheet, which is part of each page.
 const STYLE: &str = include_str!("../../../templates/track.css");
 
-/// What every page has around it.
+/// The frame of every page.
 pub(super) struct Frame {
     pub(super) language: Language,
     pub(super) other: Language,
     pub(super) other_name: &'static str,
     /// The same page in the other language.
     pub(super) other_link: String,
-    /// The page with the field.
+    /// The address of the page with the field.
     pub(super) front_door: String,
-    /// The same, in the language that the address says.
+    /// The address of the same page, in the chosen language.
     pub(super) home: String,
     pub(super) words: &'static Words,
     pub(super) sandbox: bool,
@@ -59,7 +59,7 @@ pub(super) struct Frame {
 /// The form with the field for a number.
 pub(super) struct Lookup {
     typed: String,
-    /// The language, when the address says it.
+    /// The language, if the address names it.
     language: Option<Language>,
     is_wrong: bool,
 }
@@ -87,18 +87,18 @@ pub(super) struct ParcelPage {
     arrival: Option<ArrivalText>,
     events: Vec<Entry>,
     times: String,
-    /// Time when the page was loaded, while it loads itself again.
+    /// The time when the page was loaded, if it reloads itself.
     updated: Option<Day>,
 }
 
-/// The shop that sent the parcel, as far as it describes itself.
+/// The shop that sent the parcel, if it describes itself.
 struct ShopView {
     name: Option<String>,
-    /// Address and text of a link.
+    /// The address and text of a link.
     contact: Option<(String, String)>,
 }
 
-/// A page that says why there is no parcel to show.
+/// A page with the reason why there is no parcel to show.
 #[derive(Template)]
 #[template(path = "notice.html")]
 pub(super) struct Notice {
@@ -110,7 +110,7 @@ pub(super) struct Notice {
     lookup: Option<Lookup>,
 }
 
-/// How a status looks to someone who waits for the parcel: its colour and picture.
+/// The colour and picture of a status for someone who waits for the parcel.
 #[derive(Clone, Copy)]
 enum Appearance {
     Start,
@@ -122,13 +122,13 @@ enum Appearance {
     Over,
 }
 
-/// A part of the way: behind the parcel, where it is, or ahead.
+/// A stage of the journey: past, present or ahead.
 struct Stage {
     name: &'static str,
     class: &'static str,
 }
 
-/// One line of the timeline; the first of a day names the day.
+/// A line of the timeline; the first of a day names the day.
 struct Entry {
     day: Option<Day>,
     moment: String,
@@ -137,7 +137,7 @@ struct Entry {
     location: String,
 }
 
-/// A page as HTML.
+/// Renders a page as HTML.
 pub(super) fn render(page: &impl Template) -> Option<String> {
     page.render().inspect_err(|error| tracing::error!(%error, "a page could not be written")).ok()
 }
@@ -160,7 +160,7 @@ impl Frame {
         Self { language, other, other_name, other_link, front_door, home, words, sandbox, style }
     }
 
-    /// With a link to the other language that keeps what was typed.
+    /// Makes the link to the other language keep the typed text.
     fn keeping(self, lookup: &Lookup) -> Self {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if !lookup.typed.is_empty() {
@@ -170,7 +170,7 @@ impl Frame {
         Self { other_link: format!("{}?{}", self.front_door, query.finish()), ..self }
     }
 
-    /// The code of the language and a region, as previews of links want it: Spanish is that of Latin America.
+    /// Returns the language with a region, as link previews need it: Spanish is that of Latin America.
     pub(super) fn locale(&self) -> &'static str {
         self.language.pick("en_US", "es_LA")
     }
@@ -211,8 +211,8 @@ impl ParcelPage {
     }
 }
 
-/// Whose times the history has. A destination without an offset of its own has several zones, or one that is not known
-/// here.
+/// Returns the heading of the history's times. They are in UTC for a destination that has several time zones, or an
+/// unknown one.
 fn times(offset: FixedOffset, words: &Words) -> String {
     match offset.local_minus_utc() {
         0 => words.times_in_utc.to_owned(),
@@ -220,7 +220,7 @@ fn times(offset: FixedOffset, words: &Words) -> String {
     }
 }
 
-/// A moment with its date, since the page may have been open for days.
+/// Returns a moment with its date, since the page may have been open for days.
 fn moment(at: Millis, offset: FixedOffset, language: Language) -> Day {
     let at = at.to_utc();
     let local = at.with_timezone(&offset);
@@ -236,7 +236,7 @@ impl ShopView {
 }
 
 impl Notice {
-    /// No parcel has the number that was typed, or it is none.
+    /// Returns the notice for an unknown number, or for a text that is not a number.
     pub(super) fn not_found(frame: Frame, lookup: Lookup) -> Self {
         let words = frame.words;
         let number = TrackingNumber::parse(&lookup.typed).ok();
@@ -270,12 +270,12 @@ impl Appearance {
             ParcelStatus::Delivered => Self::Done,
             ParcelStatus::DeliveryFailed => Self::Failed,
             ParcelStatus::Voided => Self::Over,
-            // On its way, or in a status that is newer than this page.
+            // The parcel is in transit, or in a status that is newer than this page.
             _ => Self::Moving,
         }
     }
 
-    /// The colour's name in the style sheet.
+    /// Returns the class in the style sheet.
     const fn class(self) -> &'static str {
         match self {
             Self::Start | Self::Moving => "moving",
@@ -286,7 +286,7 @@ impl Appearance {
         }
     }
 
-    /// The picture's strokes on a field of 24 × 24.
+    /// Returns the picture as an SVG path in a 24 × 24 view box.
     const fn strokes(self) -> &'static str {
         match self {
             Self::Start => "M12 3 4 7v10l8 4 8-4V7zM4 7l8 4 8-4M12 11v10M8 5l8 4",
@@ -301,7 +301,7 @@ impl Appearance {
     }
 }
 
-/// The four parts of the way; none when the parcel has left it.
+/// Returns the four stages of the journey, or none if the parcel has left it.
 fn stages(status: &ParcelStatus, words: &Words) -> Vec<Stage> {
     let at = match status {
         ParcelStatus::Ordered | ParcelStatus::LabelGenerated | ParcelStatus::ManifestSubmitted => 0,
@@ -322,7 +322,7 @@ fn stages(status: &ParcelStatus, words: &Words) -> Vec<Stage> {
     names.map(|(place, name)| Stage { name, class: class(place) }).collect()
 }
 
-/// The timeline, newest first.
+/// Returns the timeline, newest first.
 fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Language) -> Vec<Entry> {
     let mut day = None;
     let lines = history.iter().flatten().rev().map(|entry| {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_has_a_page_in_both_languages_with_its_times_at_the_destination() {
+    fn every_status_has_a_page_with_local_times_in_both_languages() {
         for status in
             ParcelStatus::KNOWN.iter().chain([&ParcelStatus::Unknown("TELEPORTED".to_owned())])
         {
@@ -383,7 +383,7 @@ mod tests {
                     )),
                     "{status}"
                 );
-                // The day before in UTC's eyes, and ten in the morning rather than three in the afternoon.
+                // In UTC it would be the next day, and three in the afternoon instead of ten in the morning.
                 assert!(
                     page.contains("datetime=\"2026-01-09\"") && page.contains(">10:20<"),
                     "{status}"
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_called_the_destinations_only_when_they_are() {
+    fn times_in_utc_are_not_called_local() {
         let named =
             |hours: i32| times(FixedOffset::east_opt(hours * 3_600).unwrap(), words(Language::En));
         assert_eq!(named(-5), "Times at the destination (UTC−5)");

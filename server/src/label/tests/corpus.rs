@@ -1,5 +1,5 @@
-//! The labels that are kept in `docs/labels` and shown to independent readers: each has what made
-//! some label fail once, or could.
+//! The labels that are kept in `docs/labels` and tried with independent readers. Each has content that
+//! has made a label fail, or could.
 
 use chrono::NaiveDate;
 use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, TrackingNumber};
@@ -16,7 +16,7 @@ pub(super) struct Case {
     pub version: u32,
     pub awb: Option<&'static str>,
     pub layout: Layout,
-    /// Every field as long as it may be: the file may be larger than a usual one.
+    /// True if every field has its maximum length: the file may be larger than a usual one.
     pub crowded: bool,
     url: String,
 }
@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// The labels that are kept as files, byte for byte: first those of new parcels, then those of parcels from before.
+/// Returns the labels that are kept as files, byte for byte: first those in the newest layout, then those in the first.
 pub(super) fn kept() -> Vec<Case> {
     let new =
         |name, number, order| Case { layout: Layout::Second, ..Case::new(name, number, order) };
@@ -76,7 +76,7 @@ pub(super) fn kept() -> Vec<Case> {
     ]
 }
 
-/// A label for each length that a tracking number may have.
+/// Returns a label for each length that a tracking number may have.
 pub(super) fn of_every_length() -> Vec<Case> {
     const CHARACTERS: &str = "SB0123456789ABCDEFGHIJKLMNOPQR";
     const NAMES: [&str; 21] = [
@@ -110,7 +110,7 @@ pub(super) fn of_every_length() -> Vec<Case> {
     lengths.map(case).collect()
 }
 
-/// Labels with one kind of text in every field, as long as it may be.
+/// Returns labels with one kind of text in every field, each with its maximum length.
 pub(super) fn crowded() -> Vec<Case> {
     let cases = [
         ("crowded-words", "SB-WORDS-0123456789-0123456789", "María Ñandú gjpqy "),
@@ -170,7 +170,7 @@ fn united_states() -> OrderRequest {
     order
 }
 
-/// A parcel from Miami, with one item and long instructions.
+/// Returns an order from Miami with one item and long instructions.
 fn canada() -> OrderRequest {
     let mut order = usual();
     order.sender.full_name = "Ana Ruiz".to_owned();

@@ -1,4 +1,4 @@
-//! The labels in `docs/labels`, byte for byte: a change of the drawing shows in them.
+//! The labels in `docs/labels`, byte for byte, so that changes to the drawing show up.
 //!
 //! `PARCELO_BLESS=1 cargo test -p parcelo-server --lib kept_labels` writes them.
 
@@ -12,7 +12,7 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/labels"))
 }
 
-/// The kept labels show boxes where these have Chinese.
+/// Labels with Chinese text if the feature `cjk` draws it; the kept files show boxes instead.
 const CHINESE: &[&str] = if cfg!(feature = "cjk") { &["chinese", "full"] } else { &[] };
 
 #[test]

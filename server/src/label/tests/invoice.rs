@@ -1,4 +1,4 @@
-//! What every invoice keeps. Three are kept in `docs/invoices`, byte for byte:
+//! Tests of invoices. Three are kept in `docs/invoices`, byte for byte:
 //! `PARCELO_BLESS=1 cargo test -p parcelo-server --lib kept_invoices` writes them.
 
 use std::{fs, path::PathBuf};
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::label::LabelData;
 
-/// All that an order can say for customs.
+/// Returns an order with everything that an order can state for customs.
 fn complete() -> OrderRequest {
     let mut order = sample::order();
     order.external_order_id = Some("ORD-2026-000123".to_owned());
@@ -45,7 +45,7 @@ fn complete() -> OrderRequest {
     order
 }
 
-/// Another destination, in whose language the paper begins, and so many items.
+/// Returns an order to a destination whose language comes first on the paper, with this number of items.
 fn to_the_united_states(items: usize) -> OrderRequest {
     let mut order = complete();
     order.receiver.address.country = CountryCode::US;
@@ -157,7 +157,7 @@ fn an_invoice_says_all_that_the_order_says_in_both_languages() {
 }
 
 #[test]
-fn every_item_is_there_in_its_order_on_as_many_pages_as_it_takes() {
+fn every_item_is_there_in_order_on_as_many_pages_as_needed() {
     for count in [1, 20, 24, 25, 60, 500] {
         let order = to_the_united_states(count);
         let pages = pages_of(&order);
@@ -188,7 +188,7 @@ fn nothing_is_stated_that_the_order_does_not_state() {
 }
 
 #[test]
-fn the_same_invoice_every_time_without_dates_and_for_any_printer() {
+fn an_invoice_is_the_same_every_time_and_for_any_printer() {
     let order = complete();
     let pdf = drawn(&order, "SB-SUCCESS-0001");
     assert_eq!(pdf, drawn(&order, "SB-SUCCESS-0001"));
@@ -200,7 +200,7 @@ fn the_same_invoice_every_time_without_dates_and_for_any_printer() {
     assert!(text_of_pages(&pdf, 1).iter().any(|line| line.starts_with("SANDBOX")));
 }
 
-/// By the boxes of every glyph: nothing outside the margins, nothing on anything else, nothing gone.
+/// Checks the box of every glyph: none is outside the margins, on another element, or missing.
 fn assert_tidy(page: &[Element]) {
     let rules = page.iter().flat_map(|element| match element {
         Element::Rect(rect) => vec![*rect],

@@ -1,4 +1,4 @@
-//! The corpus as files with what is expected of each, for readers that are not ours
+//! The corpus as files with the expected content of each, for independent readers
 //! (`tests/oracles/labels.py`).
 
 use std::{fs, path::Path};
@@ -36,7 +36,7 @@ fn write_corpus() {
     fs::write(folder.join("corpus.json"), serde_json::to_vec_pretty(&expected).unwrap()).unwrap();
 }
 
-/// What a reader of a label must find, and where the white must be.
+/// Returns the content that a reader must find on a label, and the areas that must be white.
 fn expected(case: &Case) -> Value {
     let data = case.data();
     let elements = layout::layout(&data).unwrap();
@@ -54,7 +54,7 @@ fn expected(case: &Case) -> Value {
     })
 }
 
-/// The lines of text whose every character has a glyph.
+/// Returns the lines of text whose characters all have a glyph.
 fn lines(elements: &[Element]) -> Vec<&str> {
     let texts = texts(elements);
     texts.iter().map(|text| &*text.line).filter(|line| line.chars().all(is_drawable)).collect()

@@ -1,4 +1,4 @@
-//! What holds for every text that anyone sends.
+//! Properties of labels that hold for any text.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::domain::Layout;
 
-/// Text of every kind: scripts with and without glyphs, marks that steer a screen, commands of
+/// Generates text of every kind: scripts with and without glyphs, control characters, commands of
 /// printers, up to 500 characters.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -44,7 +44,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
     prop_oneof![Just(Layout::First), Just(Layout::Second)]
 }
 
-/// An order with random words in every field that a label shows.
+/// Generates an order with random words in every field that a label shows.
 pub(super) fn orders() -> impl Strategy<Value = OrderRequest> {
     let words = proptest::collection::vec(words(), 22);
     (words, any::<u32>(), 0..6_usize).prop_map(|(words, quantity, products)| {
@@ -79,7 +79,7 @@ pub(super) fn orders() -> impl Strategy<Value = OrderRequest> {
     })
 }
 
-/// The fields that a label shows and whose texts may be longer than their place.
+/// The fields that a label shows and whose texts may be longer than their space.
 const CUTTABLE: [&str; 19] = [
     "customerReference",
     "sender/companyName",
@@ -102,7 +102,7 @@ const CUTTABLE: [&str; 19] = [
     "products/0/description",
 ];
 
-/// An order of which the label cuts nothing, with one line for each address.
+/// Returns an order whose texts all fit on the label, with one line for each address.
 fn short_order() -> OrderRequest {
     let mut order = sample::order();
     order.sender.address.line2 = None;
@@ -114,7 +114,7 @@ fn area(Rect { x, y, w, h }: Rect) -> Area {
     Area { left, top, right, bottom }
 }
 
-/// What no ink of a black text may touch: rules, and both symbols with their quiet zones.
+/// Returns the areas that black text must not touch: rules, and both symbols with their quiet zones.
 fn obstacles(elements: &[Element]) -> Vec<Area> {
     let rules = elements.iter().flat_map(|element| match element {
         Element::Rect(rect) => vec![*rect],
@@ -129,7 +129,7 @@ fn obstacles(elements: &[Element]) -> Vec<Area> {
     rules.chain([bars, Rect { x, y, w, h: w }]).map(area).collect()
 }
 
-/// By the boxes of every glyph: nothing beyond its span, nothing on anything else.
+/// Checks the box of every glyph: none is beyond its span or on another element.
 fn assert_tidy(elements: &[Element]) {
     let obstacles = obstacles(elements);
     let texts = texts(elements);
@@ -151,7 +151,7 @@ fn assert_tidy(elements: &[Element]) {
     }
 }
 
-/// Every character that a label was given to draw leaves ink, as itself or as a box.
+/// Checks that every character on a label leaves ink, as itself or as a box.
 fn assert_nothing_vanishes(elements: &[Element]) {
     for text in texts(elements) {
         let shown = text.line.chars().filter(|c| !c.is_whitespace()).count();
@@ -159,7 +159,7 @@ fn assert_nothing_vanishes(elements: &[Element]) {
     }
 }
 
-/// Each of the fields that have a line to themselves begins one.
+/// Checks that each field that has its own line begins one.
 fn assert_all_are_there(order: &OrderRequest, elements: &[Element]) {
     let (from, to) = (&order.sender, &order.receiver);
     let fields = [
@@ -181,7 +181,7 @@ fn assert_all_are_there(order: &OrderRequest, elements: &[Element]) {
     }
 }
 
-/// The commands that stand for an element.
+/// Returns the commands for an element.
 fn commands_of(element: &Element) -> Vec<&'static str> {
     match element {
         Element::Rect(_) | Element::Outline(_) => vec!["^FO", "^GB", "^FS"],
@@ -198,7 +198,7 @@ fn commands_of(element: &Element) -> Vec<&'static str> {
     }
 }
 
-/// The commands of a ZPL file in order; `^FH` depends on what a field holds.
+/// Returns the commands of a ZPL file in order, without `^FH`, which depends on the content of a field.
 fn commands(zpl: &str) -> Vec<&str> {
     let starts = zpl.match_indices(['^', '~']);
     starts.map(|(at, _)| &zpl[at..at + 3]).filter(|command| *command != "^FH").collect()
@@ -246,7 +246,7 @@ proptest! {
         let expected: Vec<_> =
             ["^XA", "^CI", "^PW", "^LL", "^LH"].into_iter().chain(drawn).chain(["^XZ"]).collect();
         prop_assert_eq!(commands(&zpl), expected);
-        // To some interpreters `\&` is a new line.
+        // Some interpreters read `\&` as a line break.
         prop_assert!(!zpl.contains("_5C&"), "{zpl}");
     }
 

@@ -36,7 +36,7 @@ fn parcel(state: State, country: &str) -> ParcelRow {
     }
 }
 
-/// Between a sender and a receiver of two countries.
+/// Returns an order between a sender and a receiver in two countries.
 fn order(from: &str, to: &str) -> OrderRequest {
     let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
     order.sender.address.country = CountryCode::parse(from).unwrap();
@@ -78,7 +78,7 @@ fn composed(
 const RECEIVER: MailRecipient = MailRecipient::Receiver;
 const SENDER: MailRecipient = MailRecipient::Sender;
 
-/// Every piece of news, by the name of its golden file.
+/// Every piece of news with the name of its golden file.
 const NEWS: [(&str, MailKind, State, MailRecipient); 11] = [
     ("on-its-way", MailKind::OnItsWay, State::PickedUp, RECEIVER),
     ("held", MailKind::Held, State::CustomsHold, RECEIVER),
@@ -120,7 +120,7 @@ fn differs(name: &str, now: &str) -> Option<String> {
 }
 
 #[test]
-fn nothing_of_a_users_can_lead_anywhere_or_stand_in_a_subject() {
+fn user_texts_become_no_links_and_no_subjects() {
     for (name, kind, state, recipient) in NEWS {
         let mut order = order("US", "EC");
         order.receiver.full_name =
@@ -137,7 +137,7 @@ fn nothing_of_a_users_can_lead_anywhere_or_stand_in_a_subject() {
         for tag in ["<script", "<img", "<i>", "<b>Sol", "@import", "url("] {
             assert!(!mail.html.contains(tag), "{name}: {tag}");
         }
-        // Only ours, and the shop's contact.
+        // The only links are ours and the shop's contact.
         for link in mail.html.split("href=\"").skip(1) {
             let ours = link.starts_with("https://parcelo.example/");
             assert!(ours || link.starts_with("mailto:help@shop.example\""), "{name}: {link}");
@@ -159,7 +159,7 @@ fn text_and_html_say_the_same() {
     }
 }
 
-/// The text of a page without its tags, with the addresses of its links.
+/// Returns the text of a page without its tags, with the addresses of its links.
 fn shown(html: &str) -> String {
     let body = html.split_once("<body").unwrap().1.replace("href=\"", ">").replace("\" style", "<");
     let parts = body.split('<').map(|part| part.split_once('>').map_or("", |(_, text)| text));

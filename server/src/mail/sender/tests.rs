@@ -1,4 +1,4 @@
-//! To whom e-mails go and to whom not, on a clock that only the test moves.
+//! The recipients that get e-mails and those that do not, on a clock that only the test moves.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ use crate::{
 
 const RECEIVER: &str = "luis@example.org";
 
-/// The subjects of what was sent.
+/// The subjects of the e-mails that were sent.
 #[derive(Debug, Default)]
 struct Subjects(Mutex<Vec<String>>);
 
@@ -34,7 +34,7 @@ impl MailTransport for Subjects {
     }
 }
 
-/// A parcel that its carrier has just picked up; its receiver is the same each time.
+/// Creates a parcel that its carrier has just picked up; its receiver is the same each time.
 async fn picked_up(service: &Service, environment: Environment, number: &str) {
     let caller = caller_in(service, environment).await;
     let mut order = sample::order();
@@ -51,7 +51,8 @@ async fn picked_up(service: &Service, environment: Environment, number: &str) {
     assert_eq!(pushed.results[0].outcome, CarrierOutcome::Applied);
 }
 
-/// Returns the e-mails sent when the sandbox has more parcels than an address gets e-mails of in a day, and production has one.
+/// Returns the e-mails sent for one parcel in production and, in the sandbox, one more than the daily limit of an
+/// address.
 async fn sent(allowed: &[&str]) -> Vec<String> {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = Arc::new(service(&clock));
@@ -73,7 +74,7 @@ async fn sent(allowed: &[&str]) -> Vec<String> {
 const OF_PRODUCTION: &str = "Su paquete está en camino: EC-NORMAL-0001";
 
 #[tokio::test]
-async fn what_the_sandbox_may_not_send_takes_nothing_from_productions_share() {
+async fn unsendable_sandbox_e_mails_leave_productions_share_alone() {
     assert_eq!(sent(&[]).await, [OF_PRODUCTION]);
 }
 
@@ -82,6 +83,6 @@ async fn the_sandbox_and_production_have_a_share_each() {
     let sent = sent(&["@example.org"]).await;
     let is_of_production = |subject: &&String| *subject == OF_PRODUCTION;
     let of_production = sent.iter().filter(is_of_production).count();
-    let most = usize::try_from(MAX_TO_ADDRESS_A_DAY).unwrap();
-    assert_eq!((sent.len() - of_production, of_production), (most, 1), "{sent:?}");
+    let limit = usize::try_from(MAX_TO_ADDRESS_A_DAY).unwrap();
+    assert_eq!((sent.len() - of_production, of_production), (limit, 1), "{sent:?}");
 }

@@ -1,4 +1,4 @@
-//! Why an attempt to send an e-mail failed, and what that means for the e-mail and its address.
+//! The faults of attempts to send an e-mail, and their meaning for the e-mail and its address.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use lettre::transport::smtp::Error;
 
 use crate::domain::mail::MailOutcome;
 
-/// How far an attempt had come.
+/// The stage that an attempt has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
@@ -24,20 +24,20 @@ pub(crate) enum Stage {
     Message,
 }
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SmtpFault {
-    /// The relay refused.
+    /// The relay refused a command.
     Replied(Stage, Reply),
-    /// The connection failed, or was lost, or nothing came in time; after the message, it may have arrived.
+    /// The connection failed or was lost, or no answer came in time. After the message, it may have arrived.
     Lost(Stage),
-    /// The relay offers no STARTTLS, its certificate is not trusted, or it takes no login of ours.
+    /// The relay offers no STARTTLS, its certificate is not trusted, or it offers no login that we support.
     Insecure,
-    /// No message can be made for the address, or the relay takes none of its kind.
+    /// No message can be built for the address, or the relay does not support such addresses.
     Unusable,
 }
 
-/// A refusal: its code, and its enhanced one (RFC 3463) as far as it says what is at fault.
+/// A refusal: its code, and the subject and detail of its enhanced code (RFC 3463).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
     /// 4xx or 5xx.
@@ -57,11 +57,11 @@ impl Reply {
         self.code >= 500
     }
 
-    /// Whether the address itself is refused. A relay that wants nothing of ours says 550 as well, and for that no
-    /// address must be given up.
+    /// Returns true if the address itself is refused. A relay that refuses all our e-mails also answers 550, and no
+    /// address must be given up for that.
     const fn is_about_the_address(self) -> bool {
         match self.enhanced {
-            // 5.1: addressing; 5.2.1: a mailbox that takes no messages any more. 5.1.7 and 5.1.8 are about the sender's.
+            // 5.1: addressing; 5.2.1: a mailbox that is disabled. 5.1.7 and 5.1.8 are about the sender's address.
             Some((1, detail)) => !matches!(detail, 7 | 8),
             Some((subject, detail)) => subject == 2 && detail == 1,
             None => matches!(self.code, 550 | 551 | 553),
@@ -69,7 +69,7 @@ impl Reply {
     }
 }
 
-/// The enhanced code with which a reply's text begins.
+/// Returns the subject and detail of the enhanced code at the beginning of a reply's text.
 pub(super) fn enhanced(text: &str) -> Option<(u16, u16)> {
     let mut numbers = text.split_whitespace().next()?.split('.').map(str::parse::<u16>);
     let (class, subject, detail) =
@@ -78,7 +78,7 @@ pub(super) fn enhanced(text: &str) -> Option<(u16, u16)> {
 }
 
 impl SmtpFault {
-    /// What a fault means for its e-mail.
+    /// Returns the outcome of the e-mail.
     pub(crate) const fn outcome(self) -> MailOutcome {
         match self {
             Self::Replied(Stage::Recipient, reply)
@@ -86,18 +86,18 @@ impl SmtpFault {
             {
                 MailOutcome::Bounced
             }
-            // What the relay has read it will not like better tomorrow.
+            // The relay has read the message: it would refuse it again tomorrow.
             Self::Replied(Stage::Data | Stage::Message, reply) if reply.is_permanent() => {
                 MailOutcome::Refused
             }
             Self::Unusable => MailOutcome::Refused,
-            // A relay that is down, full or wrongly set up gets better; after the message it is not known whether it
-            // arrived, and the same Message-ID lets the receiver's side see one e-mail in two.
+            // A relay that is down, full or misconfigured will be repaired. After the message it is unknown whether it
+            // arrived; the same Message-ID lets the receiving side recognise a duplicate.
             Self::Replied(..) | Self::Lost(_) | Self::Insecure => MailOutcome::Failed,
         }
     }
 
-    /// Whether the relay as a whole cannot be used, whatever the e-mail.
+    /// Returns true if the relay cannot be used for any e-mail.
     pub(crate) const fn is_of_the_relay(self) -> bool {
         matches!(
             self,
@@ -108,7 +108,7 @@ impl SmtpFault {
     }
 }
 
-/// For the log: no address, and nothing that the relay wrote.
+/// Writes the fault for the log, without the address and without the relay's text.
 impl fmt::Display for SmtpFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Against a relay of few lines that takes, refuses and hangs up where a test says.
+//! Tests the transport against a small relay that accepts, refuses or hangs up where a test wants.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use tokio_rustls::{
 use super::*;
 use crate::clock::Millis;
 
-/// What the relay does differently when it has read a line that begins with this; `<message>` is the final dot, and
-/// `<greeting>` the beginning.
+/// An unusual answer of the relay, for which a test names the beginning of a line; `<message>` is the final dot, and
+/// `<greeting>` the start of the connection.
 #[derive(Clone, Copy)]
 enum Answer {
     Reply(&'static str),
@@ -33,7 +33,7 @@ struct Relay {
 #[derive(Clone, Default)]
 struct Behaviour {
     odd: Option<(&'static str, Answer)>,
-    /// Odd on the first connection only.
+    /// True if only the first connection is odd.
     once: bool,
     tls: Option<Arc<ServerConfig>>,
     tls_at_once: bool,
@@ -91,7 +91,7 @@ async fn serve(stream: TcpStream, behaviour: Behaviour, said: mpsc::UnboundedSen
     }
 }
 
-/// Talks until the caller leaves; gives the stream back for TLS.
+/// Talks until the caller disconnects; returns the stream if it asks for TLS.
 async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     behaviour: &Behaviour,
@@ -137,7 +137,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Whether the answer was the usual one; none when there is none to come.
+/// Answers a line; returns true if the answer was the usual one, and none if the connection ends.
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut BufReader<S>,
     behaviour: &Behaviour,
@@ -221,7 +221,7 @@ async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_lost_tells_how_far_the_e_mail_had_come() {
+async fn a_lost_connection_reports_the_stage() {
     use Stage::{Connect, Data, Message, Recipient, Sender};
     let table = [
         ("<greeting>", Connect),
@@ -236,16 +236,16 @@ async fn a_connection_that_is_lost_tells_how_far_the_e_mail_had_come() {
         let fault = relay.transport().deliver(&mail("luis@example.org")).await;
         assert_eq!(fault, Err(SmtpFault::Lost(stage)), "{at}");
     }
-    // A port that no one listens on.
+    // A closed port.
     let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let transport = SmtpTransport::new(settings(free, Security::Loopback, None)).unwrap();
     let fault = transport.deliver(&mail("luis@example.org")).await;
     assert_eq!(fault, Err(SmtpFault::Lost(Connect)));
 }
 
-/// The clock runs to the next timer while nothing else can.
+/// The paused clock advances to the next timer when nothing else can run.
 #[tokio::test(start_paused = true)]
-async fn a_relay_that_says_nothing_is_left_in_time() {
+async fn a_silent_relay_times_out() {
     for (at, stage) in [("RCPT", Stage::Recipient), ("<message>", Stage::Message)] {
         let relay = Relay::odd(at, Answer::Silence).await;
         let fault = relay.transport().deliver(&mail("luis@example.org")).await;
@@ -254,7 +254,7 @@ async fn a_relay_that_says_nothing_is_left_in_time() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_the_relay_has_left_is_replaced() {
+async fn a_kept_connection_that_the_relay_closed_is_replaced() {
     let behaviour =
         Behaviour { odd: Some(("NOOP", Answer::HangUp)), once: true, ..Behaviour::default() };
     let mut relay = Relay::start(behaviour).await;
@@ -304,7 +304,7 @@ async fn beyond_this_machine_nothing_is_sent_without_tls() {
         assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()), "{security:?}");
         let heard = relay.heard();
         assert!(heard.iter().any(|line| line.starts_with("AUTH PLAIN ")), "{heard:#?}");
-        // A certificate of an authority that the machine does not know.
+        // A certificate of an unknown authority.
         let stranger = SmtpTransport::new(settings).unwrap();
         let fault = stranger.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
@@ -314,7 +314,7 @@ async fn beyond_this_machine_nothing_is_sent_without_tls() {
         let heard = relay.heard();
         assert!(!heard.iter().any(|line| line.starts_with("AUTH") || line.starts_with("RCPT")));
     }
-    // A relay, or someone on the way, that offers no STARTTLS.
+    // A relay, or an attacker in between, that offers no STARTTLS.
     let mut bare = Relay::start(Behaviour::default()).await;
     let settings = settings(bare.port, Security::StartTls, Some(("shop", "s3cret")));
     let transport = SmtpTransport::with_tls(settings, Some(trusting(trusted)));
@@ -379,7 +379,7 @@ fn what_a_fault_means_for_its_e_mail() {
         (replied(Recipient, 551, ""), Bounced, false),
         (replied(Recipient, 553, "5.1.3 syntax"), Bounced, false),
         (replied(Recipient, 550, "5.2.1 disabled"), Bounced, false),
-        // The relay's policy, its storage, our sender: not the address.
+        // These are about the relay's policy, its storage or our sender, not about the address.
         (replied(Recipient, 550, "5.7.1 relaying denied"), Failed, false),
         (replied(Recipient, 552, "5.2.2 full"), Failed, false),
         (replied(Recipient, 554, "no"), Failed, false),
@@ -393,7 +393,7 @@ fn what_a_fault_means_for_its_e_mail() {
         (replied(Sender, 550, "5.1.8 no"), Failed, true),
         (SmtpFault::Lost(Connect), Failed, true),
         (SmtpFault::Lost(Recipient), Failed, false),
-        // It may have arrived: it is sent again.
+        // The message may have arrived, and is sent again.
         (SmtpFault::Lost(Message), Failed, false),
         (SmtpFault::Insecure, Failed, true),
         (SmtpFault::Unusable, Refused, false),

@@ -22,14 +22,14 @@ use crate::http::{
 
 const TAG: &str = "mock";
 
-/// Of the list of requests.
+/// The operation of the listed requests.
 const OPERATION: Query = Query {
     name: "operation",
     about: "Only requests of this operation.",
     schema: || operation_names().into(),
 };
 
-/// Of the list of requests.
+/// The order of the listed requests.
 const ORDER: Query = Query {
     name: "order",
     about: "Only requests about this order: its tracking number, external order id or idempotency key.",
@@ -53,7 +53,7 @@ pub(crate) fn document() -> OpenApi {
     OpenApiBuilder::new().tags(Some(tags)).paths(paths).components(Some(components)).build()
 }
 
-/// What a control with a body about a parcel refuses.
+/// The refusals of a control with a body about a parcel.
 const ABOUT_A_PARCEL: &[ErrorCode] =
     &[ErrorCode::ValidationFailed, ErrorCode::ParcelNotFound, ErrorCode::PayloadTooLarge];
 const ABOUT_A_KEY: &[ErrorCode] =

@@ -47,11 +47,11 @@ use crate::{
 /// The path prefix of the controls.
 pub(super) const PREFIX: &str = "/__mock";
 
-/// The seed of the controls' request ids. They have a generator of their own, so that controls do not change the ids
-/// that the service gives out. In ASCII it reads `mock`.
+/// The seed of the controls' request ids, in ASCII `mock`. A separate generator makes them, so that controls do not
+/// change the service's ids.
 const REQUEST_ID_SEED: u64 = 0x6d6f_636b;
 
-/// A server and the inbox that its webhooks go to, once `POST webhooks` has started one.
+/// A server, and the inbox of its webhooks once `POST webhooks` has started one.
 struct Controlled {
     server: Arc<MockServer>,
     ids: Ids,
@@ -98,8 +98,8 @@ async fn now(State(controlled): Controls) -> Response {
     answer_ok(&ClockShown::new(&controlled.server, &[]))
 }
 
-/// POST clock: `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or several of
-/// them, the mode last.
+/// Answers POST clock with `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or
+/// several of them, the mode last.
 async fn move_clock(State(controlled): Controls, request: Request) -> ControlResult {
     let requested: ClockMove = read(request, "advance, set and mode").await?;
     requested.check()?;
@@ -134,7 +134,7 @@ async fn move_clock(State(controlled): Controls, request: Request) -> ControlRes
     Ok(answer_ok(&ClockShown::new(server, &fired)))
 }
 
-/// POST faults: `{"operation":"CreateOrder","nth":1,"afterCommit":true,"fault":"reset"}`.
+/// Answers POST faults with a fault such as `{"operation":"CreateOrder","nth":1,"fault":"reset"}`.
 async fn plan(State(controlled): Controls, request: Request) -> ControlResult {
     let requested: PlannedFault = read(request, "a fault").await?;
     validate::plan(&controlled.server, &requested)?;
@@ -145,7 +145,7 @@ async fn unused(State(controlled): Controls) -> Response {
     unused_faults(&controlled)
 }
 
-/// DELETE faults: deletes all plans, and returns those that have hit no request.
+/// Answers DELETE faults: deletes all plans, and returns those that have hit no request.
 async fn delete_plans(State(controlled): Controls) -> Response {
     let unused = unused_faults(&controlled);
     controlled.server.faults().clear();
@@ -156,13 +156,13 @@ fn unused_faults(controlled: &Controlled) -> Response {
     answer_ok(&UnusedFaults { unused: controlled.server.faults().unused() })
 }
 
-/// GET requests: the log, with `?operation=` of one operation only, with `?order=` about one order only.
+/// Answers GET requests with the log; `?operation=` selects one operation, and `?order=` one order.
 async fn list_requests(State(controlled): Controls, RawQuery(query): RawQuery) -> ControlResult {
     let requests = select_requests(&controlled.server, query.as_deref())?;
     Ok(answer_ok(&RequestLog::new(&requests.all())))
 }
 
-/// GET orders/{number}: a valid sample order with this tracking number.
+/// Answers GET orders/{number} with a valid sample order that has this tracking number.
 async fn sample_order(
     State(_): Controls,
     number: Result<Path<String>, PathRejection>,
@@ -172,12 +172,12 @@ async fn sample_order(
     Ok(answer_ok(&SampleOrder { order: MockServer::sample_order(number) }))
 }
 
-/// GET verify: what [`MockServer::verify`] would fail with.
+/// Answers GET verify with the offences that [`MockServer::verify`] would list.
 async fn verify(State(controlled): Controls) -> Response {
     answer_ok(&Offences { offences: controlled.server.offences() })
 }
 
-/// POST keys: creates an API key; by default of the account `default` and for every country.
+/// Answers POST keys: creates an API key, by default of the account `default` and for every country.
 async fn create_key(State(controlled): Controls, request: Request) -> ControlResult {
     let requested: WantedKey = read(request, "a key").await?;
     let server = &controlled.server;
@@ -190,7 +190,7 @@ async fn create_key(State(controlled): Controls, request: Request) -> ControlRes
     Ok(answer_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
 }
 
-/// POST keys/rotate: gives a key a new secret; the old one keeps working for `overlap`, by default 24 hours.
+/// Answers POST keys/rotate: gives a key a new secret. The old one keeps working for `overlap`, by default 24 hours.
 async fn rotate_key(State(controlled): Controls, request: Request) -> ControlResult {
     let requested: KeyToRotate = read(request, "key and overlap").await?;
     let (key, overlap) = (requested.key()?, requested.overlap()?);
@@ -198,18 +198,18 @@ async fn rotate_key(State(controlled): Controls, request: Request) -> ControlRes
     Ok(answer_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }
 
-/// GET mails: the e-mails that the service would have sent.
+/// Answers GET mails with the e-mails that the service would have sent.
 async fn list_mails(State(controlled): Controls) -> Response {
     answer_ok(&MailsShown::new(controlled.server.mails()))
 }
 
-/// POST reset: deletes the data of all accounts, and all faults; keys and clock stay.
+/// Answers POST reset: deletes the data of all accounts, and all faults. Keys and clock stay.
 async fn reset(State(controlled): Controls) -> Response {
     controlled.server.faults().clear();
     answer_ok(&ResetDone { deleted: controlled.server.reset().await })
 }
 
-/// POST parcels/{number}/status: changes the status now, by the shortest path of the state machine.
+/// Answers POST parcels/{number}/status: changes the status now, by the shortest path of the state machine.
 async fn put_status(
     State(controlled): Controls,
     number: Result<Path<String>, PathRejection>,
@@ -234,8 +234,8 @@ async fn put_status(
     Ok(answer_ok(&StatusPut { tracking_number: number, statuses }))
 }
 
-/// POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200; or sends
-/// them to `url`, and returns the secret that they are signed with. It replaces an inbox started before.
+/// Answers POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200;
+/// or sends them to `url`, and returns the secret that signs them. It replaces an earlier inbox.
 async fn start_inbox(State(controlled): Controls, request: Request) -> ControlResult {
     let requested: WantedInbox = read(request, "reply, a list of statuses, or url").await?;
     let kinds = requested.check()?;
@@ -261,7 +261,7 @@ async fn start_inbox(State(controlled): Controls, request: Request) -> ControlRe
     Ok(answer_ok(&started))
 }
 
-/// GET webhooks: what the inbox has received.
+/// Answers GET webhooks with the deliveries of the inbox.
 async fn read_inbox(State(controlled): Controls) -> Response {
     let inbox = controlled.inbox.lock().await;
     let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();

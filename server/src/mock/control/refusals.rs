@@ -1,4 +1,4 @@
-//! The refusal of a control: the field, and what is wrong with it in English and Spanish.
+//! Refusals of controls: the field, and its fault in English and Spanish.
 
 use parcelo::model::{FaultCode, FieldFault};
 

@@ -1,4 +1,4 @@
-//! The controls' requests. They are parsed strictly: a misspelt control must not look like one that had no effect.
+//! The controls' requests. They are parsed strictly, so that a misspelt member is an error instead of having no effect.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -186,7 +186,7 @@ pub(super) struct WantedInbox {
     pub(super) events: Vec<String>,
 }
 
-/// Parses a control's body; `what` names it in the error.
+/// Parses a control's body; the error calls it `what`.
 pub(super) async fn read<T: for<'de> Deserialize<'de>>(
     request: Request,
     what: &str,
@@ -200,7 +200,7 @@ pub(super) async fn read<T: for<'de> Deserialize<'de>>(
 }
 
 impl ClockMove {
-    /// An empty request is refused: it must be a mistake.
+    /// Refuses an empty request, which must be a mistake.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         let moves = self.advance.is_some() || self.set.is_some() || self.until.is_some();
         if moves || self.mode.is_some() {
@@ -212,7 +212,7 @@ impl ClockMove {
         ))
     }
 
-    /// The time to set.
+    /// Returns the time to set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
         read_time(text).map(Some).ok_or_else(|| {
@@ -223,7 +223,7 @@ impl ClockMove {
         })
     }
 
-    /// How far to advance the clock, which shows `from` by then.
+    /// Returns the duration to advance the clock, which shows `from` by then.
     pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
         let Some(given) = &self.advance else { return Ok(None) };
         let by = duration("advance", given)?;
@@ -243,7 +243,7 @@ impl KeyToRotate {
         complete.ok_or_else(bad_key)
     }
 
-    /// How long the old secret keeps working.
+    /// Returns the time for which the old secret keeps working.
     pub(super) fn overlap(&self) -> Result<Duration, Refusal> {
         let default = Duration::from_secs(DEFAULT_OVERLAP_SECONDS.into());
         let given = self.overlap.as_ref().map(|given| duration("overlap", given)).transpose()?;
@@ -260,7 +260,7 @@ impl KeyToRotate {
 }
 
 impl WantedKey {
-    /// The key as the admin API would create it, checked by the same rules.
+    /// Returns the key as the admin API would create it, checked by the same rules.
     pub(super) fn check(&self, destinations: &Destinations) -> Result<KeyRequest, Refusal> {
         let every = json!(["*"]);
         let body = json!({
@@ -275,7 +275,7 @@ impl WantedKey {
 }
 
 impl WantedInbox {
-    /// The kinds of events that are wanted.
+    /// Checks the request and returns its kinds of events.
     pub(super) fn check(&self) -> Result<Kinds, Refusal> {
         let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
         if !self.reply.iter().all(is_status) {
@@ -302,7 +302,7 @@ impl WantedInbox {
     }
 }
 
-/// The requests of an operation, about an order, or all.
+/// Returns the requests of an operation, about an order, or all.
 pub(super) fn select_requests<'a>(
     server: &'a MockServer,
     query: Option<&str>,
@@ -325,7 +325,7 @@ pub(super) fn select_requests<'a>(
     Ok(requests)
 }
 
-/// The operation with this name.
+/// Returns the operation with this name.
 pub(super) fn operation(name: &str) -> Result<Operation, Refusal> {
     let found = Operation::ALL.iter().find(|operation| operation.name() == name);
     found.copied().ok_or_else(|| {
@@ -347,7 +347,7 @@ const DURATION_FORMS: [&str; 2] = [
      \"P1W\", \"P1DT2H\", \"PT5M\" o \"PT1.5S\"; los meses y los años varían",
 ];
 
-/// Seconds as a number, or an ISO 8601 duration of weeks and smaller units, whose last part may have decimals:
+/// Parses seconds as a number, or an ISO 8601 duration of weeks and smaller units, whose last part may have decimals:
 /// `P1DT2H30M5.5S`.
 fn duration(field: &str, given: &Value) -> Result<Duration, Refusal> {
     let read = match given {
@@ -385,7 +385,7 @@ fn iso_seconds(text: &str) -> Option<f64> {
     text.ends_with(['W', 'D', 'H', 'M', 'S']).then_some(total)
 }
 
-/// Digits, optionally with more of them after a point or a comma, the two decimal signs of ISO 8601.
+/// Parses digits, optionally with decimals after a point or a comma, the two decimal signs of ISO 8601.
 fn decimal(text: &str) -> Option<f64> {
     let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, "0"));
     let are_digits =
@@ -449,15 +449,15 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_stays_where_times_have_four_digits() {
+    fn a_clock_stays_within_four_digit_years() {
         let moved = |advance: Value, set: &str| {
-            let asked = ClockMove {
+            let request = ClockMove {
                 advance: Some(advance),
                 set: Some(set.to_owned()),
                 until: None,
                 mode: None,
             };
-            asked.to().is_ok_and(|to| asked.by(to.unwrap()).is_ok())
+            request.to().is_ok_and(|to| request.by(to.unwrap()).is_ok())
         };
         let table = [
             (json!(1), "2026-01-05T08:00:00Z", true),

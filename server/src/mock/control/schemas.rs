@@ -1,4 +1,4 @@
-//! Schemas of the controls' fields that have no Rust type of their own, for the OpenAPI document.
+//! Schemas of the controls' fields without a matching Rust type, for the OpenAPI document.
 
 use parcelo::{ErrorCode, Operation, model::EventKind};
 use utoipa::openapi::{
@@ -8,11 +8,11 @@ use utoipa::openapi::{
 
 use crate::mock::reply::FINAL_STATUSES;
 
-/// What a duration is in [`super::asked`].
+/// The pattern of durations that [`super::requests`] accepts.
 const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
                         (T(?=.)([0-9]+([.,][0-9]+)?H)?([0-9]+([.,][0-9]+)?M)?([0-9]+([.,][0-9]+)?S)?)?$";
 
-/// The names of operations.
+/// Returns the names of operations.
 pub(super) fn operation_names() -> ObjectBuilder {
     let names = Operation::ALL.iter().map(|operation| operation.name());
     text().enum_values(Some(names))
@@ -46,7 +46,7 @@ fn time(about: &str) -> RefOr<Schema> {
     or_null(about, [seconds.minimum(Some(0)), duration])
 }
 
-/// An optional field may also be null.
+/// Returns the schema of an optional field, which may also be null.
 fn or_null(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(SchemaType::from(Type::Null));
     let kinds = kinds.into_iter().chain([null]);

@@ -1,5 +1,5 @@
-//! Checks a fault before it is planned: one that contradicts itself or can have no effect is a mistake of the suite, which
-//! would otherwise look like a server without faults.
+//! Checks of a fault before it is planned. One that contradicts itself or can have no effect is a mistake of the suite,
+//! which would otherwise look like a server without faults.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) fn plan(server: &MockServer, requested: &PlannedFault) -> Result<(), 
 }
 
 impl PlannedFault {
-    /// A fault of the selected requests.
+    /// Begins a fault of the selected requests.
     fn select<'a>(&self, server: &'a MockServer) -> Result<Fault<'a>, Refusal> {
         let faults = server.faults();
         let mut fault = match &self.operation {
@@ -62,7 +62,7 @@ impl PlannedFault {
         Ok(if self.after_commit { fault.after_commit() } else { fault })
     }
 
-    /// The duration of the fault, or of a 429's wait; zero for kinds without one.
+    /// Returns the duration of the fault, or of a 429's wait; zero for kinds without one.
     fn time(&self) -> Result<Duration, Refusal> {
         let given = self.seconds.map(Duration::try_from_secs_f64).transpose();
         let given = given.map_err(|_| {
@@ -89,7 +89,7 @@ impl PlannedFault {
         }
     }
 
-    /// The reply, if the fault is one; only then may its fields be given.
+    /// Returns the reply, if the fault is one; only then may its fields be given.
     fn reply(&self) -> Result<Option<Reply>, Refusal> {
         let FaultKind::Reply = self.fault else {
             let own = [
@@ -140,7 +140,7 @@ impl PlannedFault {
         })
     }
 
-    /// The error to answer, if the fault is one; only then may a code be given.
+    /// Returns the error to answer, if the fault is one; only then may a code be given.
     fn error(&self) -> Result<Option<ErrorCode>, Refusal> {
         match (&self.code, &self.fault) {
             (None, _) => Ok(None),

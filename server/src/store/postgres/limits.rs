@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::shared_limit::{Claim, Grant, Meeting, SharedKey},
+    domain::shared_limit::{Claim, Grant, ServerCount, SharedKey},
     store::StoreError,
 };
 
@@ -65,12 +65,12 @@ impl Store {
         self.shared(async move |db| claim(db, &claims).await).await
     }
 
-    pub(crate) async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError> {
+    pub(crate) async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError> {
         let (store, server) = (self.clone(), self.0.server);
         self.shared(async move |db| {
             db.execute(FORGET_SERVERS, &[]).await?;
             let read =
-                |row: &Row| Ok(Meeting { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
+                |row: &Row| Ok(ServerCount { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
             let meeting = db.only(MEET, &[&server], read).await?;
             forget_windows(db, &store.0.windows_over, meeting.now.0 / Millis::SECOND).await?;
             Ok(Some(meeting))

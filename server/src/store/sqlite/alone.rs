@@ -5,7 +5,7 @@
 use std::sync::PoisonError;
 
 use super::{Store, StoreError};
-use crate::domain::shared_limit::{Claim, Grant, Meeting};
+use crate::domain::shared_limit::{Claim, Grant, ServerCount};
 #[cfg(feature = "server")]
 use crate::{
     clock::Millis,
@@ -21,7 +21,7 @@ impl Store {
     }
 
     /// Says that this server is there: a file has one.
-    pub async fn meet_servers(&self) -> Result<Option<Meeting>, StoreError> {
+    pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError> {
         Ok(None)
     }
 

@@ -1,4 +1,5 @@
-//! Many tenants at once: leased together, a share for each, and no one waits for someone who hangs.
+//! Many tenants at the same time: they are leased together, each gets a share, and none waits for another's
+//! receiver that hangs.
 
 use std::{
     sync::{
@@ -12,7 +13,7 @@ use futures_util::future::BoxFuture;
 use parcelo::Environment;
 use ulid::Ulid;
 
-use super::{House, START};
+use super::{START, TestService};
 use crate::{
     clock::{Clock, TokioClock},
     domain::webhooks::{DeliveryError, EndpointAnswer, IN_FLIGHT, LEASE},
@@ -22,21 +23,21 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_thousand_tenants_that_are_due_at_once_are_leased_in_five_commits() {
-    let house = House::new().await;
+async fn a_thousand_due_tenants_are_leased_in_five_commits() {
+    let test = TestService::new().await;
     for place in 0..1_000 {
-        let tenant = house.caller(&format!("shop-{place}"), Environment::Sandbox).await.tenant();
-        house.subscribe(tenant, DEAD).await;
-        house.endpoints().test(tenant, START).await.unwrap();
+        let tenant = test.caller(&format!("shop-{place}"), Environment::Sandbox).await.tenant();
+        test.subscribe(tenant, DEAD).await;
+        test.endpoints().test(tenant, START).await.unwrap();
     }
-    let before = house.service.store().stats().commits;
-    let dispatcher = Dispatcher::over(Arc::new(Silence), Arc::clone(&house.service), IN_FLIGHT);
+    let before = test.service.store().stats().commits;
+    let dispatcher = Dispatcher::over(Arc::new(Silence), Arc::clone(&test.service), IN_FLIGHT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     until("all are leased", async || {
-        house.service.next_delivery().await.unwrap() >= Some(START.plus(LEASE))
+        test.service.next_delivery().await.unwrap() >= Some(START.plus(LEASE))
     })
     .await;
-    let commits = house.service.store().stats().commits - before;
+    let commits = test.service.store().stats().commits - before;
     assert!(commits <= 5, "{commits} commits");
     running.abort();
 }
@@ -44,7 +45,7 @@ async fn a_thousand_tenants_that_are_due_at_once_are_leased_in_five_commits() {
 const DEAD: &str = "http://127.0.0.1:9/dead";
 const LIVE: &str = "http://127.0.0.1:9/live";
 
-/// A network in which no one answers, ever.
+/// A network in which no receiver ever answers.
 #[derive(Debug)]
 struct Silence;
 
@@ -57,11 +58,11 @@ impl Transport for Silence {
     }
 }
 
-/// A network without sockets: who lives answers in 20 ms, who is dead never does.
+/// A network without sockets: live receivers answer in 20 ms, and dead ones never do.
 #[derive(Debug)]
 struct Network {
     clock: TokioClock,
-    /// How long each event of a live receiver took, from its commit on.
+    /// The time from commit to delivery of each event for a live receiver.
     took: Mutex<Vec<i64>>,
     hanging: AtomicUsize,
 }
@@ -87,27 +88,27 @@ impl Transport for Network {
     }
 }
 
-/// So many events to each of `live` and `dead` receivers, 50 ms apart; answers how long those of the
-/// live ones took, the shortest first.
+/// Sends events to each of `live` and `dead` receivers, 50 ms apart. Returns how long those for live
+/// receivers took, the shortest first.
 async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
-    let house = House::new().await;
+    let test = TestService::new().await;
     let clock = TokioClock::starting_at(START);
     let (took, hanging) = (Mutex::default(), AtomicUsize::default());
     let network = Arc::new(Network { clock, took, hanging });
-    let (store, ids) = (house.service.store().clone(), Arc::clone(&house.ids));
-    let settings = house.service.settings().clone();
+    let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
+    let settings = test.service.settings().clone();
     let service = Arc::new(Service::new(store, Arc::new(clock), ids, settings));
     let dispatcher = Dispatcher::over(network.clone(), service, IN_FLIGHT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     let mut tenants = Vec::new();
-    // The dead come first: one that is served in turn meets them before the others.
+    // The dead receivers come first, so that an order by age would serve them before the others.
     for place in 0..dead + live {
         let url = if place < dead { DEAD } else { LIVE };
-        tenants.push(house.subscriber(&format!("shop-{place}"), url).await.tenant());
+        tenants.push(test.subscriber(&format!("shop-{place}"), url).await.tenant());
     }
     for _ in 0..events {
         for tenant in &tenants {
-            house.endpoints().test(*tenant, clock.now()).await.unwrap();
+            test.endpoints().test(*tenant, clock.now()).await.unwrap();
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -115,12 +116,12 @@ async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
     running.abort();
     let mut took = network.took.lock().unwrap().clone();
     took.sort_unstable();
-    assert_eq!(took.len(), live * events, "everything arrived at those who live");
+    assert_eq!(took.len(), live * events, "everything arrived at the live ones");
     took
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_dead_receiver_among_a_hundred_delays_nobody() {
+async fn one_dead_receiver_among_a_hundred_delays_no_other() {
     let p99 = |took: Vec<i64>| took[took.len() * 99 / 100];
     let (without, with) = (p99(took(99, 0, 30).await), p99(took(99, 1, 30).await));
     assert!(without >= 20, "{without} ms: the network takes as long");
@@ -128,7 +129,7 @@ async fn one_dead_receiver_among_a_hundred_delays_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_hundred_dead_receivers_leave_places_for_those_who_live() {
+async fn two_hundred_dead_receivers_leave_slots_for_live_ones() {
     let took = took(5, 200, 12).await;
-    assert!(took.last() < Some(&50), "{took:?}: no one waits for a place of the dead");
+    assert!(took.last() < Some(&50), "{took:?}: no live one waits for a slot of the dead");
 }

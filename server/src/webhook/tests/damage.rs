@@ -1,8 +1,8 @@
-//! A row that cannot be read hurts itself only.
+//! An unreadable row does not affect others.
 
 use parcelo::Environment;
 
-use super::{House, START};
+use super::{START, TestService};
 use crate::{
     domain::{
         Tenant,
@@ -11,68 +11,69 @@ use crate::{
     store::{Damage, EventsToReplay, damage},
 };
 
-impl House {
+impl TestService {
     async fn damage(&self, tenant: Tenant, what: Damage) {
         damage(self.service.store(), tenant, what).await;
     }
 }
 
 #[tokio::test]
-async fn an_endpoint_that_cannot_be_read_holds_up_nobody_else() {
-    let house = House::new().await;
-    let receiver = house.receiver(|_| 200).await;
+async fn an_unreadable_endpoint_delays_no_other() {
+    let test = TestService::new().await;
+    let receiver = test.receiver(|_| 200).await;
     let mut tenants = Vec::new();
     for account in ["first", "second", "third"] {
-        let caller = house.subscriber(account, &receiver.url).await;
-        house.create(&caller, &format!("PARCEL-{account}-01")).await;
+        let caller = test.subscriber(account, &receiver.url).await;
+        test.create(&caller, &format!("PARCEL-{account}-01")).await;
         tenants.push(caller.tenant());
     }
-    house.damage(tenants[0], Damage::Endpoint).await;
-    house.deliver_all().await;
-    let told = ["second", "third"].map(|account| format!("PARCEL-{account}-01 LABEL_GENERATED"));
+    test.damage(tenants[0], Damage::Endpoint).await;
+    test.deliver_all().await;
+    let expected =
+        ["second", "third"].map(|account| format!("PARCEL-{account}-01 LABEL_GENERATED"));
     let mut words = receiver.words();
     words.sort();
-    assert_eq!(words, told);
-    let off = house.service.store().switched_off(tenants[0]).await.unwrap();
-    assert_eq!(off, Some((DisabledBy::Unreadable, 1)), "what was for it is held");
+    assert_eq!(words, expected);
+    let off = test.service.store().switched_off(tenants[0]).await.unwrap();
+    assert_eq!(off, Some((DisabledBy::Unreadable, 1)), "its event is held");
 
-    let caller = house.caller("first", Environment::Production).await;
-    house.create(&caller, "PARCEL-first-02").await;
-    house.subscribe(tenants[0], &receiver.url).await;
+    let caller = test.caller("first", Environment::Production).await;
+    test.create(&caller, "PARCEL-first-02").await;
+    test.subscribe(tenants[0], &receiver.url).await;
     let missed = EventsToReplay::MissedSince(START);
-    house.endpoints().replay(tenants[0], missed, START).await.unwrap();
-    house.deliver_all().await;
+    test.endpoints().replay(tenants[0], missed, START).await.unwrap();
+    test.deliver_all().await;
     let words = receiver.words();
-    let told = ["01", "02"].map(|number| format!("PARCEL-first-{number} LABEL_GENERATED"));
-    assert_eq!(words[2..], told, "set up again, it has what it missed");
+    let expected = ["01", "02"].map(|number| format!("PARCEL-first-{number} LABEL_GENERATED"));
+    assert_eq!(words[2..], expected, "set up again, it gets what it missed");
 }
 
 #[tokio::test]
-async fn an_event_that_cannot_be_read_fails_alone_and_once() {
+async fn an_unreadable_event_fails_alone_and_once() {
     for what in [Damage::Event, Damage::Parcel] {
-        let house = House::new().await;
-        let receiver = house.receiver(|_| 200).await;
-        let caller = house.subscriber("shop", &receiver.url).await;
+        let test = TestService::new().await;
+        let receiver = test.receiver(|_| 200).await;
+        let caller = test.subscriber("shop", &receiver.url).await;
         let tenant = caller.tenant();
         for number in 0..5 {
-            house.create(&caller, &format!("PARCEL-{number:05}")).await;
+            test.create(&caller, &format!("PARCEL-{number:05}")).await;
         }
-        house.damage(tenant, what).await;
-        house.deliver_all().await;
+        test.damage(tenant, what).await;
+        test.deliver_all().await;
         let mut words = receiver.words();
         words.sort();
-        let told: Vec<_> =
+        let expected: Vec<_> =
             (1..5).map(|number| format!("PARCEL-{number:05} LABEL_GENERATED")).collect();
-        assert_eq!(words, told, "{what:?}: the others arrive, each once");
+        assert_eq!(words, expected, "{what:?}: the others arrive, each once");
         assert_eq!(
-            house.service.next_delivery().await.unwrap(),
+            test.service.next_delivery().await.unwrap(),
             None,
-            "{what:?}: it is not taken again"
+            "{what:?}: it is not leased again"
         );
-        assert!(house.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{what:?}");
-        let log = house.service.store().deliveries(tenant, 10).await.unwrap();
+        assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{what:?}");
+        let log = test.service.store().deliveries(tenant, 10).await.unwrap();
         match what {
-            Damage::Event => assert_eq!(log.len(), 4, "the log shows what can be read"),
+            Damage::Event => assert_eq!(log.len(), 4, "the log shows the readable ones"),
             Damage::Parcel | Damage::Endpoint | Damage::Key => {
                 let failed = &log[4];
                 assert_eq!(

@@ -1,5 +1,5 @@
-//! Two servers that send from one outbox: whatever they do at once, each event goes out, none is sent by both at the
-//! same time, and those of a parcel arrive in their order.
+//! Two servers that send from one outbox at the same time: each event is sent, never by both at the same time, and the
+//! events of a parcel arrive in order.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +13,7 @@ use parcelo::{Environment, webhook::ID};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 
-use super::{House, Receiver, START, receiver};
+use super::{Receiver, START, TestService, receiver};
 use crate::{
     domain::{
         audit::BY, credentials::CarrierScope, sample, webhooks::DeliveryStatus, webhooks::IN_FLIGHT,
@@ -26,16 +26,16 @@ use crate::{
 const TENANTS: usize = 5;
 const SCANS: [&str; 3] = ["PICKED_UP", "IN_TRANSIT", "DELIVERED"];
 
-/// What a receiver has seen of events that come from two senders.
+/// The record of a receiver of events from two senders.
 #[derive(Debug, Default)]
 struct Log {
-    /// Those whose answer is still to come.
+    /// The events that are not answered yet.
     under_way: HashSet<String>,
-    /// How often one came while it was under way already.
+    /// The number of events that came while they were not answered yet.
     shared: usize,
-    /// How often each came.
+    /// The number of deliveries of each event.
     arrived: HashMap<String, usize>,
-    /// The places in their histories, by parcel, as they came.
+    /// The sequences of events in the order of their arrival, by parcel.
     sequences: HashMap<String, Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl Log {
         *self.arrived.entry(id.to_owned()).or_default() += 1;
         let event: Value = serde_json::from_slice(body).unwrap();
         let number = event["data"]["trackingNumber"].as_str().unwrap().to_owned();
-        // The event of a creation has no sequence: it is the first.
+        // The event of a creation has no sequence; it is the first.
         let sequence = event["data"]["sequence"].as_u64().unwrap_or_default();
         self.sequences.entry(number).or_default().push(sequence);
     }
@@ -58,7 +58,7 @@ async fn logging_receiver(log: &Arc<Mutex<Log>>, came: &Arc<Notify>) -> Receiver
         async move {
             let id = headers[ID].to_str().unwrap().to_owned();
             log.lock().unwrap().begin(&id, &body);
-            // The answer takes a while, in which another sender would show itself.
+            // The answer takes a while, so that a second sender would be noticed.
             for _ in 0..20 {
                 tokio::task::yield_now().await;
             }
@@ -88,16 +88,16 @@ async fn scan(service: &Service, carrier: &Carrier, numbers: &[String], status: 
     assert_eq!(results.summary.applied, u32::try_from(numbers.len()).unwrap(), "{results:?}");
 }
 
-async fn carrier(house: &House) -> Carrier {
-    let (store, secrets) = (house.service.store(), &house.service.settings().secrets);
-    let issuer = CredentialIssuer { store, secrets, ids: &house.ids, by: BY.clone() };
+async fn carrier(test: &TestService) -> Carrier {
+    let (store, secrets) = (test.service.store(), &test.service.settings().secrets);
+    let issuer = CredentialIssuer { store, secrets, ids: &test.ids, by: BY.clone() };
     let made = issuer.issue::<CarrierScope>("Carrier".into(), Environment::Production, START);
     let (key, _) = made.await.unwrap();
     let key = Some(key.secret());
-    house.service.authenticate_carrier(Environment::Production, key).await.unwrap()
+    test.service.authenticate_carrier(Environment::Production, key).await.unwrap()
 }
 
-/// How many deliveries a server has counted as made.
+/// Returns the number of deliveries that a server has counted.
 async fn delivered(service: &Service) -> u64 {
     let text = service.metrics_text().await.unwrap();
     let is_ours = |line: &&str| {
@@ -107,41 +107,41 @@ async fn delivered(service: &Service) -> u64 {
     text.lines().filter(is_ours).map(count).sum()
 }
 
-/// Four events of each of so many parcels, written and sent by two servers at once.
+/// Has two servers create four events for each parcel, and send them at the same time.
 async fn both_deliver(parcels: usize) {
     let Some([one, other]) = two_servers().await else { return };
-    let houses = [House::over(one, 1).await, House::over(other, 2).await];
+    let servers = [TestService::over(one, 1).await, TestService::over(other, 2).await];
     let (log, came) = (Arc::default(), Arc::default());
     let receiver = logging_receiver(&log, &came).await;
     let mut callers = Vec::new();
     for place in 0..TENANTS {
-        callers.push(houses[0].subscriber(&format!("shop-{place}"), &receiver.url).await);
+        callers.push(servers[0].subscriber(&format!("shop-{place}"), &receiver.url).await);
     }
-    let (stops, dispatchers): (Vec<_>, Vec<_>) = houses
+    let (stops, dispatchers): (Vec<_>, Vec<_>) = servers
         .iter()
-        .map(|house| {
+        .map(|server| {
             let (stop, stopped) = oneshot::channel::<()>();
-            let dispatcher = Dispatcher::new(Arc::clone(&house.service), IN_FLIGHT);
+            let dispatcher = Dispatcher::new(Arc::clone(&server.service), IN_FLIGHT);
             (stop, tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await }))
         })
         .unzip();
     let numbers: Vec<String> = (0..parcels).map(|place| format!("PARCEL-{place:06}")).collect();
     for (chunk, numbers) in numbers.chunks(50).enumerate() {
-        let house = |place: usize| &houses[(chunk + place) % 2].service;
+        let server = |place: usize| &servers[(chunk + place) % 2].service;
         let creates = numbers
             .iter()
             .enumerate()
-            .map(|(place, number)| create(house(place), &callers[place % TENANTS], number));
+            .map(|(place, number)| create(server(place), &callers[place % TENANTS], number));
         join_all(creates).await;
     }
-    let carrier = carrier(&houses[0]).await;
+    let carrier = carrier(&servers[0]).await;
     for status in SCANS {
         let chunks: Vec<_> = numbers.chunks(50).collect();
         for pair in chunks.chunks(2) {
             let scans = pair
                 .iter()
                 .enumerate()
-                .map(|(place, numbers)| scan(&houses[place].service, &carrier, numbers, status));
+                .map(|(place, numbers)| scan(&servers[place].service, &carrier, numbers, status));
             join_all(scans).await;
         }
     }
@@ -151,32 +151,32 @@ async fn both_deliver(parcels: usize) {
             came.notified().await;
         }
     };
-    let most = Duration::from_secs(if parcels > 1_000 { 1_800 } else { 240 });
-    tokio::time::timeout(most, arrived).await.expect("each arrives");
+    let limit = Duration::from_secs(if parcels > 1_000 { 1_800 } else { 240 });
+    tokio::time::timeout(limit, arrived).await.expect("every event arrives");
     stops.into_iter().for_each(drop);
     join_all(dispatchers).await.into_iter().for_each(Result::unwrap);
     check(&log.lock().unwrap(), all);
     for caller in &callers {
-        let log = houses[0].service.store().deliveries(caller.tenant(), all).await.unwrap();
+        let log = servers[0].service.store().deliveries(caller.tenant(), all).await.unwrap();
         assert!(log.iter().all(|one| one.delivery_status == DeliveryStatus::Delivered));
-        assert_eq!(log.len(), all / TENANTS, "no tenant has another's");
+        assert_eq!(log.len(), all / TENANTS, "no tenant has another's events");
     }
-    let counts = [delivered(&houses[0].service).await, delivered(&houses[1].service).await];
+    let counts = [delivered(&servers[0].service).await, delivered(&servers[1].service).await];
     println!("delivered by each: {counts:?}");
-    assert!(counts.iter().all(|count| *count > 0), "both have sent: {counts:?}");
+    assert!(counts.iter().all(|count| *count > 0), "both servers sent: {counts:?}");
 }
 
 fn check(log: &Log, all: usize) {
     assert_eq!(log.shared, 0, "no event was sent by both at the same time");
     let twice = log.arrived.values().filter(|times| **times > 1).count();
-    assert_eq!((log.arrived.len(), twice), (all, 0), "no server failed, so each came once");
+    assert_eq!((log.arrived.len(), twice), (all, 0), "no server failed, so each event came once");
     for (number, sequences) in &log.sequences {
         assert!(sequences.is_sorted(), "{number}: {sequences:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_deliver_each_event_in_its_order_and_share_none() {
+async fn two_servers_deliver_each_event_once_and_in_order() {
     both_deliver(150).await;
 }
 

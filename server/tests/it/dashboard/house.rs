@@ -5,9 +5,9 @@ use std::sync::{Arc, atomic::AtomicBool};
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
     Actor, Address, Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
-    EndpointAnswer, EndpointRequest, Era, IN_FLIGHT, Ids, Kinds, Limits, Listener, ManualClock,
-    Millis, NewKeyRequest, Places, Secrets, Service, Settings, Site, Stop, Store, Tenant,
-    admin_router, hash_password,
+    DeliverySlots, EndpointAnswer, EndpointRequest, IN_FLIGHT, Ids, Kinds, LegacySchedule, Limits,
+    Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site, Stop, Store,
+    Tenant, admin_router, hash_password,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl House {
             trusted_proxies: Vec::new(),
             webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
             database_options: None,
-            legacy: Era::default(),
+            legacy: LegacySchedule::default(),
         };
         change(&mut settings);
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(7)));
@@ -226,7 +226,8 @@ pub(super) async fn gone(house: &House, tenant: Tenant) {
     let (endpoints, now) = (house.service.endpoints(Actor::Server), house.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();
-    let event = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap().remove(0);
+    let event =
+        house.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap().remove(0);
     let delivery = house.service.delivery(event).await.unwrap().unwrap();
     let answer = Ok(EndpointAnswer { status: 410, retry_after: None, body_prefix: Vec::new() });
     house

@@ -5,8 +5,8 @@ use std::{fs, path::PathBuf};
 
 use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::internals::{
-    Actor, AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, EndpointAnswer,
-    EndpointRequest, IN_FLIGHT, Millis, Places, Tenant,
+    Actor, AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, DeliverySlots,
+    EndpointAnswer, EndpointRequest, IN_FLIGHT, Millis, Tenant,
 };
 use serde_json::json;
 
@@ -147,7 +147,7 @@ async fn deliveries(house: &House, tenant: Tenant) {
 /// Each event that is taken lets the next one of its parcel go.
 async fn deliver(house: &House) {
     for round in 0.. {
-        let due = house.service.lease_deliveries(&Places::new(IN_FLIGHT)).await.unwrap();
+        let due = house.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap();
         if due.is_empty() {
             return;
         }

@@ -13,7 +13,7 @@ use crate::{
         Changes, NewManifest, Op, State,
         audit::BY,
         webhooks::{
-            About, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LEASE, OutboxEvent,
+            DeliveryStatus, DisabledBy, Endpoint, EventSubject, Kind, Kinds, LEASE, OutboxEvent,
             RetryDecision,
         },
     },
@@ -411,6 +411,6 @@ async fn an_event_of_a_manifest_says_what_the_manifest_says() {
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     let leased = lease(&store, tenant, 9, NOW.plus(9)).await.remove(0);
     let payload = store.payload(&leased).await.unwrap().unwrap();
-    let About::Manifest(manifest) = payload.about else { panic!("it is about a manifest") };
+    let EventSubject::Manifest(manifest) = payload.about else { panic!("it is about a manifest") };
     assert_eq!(manifest.awb_number.as_str(), "176-12345675");
 }

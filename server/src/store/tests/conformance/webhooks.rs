@@ -11,8 +11,8 @@ use crate::{
         State, Tenant,
         audit::BY,
         webhooks::{
-            About, AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, Kind,
-            Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
+            AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, EventSubject,
+            Kind, Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
         },
     },
     store::{CommitOutcome, EventsToReplay, Settled, Store},
@@ -199,7 +199,7 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
         let foreign = store.logged_payload(sandbox(2), payload.event).await.unwrap();
         assert_eq!(foreign, None);
     }
-    let About::Parcel { parcel: told, event, .. } = payload.about else { panic!() };
+    let EventSubject::Parcel { parcel: told, event, .. } = payload.about else { panic!() };
     assert_eq!((told.key, Some(event.sequence)), (parcel.key, leased.sequence));
     store.reset(tenant).await.unwrap();
     assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");

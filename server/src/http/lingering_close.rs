@@ -1,5 +1,5 @@
-//! Closing a connection so that its client can read the last answer: a socket that is closed while
-//! more arrives is reset, and a reset takes the answer away from a client that has not read it yet.
+//! Lingering close: closing a connection so that its client can read the last answer. A socket that is closed while
+//! data arrives is reset, and a reset discards an answer that the client has not read yet.
 
 use std::{
     io::{self, IoSlice},
@@ -17,14 +17,14 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// How long the client may go on sending: with the limit below it bounds what a client that never stops
-/// can cost.
+/// Maximum time that the client may go on sending; with the limit below it bounds the cost of a client that never
+/// stops.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How much it may send meanwhile.
+/// Maximum number of bytes that it may send meanwhile.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
-/// What is known of a connection: shared by its stream, the service on it and the counting of its end. All
-/// of them run in the connection's one task, so the order of the atomics does not matter.
+/// The state of a connection, shared by its stream, its service and the metrics. They all run in the connection's one
+/// task, so the order of the atomics does not matter.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionState {
     unread: AtomicBool,
@@ -32,24 +32,24 @@ pub(super) struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// An answer leaves before its request was read to the end.
+    /// Notes that an answer is sent before its request was read to the end.
     pub(super) fn leave_unread(&self) {
         self.unread.store(true, Ordering::Relaxed);
     }
 
-    /// A request is answered: what is read from here on is the next head.
+    /// Notes that a request is answered, so that the next bytes belong to the next head.
     pub(super) fn expect_head(&self) {
         self.begun.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a byte of the next head has come. One that came ahead of the last answer is not
-    /// seen, since only hyper knows where a head ends.
+    /// Returns `true` if a byte of the next head has arrived. One that came before the last answer is not seen, since
+    /// only hyper knows where a head ends.
     pub(super) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
 }
 
-/// A connection that reads on, and forgets what it reads, after its own side was closed.
+/// A connection that reads and discards data after its own side was closed.
 #[derive(Debug)]
 pub(super) struct LingeringStream<S> {
     stream: S,
@@ -61,7 +61,7 @@ pub(super) struct LingeringStream<S> {
 #[derive(Debug)]
 enum Stage {
     Open,
-    /// Our side is closed; what comes is read until then.
+    /// Our side is closed; data is read and discarded until the timer ends.
     Closing(Pin<Box<Sleep>>),
     Closed,
 }
@@ -73,7 +73,7 @@ impl<S> LingeringStream<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> LingeringStream<S> {
-    /// Reads some bytes and drops them; none at the end, and after an error.
+    /// Reads and discards some bytes; returns 0 at the end and after an error.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         let mut space = [0; 4096];
         let mut buffer = ReadBuf::new(&mut space);
@@ -81,9 +81,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LingeringStream<S> {
         Poll::Ready(read.map_or(0, |()| buffer.filled().len()))
     }
 
-    /// What to do once our side is closed: wait for the rest of a request, if there is one.
+    /// Returns the stage after our side was closed: waiting for the rest of a request, if there is one.
     fn closing(&mut self, context: &mut Context<'_>) -> Stage {
-        // After a head that could not be parsed it is unknown what is still to come; a byte shows it.
+        // After a head that could not be parsed, only a further byte shows that more is coming.
         let is_unread = self.state.unread.load(Ordering::Relaxed)
             || matches!(self.poll_discard(context), Poll::Ready(1..));
         if is_unread { Stage::Closing(Box::pin(sleep(LINGER_TIMEOUT))) } else { Stage::Closed }

@@ -1,0 +1,26 @@
+//! The base URL of the current request, for links in its answer. The mock server needs it: it does not know the name
+//! that a network of containers gives it.
+//!
+//! It is a task-local, because every function that builds a link would otherwise need it as an argument. `serve`
+//! never sets it.
+
+use std::borrow::Cow;
+
+use tokio::task::futures::TaskLocalFuture;
+
+use crate::domain::Site;
+
+tokio::task_local! {
+    static REQUEST_BASE_URL: String;
+}
+
+/// Answers a request with links that lead to this base URL.
+pub(crate) fn with_base_url<F: Future>(base_url: String, request: F) -> TaskLocalFuture<String, F> {
+    REQUEST_BASE_URL.scope(base_url, request)
+}
+
+/// Returns the site as the current request addressed it: at the request's base URL if one is set.
+pub(super) fn as_requested(site: &Site) -> Cow<'_, Site> {
+    let moved = REQUEST_BASE_URL.try_with(|base_url| site.at(base_url));
+    moved.map_or(Cow::Borrowed(site), Cow::Owned)
+}
