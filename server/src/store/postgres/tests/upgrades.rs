@@ -192,6 +192,23 @@ const RESETS: &str = "\
     SELECT tenant, epoch, public_id, id, 2, 0, 0, 0, 1, 3 FROM parcels";
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ids_go_on_behind_the_block_that_an_old_server_may_still_use() {
+    let first_id = async |blocks: &str| {
+        let address = empty_database()?;
+        make_schema(&address, &MIGRATIONS[..13], blocks);
+        let store = Store::connect(address.clone(), SECRET).await.unwrap();
+        serve_one(&store, "SB-THIRTEEN-0001", 1).await;
+        store.close().await;
+        Some(query(&address, "SELECT id FROM parcels"))
+    };
+    let Some(unused) = first_id("SELECT 1").await else { return };
+    assert_eq!(unused, "1");
+    let block = "SELECT nextval('parcel_ids')";
+    assert_eq!(first_id(block).await.unwrap(), "1001");
+    assert_eq!(first_id(&[block, block].join("; ")).await.unwrap(), "2001");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
     let Some(address) = empty_database() else { return };
     let json = StoredOrder::to_json(&order("key-1"));
