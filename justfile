@@ -22,15 +22,15 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features parcelo/blocking,parcelo/gzip,parcelo/http2
 
-# The mock server, webhooks, resets, a call of the SDK, each beside its peers.
+# The mock server, webhooks, a call of the SDK, labels, each beside its peers.
 bench:
-    cargo bench -p parcelo-server --bench mock --bench webhooks --bench erasing
+    cargo bench -p parcelo-server --bench mock --bench webhooks
     cargo bench -p parcelo --bench calls
     cargo run --release --manifest-path server/benches/labels/Cargo.toml --target-dir target/labels-bench
 
-# Answers a second, CPU, memory and growth to a million parcels, beside a static handler and prism; half an hour.
-load:
-    cargo bench -p parcelo-server --bench load -- --plots docs/benchmarks
+# Answers a second, CPU, memory and growth to a million parcels, beside a static handler and prism; `just load --help`.
+load *arguments:
+    cargo bench -p parcelo-server --bench load -- {{arguments}}
 
 # What an answer costs in instructions, allocations and pages of the log, against its bounds; needs valgrind.
 costs:

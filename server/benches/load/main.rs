@@ -1,23 +1,9 @@
 //! The service under load, beside a static axum handler and prism in the same run: what a request costs
 //! at 1, 32 and 256 connections, and whether it still costs that with a million parcels.
 //!
-//! `cargo bench -p parcelo-server --bench load` prints the tables of docs/benchmarks.md, and draws its
-//! plots into the folder of `--plots`; it takes about half an hour, most of which fills the databases: `--keep` keeps
-//! them for the next run. Their keys live for a day, so a database that is older starts without any.
-//!
-//! ```text
-//! … --bench load -- [--seconds N] [--connections 1,32,256] [--parcels 10000,300000,1000000]
-//!                   [--plots FOLDER] [--keep FOLDER]
-//! … --bench load -- starts                   how long a new server takes to its first order
-//! … --bench load -- neighbour [--seconds N]  creates beside a tenant who lists 300,000 parcels
-//! … --bench load -- servers [--seconds N] [--connections 1,32,256] [--growth] [--parcels 10000,1000000]
-//!                                            orders on PostgreSQL, with a cluster of its own
-//! … --bench load -- edges [--seconds N]      creates on PostgreSQL beside a tenant whose 300,000 parcels are listed,
-//!                                            whose row is locked, whose sandbox is reset
-//! ```
-//!
-//! Linux only: CPU time, memory and bytes written are read from /proc. prism is left out, with a word,
-//! where `prism` is not on the path: `npm install --global @stoplight/prism-cli`.
+//! `cargo bench -p parcelo-server --bench load -- [MODE]` prints the tables of docs/benchmarks.md; `-- --help` has the
+//! modes. Linux only: CPU time and memory are read from /proc. prism is left out, with a word, where `prism` is not on the
+//! path: `npm install --global @stoplight/prism-cli`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,165 +14,159 @@
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
     reason = "a benchmark fails loudly, reads the clock and prints"
 )]
 
-mod bare;
 mod client;
-mod cluster;
-mod disk;
-mod edges;
-mod figures;
 mod goals;
-mod neighbour;
+mod neighbours;
 mod peer;
-mod plot;
-mod prepared;
-mod servers;
-mod starts;
+mod postgres;
+mod row;
 
 use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
-use client::{Ask, Known};
-use figures::Figures;
-use goals::Beside;
-use peer::Peer;
-use prepared::Prepared;
+use clap::{Parser, ValueEnum};
 
-/// What is measured, and how long each row takes.
+use client::{ASKS, CREATE, Known, millis_since};
+use peer::Peer;
+use postgres::Database;
+use row::{RESIDENT, Row};
+
+const STARTS: usize = 21;
+
+/// Measures the service under load.
+#[derive(Parser)]
 struct Plan {
-    row: Duration,
+    #[arg(value_enum, default_value = "file")]
+    mode: Mode,
+    /// Seconds that each row takes
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    #[arg(long, value_delimiter = ',', default_value = "1,32,256")]
     connections: Vec<usize>,
+    #[arg(long, value_delimiter = ',', default_value = "10000,1000000")]
     parcels: Vec<usize>,
-    plots: Option<PathBuf>,
-    keep: Option<PathBuf>,
-    growth: bool,
+    /// Given by cargo
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    if let [peer::STATIC, ready] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        runtime.block_on(peer::serve_static(ready.as_ref()));
-        return ExitCode::SUCCESS;
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    /// A file beside its peers, and its growth
+    File,
+    /// Creates on PostgreSQL, by one server and two, beside bare statements and a file
+    Servers,
+    /// Growth on PostgreSQL
+    Growth,
+    /// New servers with new databases, to their first order
+    Starts,
+    /// Creates beside a tenant who lists 300,000 parcels as fast as its key may
+    Neighbour,
+    /// Creates on PostgreSQL beside another tenant's lists, locked row and resets
+    Edges,
+}
+
+#[tokio::main]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, first, _, ready] = &arguments[..]
+        && first == peer::STATIC
+    {
+        return peer::serve_static(ready).await;
     }
-    let plan = Plan::read(&arguments);
-    match arguments.first().map(String::as_str) {
-        Some("starts") => drop(runtime.block_on(starts::measure())),
-        Some("servers") => runtime.block_on(servers::measure(&plan)),
-        Some("neighbour") => runtime.block_on(neighbour::measure(plan.row)),
-        Some("edges") => {
-            let folder = tempfile::tempdir().unwrap();
-            runtime.block_on(edges::measure(folder.path(), plan.row));
+    let (plan, folder) = (Plan::parse(), tempfile::tempdir().unwrap());
+    let folder = folder.path();
+    match plan.mode {
+        Mode::File => goals::print(&on_a_file(folder, &plan).await),
+        Mode::Servers => goals::print(&postgres::measure(folder, &plan).await),
+        Mode::Growth => {
+            Row::print_heading();
+            goals::print(&grow(folder, &Database::on_postgres(), &plan).await);
         }
-        _ => {
-            let rows = runtime.block_on(measure(&plan));
-            if let Some(folder) = &plan.plots {
-                plot::draw(&rows, folder);
-            }
+        Mode::Starts => drop(starts().await),
+        Mode::Neighbour => {
+            neighbours::measure(folder, &Database::on_a_file(folder), plan.time()).await;
         }
+        Mode::Edges => neighbours::measure(folder, &Database::on_postgres(), plan.time()).await,
     }
-    ExitCode::SUCCESS
 }
 
 impl Plan {
-    fn read(arguments: &[String]) -> Self {
-        let value = |name: &str| {
-            let at = arguments.iter().position(|argument| argument == name)?;
-            Some(arguments.get(at + 1).unwrap_or_else(|| panic!("{name} needs a value")).as_str())
+    const fn time(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+}
+
+async fn on_a_file(folder: &Path, plan: &Plan) -> Vec<Row> {
+    Row::print_heading();
+    let mut rows = vec![row::bare_writes(folder, plan.time()).print()];
+    let known = Arc::new(Known::new());
+    for &connections in &plan.connections {
+        let mut measure = async |what: &str, peer| {
+            let (peers, load) = ([peer], (connections, plan.time()));
+            rows.push(Row::measure(what, (&peers, None), (CREATE, &known), load).await.print());
         };
-        let numbers = |name: &str, default: &str| -> Vec<usize> {
-            let text = value(name).unwrap_or(default);
-            text.split(',').map(|number| number.parse().unwrap()).collect()
-        };
-        let on_servers = arguments.first().is_some_and(|what| what == "servers");
-        Self {
-            row: Duration::from_secs(numbers("--seconds", "5")[0] as u64),
-            connections: numbers("--connections", "1,32,256"),
-            parcels: numbers(
-                "--parcels",
-                if on_servers { "10000,1000000" } else { "10000,300000,1000000" },
-            ),
-            plots: value("--plots").map(PathBuf::from),
-            keep: value("--keep").map(PathBuf::from),
-            growth: arguments.iter().any(|argument| argument == "--growth"),
+        measure("a static axum handler", Peer::start_static(folder)).await;
+        if let Some(prism) = Peer::start_prism(folder).await {
+            measure("prism", prism).await;
+        }
+        measure("the mock server, in memory", Peer::start_mock(folder)).await;
+    }
+    rows.extend(grow(folder, &Database::on_a_file(folder), plan).await);
+    rows.push(starts().await);
+    rows
+}
+
+/// Measures every question with so many parcels, and then with more.
+async fn grow(folder: &Path, database: &Database, plan: &Plan) -> Vec<Row> {
+    let (mut rows, mut key, mut known, mut held) = (Vec::new(), None, Known::new(), 0);
+    for &parcels in &plan.parcels {
+        let peer = Peer::start_server(folder, &database.url, &mut key);
+        known.extend(client::fill(&peer.target, parcels.saturating_sub(held)).await);
+        held = held.max(parcels);
+        peer.stop();
+        postgres::spread(database).await;
+        let sample = Arc::new(known.clone());
+        let begun = Instant::now();
+        let peer = Peer::start_server(folder, &database.url, &mut key);
+        let start =
+            Row::timed("a start with these parcels", vec![millis_since(begun)], begun.elapsed());
+        rows.push(Row { parcels: Some(parcels), ..start }.print());
+        drop(peer);
+        let all = ASKS.iter().flat_map(|ask| plan.connections.iter().map(|over| (*ask, *over)));
+        for (ask, connections) in all.filter(|(ask, over)| ask.is_answered_over(*over)) {
+            let peers = [Peer::start_server(folder, &database.url, &mut key)];
+            let at = (&peers[..], database.postmaster());
+            let row = Row::measure(ask.0, at, (ask, &sample), (connections, plan.time())).await;
+            held += if ask == CREATE { row.answers } else { 0 };
+            rows.push(Row { parcels: Some(parcels), ..row }.print());
         }
     }
-}
-
-/// One row of the tables.
-struct Row {
-    what: String,
-    /// None where nothing is stored.
-    parcels: Option<usize>,
-    connections: usize,
-    figures: Figures,
-}
-
-async fn measure(plan: &Plan) -> Vec<Row> {
-    let temporary = tempfile::tempdir().unwrap();
-    let folder = plan.keep.as_deref().unwrap_or(temporary.path());
-    fs::create_dir_all(folder).unwrap();
-    let bare_p99 = disk::report(folder, plan.row);
-    Figures::print_heading();
-    let mut rows = Vec::new();
-    for &connections in &plan.connections {
-        rows.extend(peers(folder, (connections, plan.row)).await);
-    }
-    let (mut smaller, mut start) = (None, Duration::ZERO);
-    for &parcels in &plan.parcels {
-        let mut prepared = Prepared::open(folder, parcels, smaller).await;
-        start = prepared.time_start(folder).await;
-        rows.extend(durable(folder, &mut prepared, parcels, plan).await);
-        smaller = Some(parcels);
-    }
-    println!();
-    let cold_start = starts::measure().await;
-    goals::print(&rows, &Beside { bare_p99, start: start.as_secs_f64(), cold_start });
     rows
 }
 
-/// Those that the durable server is compared with, and memory.
-async fn peers(folder: &Path, load: (usize, Duration)) -> Vec<Row> {
-    let nothing = Known::default();
-    let mut rows = vec![row(Peer::start_static(folder), Ask::Create, &nothing, None, load).await];
-    if let Some(prism) = Peer::start_prism(folder).await {
-        rows.push(row(prism, Ask::Create, &nothing, None, load).await);
+/// Measures how long new servers with new databases take until each has answered its first order.
+async fn starts() -> Row {
+    let (mut millis, mut resident, all) = (Vec::new(), 0.0, Instant::now());
+    for _ in 0..STARTS {
+        let (folder, begun) = (tempfile::tempdir().unwrap(), Instant::now());
+        let url = format!("sqlite:{}/new.db", folder.path().display());
+        let peer = Peer::start_server(folder.path(), &url, &mut None);
+        client::fill(&peer.target, 1).await;
+        millis.push(millis_since(begun));
+        resident = peer.resident_mib();
     }
-    rows.push(row(Peer::start_mock(folder), Ask::Create, &nothing, Some(0), load).await);
-    rows
-}
-
-async fn durable(folder: &Path, prepared: &mut Prepared, parcels: usize, plan: &Plan) -> Vec<Row> {
-    let Prepared { database, key, known } = prepared;
-    let mut rows = Vec::new();
-    // What is created stays: these rows come last, so that the reads are of as many as they say.
-    let creates = plan.connections.iter().map(|connections| (Ask::Create, *connections));
-    let reads = plan.connections.iter().flat_map(|at| Ask::READS.map(|ask| (ask, *at)));
-    let all = reads.chain(creates).filter(|(ask, connections)| ask.is_answered_over(*connections));
-    for (ask, connections) in all {
-        let peer = Peer::start_server(folder, database, key);
-        rows.push(row(peer, ask, known, Some(parcels), (connections, plan.row)).await);
-    }
-    rows
-}
-
-async fn row(
-    peer: Peer,
-    ask: Ask,
-    known: &Known,
-    parcels: Option<usize>,
-    (connections, time): (usize, Duration),
-) -> Row {
-    let what = peer.name(ask);
-    let figures = Figures::measure(peer, ask, known, connections, time).await;
-    figures.print(&what, parcels, connections);
-    Row { what, parcels, connections, figures }
+    let least = millis.iter().copied().fold(f64::MAX, f64::min);
+    println!("the quickest of {STARTS} new servers: {least:.1} ms");
+    let mut row = Row::timed("a new server, to its first order", millis, all.elapsed());
+    row.figures[RESIDENT] = Some(resident);
+    row.print()
 }

@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release --manifest-path server/benches/labels/Cargo.toml -- [ROUNDS] [PYTHON]` prints
 //! the tables for docs/benchmarks.md; with a PYTHON that has Pillow and reportlab, these too.
-//! `-- count FORMAT LABELS` only draws, for valgrind.
 
 // The whole service would bring a database and a web server.
 #[allow(dead_code, unexpected_cfgs, unused_imports, reason = "the service uses more of it")]
@@ -78,24 +77,11 @@ impl Way {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == "count") {
-        return count(&arguments[1], arguments[2].parse().unwrap());
-    }
     let rounds = arguments.first().map_or(15, |text| text.parse().unwrap());
     table(&ways(), rounds);
     if let Some(python) = arguments.get(1) {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers.py");
         assert!(std::process::Command::new(python).arg(script).status().unwrap().success());
-    }
-}
-
-/// Draws `labels` of a format, and nothing else: two counts of instructions, one with more labels
-/// than the other, differ by what the labels cost.
-fn count(format: &str, labels: u32) {
-    let subject = Subject::new();
-    let format = LabelFormat::ALL.into_iter().find(|known| known.extension() == format).unwrap();
-    for _ in 0..labels {
-        black_box(subject.draw(format));
     }
 }
 
