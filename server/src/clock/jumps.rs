@@ -46,8 +46,8 @@ pub(crate) struct JumpGuard {
 }
 
 impl JumpGuard {
-    /// Creates a guard at the start of the process. A clock that was wrong before looks like a correct one, so
-    /// it is in doubt as after a jump.
+    /// Creates a guard at the start of the process. A clock that was wrong before looks like a correct one, so it is in
+    /// doubt as after a jump.
     pub(crate) fn starting_at(first: Reading) -> Self {
         Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }

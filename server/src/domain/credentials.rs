@@ -186,6 +186,8 @@ pub struct NewSecret {
     pub last4: String,
     /// The time at which the secrets before it stop working, unless they stop earlier.
     pub old_until: Millis,
+    /// The hash of the secret in whose place it comes; none for the one that there is.
+    pub replaces: Option<[u8; 32]>,
 }
 
 impl<S> Credential<S> {

@@ -33,8 +33,6 @@ mod parcel;
 pub(crate) mod refusal;
 pub mod sample;
 pub(crate) mod scenario;
-#[cfg(feature = "server")]
-pub(crate) mod sealed;
 pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;

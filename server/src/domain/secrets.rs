@@ -1,5 +1,5 @@
 //! Keys that derive from the database's one secret, one for each purpose: hashes of credentials and sessions,
-//! signatures of links, tokens of forms, and the encryption of flashes (messages that the dashboard shows once).
+//! signatures of links, tokens of forms, and ids of the keys that forms make.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -29,7 +29,7 @@ pub struct Secrets {
     message_ids: Keyed,
     unsubscribe_links: Keyed,
     #[cfg(feature = "server")]
-    flashes: Keyed,
+    new_keys: Keyed,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -54,7 +54,7 @@ impl Secrets {
             message_ids: derived(b"message ids"),
             unsubscribe_links: derived(b"unsubscribe links"),
             #[cfg(feature = "server")]
-            flashes: derived(b"dashboard flashes"),
+            new_keys: derived(b"dashboard keys"),
         }
     }
 
@@ -68,16 +68,18 @@ impl Secrets {
         mac(&self.sessions, &[token.as_bytes()])
     }
 
-    /// Returns the token of forms that are shown to the holder of this cookie, and to no one else.
-    pub fn form_token(&self, cookie: &str) -> String {
-        URL_SAFE_NO_PAD.encode(mac(&self.forms, &[cookie.as_bytes()]))
+    /// Returns the token of forms that are shown to the holder of a cookie, and to no one else, or for a secret of a key or
+    /// webhook. It does not reveal what it was made of.
+    pub fn form_token(&self, holder: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode(mac(&self.forms, &[holder]))
     }
 
-    /// Returns the key that encrypts flashes for the holder of this cookie. It cannot be derived from the cookie's
-    /// hash, which is all that the database has.
+    /// Returns the id of the key that an account's form makes. Its time is that at which the form was shown.
     #[cfg(feature = "server")]
-    pub fn flash_key(&self, cookie: &str) -> [u8; 32] {
-        mac(&self.flashes, &[cookie.as_bytes()])
+    pub fn new_key_id(&self, account: AccountRowId, form: Ulid) -> Ulid {
+        let whole = mac(&self.new_keys, &[&account.0.to_be_bytes(), &form.to_bytes()]);
+        let random = whole.first_chunk::<16>().copied().unwrap_or_default();
+        Ulid::from_parts(form.timestamp_ms(), u128::from_be_bytes(random))
     }
 
     /// Returns the signature of a parcel's label link. It covers the parcel's id, so that an old link does not open

@@ -8,8 +8,6 @@ use parcelo::{Environment, rules::is_invisible};
 
 /// Lifetime of a session.
 pub const SESSION_LIFETIME: i64 = 12 * Millis::HOUR;
-/// Time that a flash waits until its page is loaded.
-pub(crate) const FLASH_LIFETIME: i64 = 5 * Millis::MINUTE;
 /// Minimum length of a password in characters.
 pub(crate) const MIN_PASSWORD_CHARS: usize = 12;
 /// Maximum length of a password in characters.
@@ -39,21 +37,6 @@ pub struct Session {
     pub name: String,
     /// The time at which it ends.
     pub ends_at: Millis,
-}
-
-/// A flash: a message that the next page shows once, perhaps with a secret. The session's token decrypts it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SealedFlash {
-    /// The time since which it waits for its page.
-    pub left_at: Millis,
-    /// The nonce and the encrypted message.
-    pub sealed: Vec<u8>,
-}
-
-impl fmt::Debug for SealedFlash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealedFlash").field("left_at", &self.left_at).finish_non_exhaustive()
-    }
 }
 
 impl Session {

@@ -185,7 +185,7 @@ impl MockServer {
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
         match resolve_now(self.service.rotate_key(&caller.key.id, seconds, Actor::Server)).ok()? {
             Rotation::Done(key, _) => Some(key),
-            Rotation::Revoked | Rotation::Unknown => None,
+            Rotation::Revoked | Rotation::Superseded | Rotation::Unknown => None,
         }
     }
 

@@ -175,9 +175,9 @@ async fn list<K: Kind>(options: ListKeys) -> Result<(), Failure> {
 
 async fn rotate(options: ListKeys, id: String, overlap: u32) -> Result<(), Failure> {
     let (opened, now) = (Opened::new(&options.database).await?, SystemClock.now());
-    let (key, record) = match opened.issuer().rotate(&id, overlap, now).await? {
+    let (key, record) = match opened.issuer().rotate(&id, overlap, None, now).await? {
         Rotation::Done(key, record) => (key, record),
-        Rotation::Revoked => return Err(Failure::RevokedKey(id)),
+        Rotation::Revoked | Rotation::Superseded => return Err(Failure::RevokedKey(id)),
         Rotation::Unknown => return Err(unknown::<ApiKeyScope>(id)),
     };
     if options.json {

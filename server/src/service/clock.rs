@@ -55,9 +55,6 @@ impl Service {
 
     /// Deletes data that is past its retention, unless the clock is in doubt.
     pub async fn purge(&self) {
-        // Whatever the clock says: what a page says once may rather be lost than stay.
-        #[cfg(feature = "server")]
-        let _ = self.purge_flashes().await;
         if !self.clock.may_purge() || self.skew().is_some() {
             return;
         }

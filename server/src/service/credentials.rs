@@ -3,6 +3,8 @@
 
 use ipnet::IpNet;
 use parcelo::{ApiKey, Environment};
+#[cfg(feature = "server")]
+use ulid::Ulid;
 
 use super::Service;
 use crate::{
@@ -41,6 +43,8 @@ pub enum Rotation {
     Done(ApiKey, Box<ApiKeyRecord>),
     /// The key is revoked and stays revoked.
     Revoked,
+    /// The key has another secret than the one that was to be replaced, and keeps it.
+    Superseded,
     /// There is no such key.
     Unknown,
 }
@@ -92,19 +96,29 @@ impl CredentialIssuer<'_> {
         scope: S::New,
         now: Millis,
     ) -> Result<(S::Secret, Credential<S>), StoreError> {
+        self.issue_as(None, (name, scope), now).await
+    }
+
+    async fn issue_as<S: StoredScope>(
+        &self,
+        id: Option<String>,
+        (name, scope): (String, S::New),
+        now: Millis,
+    ) -> Result<(S::Secret, Credential<S>), StoreError> {
         let secret = S::generate(&scope, &self.ids.key_bytes());
         let (hash, last4) = (self.secrets.hash_of(&secret), last4(secret.text()));
-        let id = named(S::ID_PREFIX, self.ids.ulid(now));
+        let id = id.unwrap_or_else(|| named(S::ID_PREFIX, self.ids.ulid(now)));
         let new = NewCredential { id, name, hash, last4, created_at: now, scope };
         Ok((secret, self.store.insert_credential(new, &self.by).await?))
     }
 
     /// Gives an API key a new secret. It stays the same key, with its idempotency records, limit, countries and name.
-    /// Old secrets keep working for at most `overlap` seconds.
+    /// Old secrets keep working for at most `overlap` seconds. With the hash of a secret, only that one is replaced.
     pub async fn rotate(
         &self,
         id: &str,
         overlap: u32,
+        replaces: Option<[u8; 32]>,
         now: Millis,
     ) -> Result<Rotation, StoreError> {
         let Self { store, secrets, ids, by } = self;
@@ -116,10 +130,13 @@ impl CredentialIssuer<'_> {
             hash: secrets.hash_of(&key),
             last4: last4(key.secret()),
             old_until: now.plus(overlap),
+            replaces,
         };
+        let hash = secret.hash;
         Ok(match store.rotate_key(id, secret, by).await? {
-            Some(record) if record.revoked_at.is_none() => Rotation::Done(key, Box::new(record)),
-            Some(_) => Rotation::Revoked,
+            Some(record) if record.revoked_at.is_some() => Rotation::Revoked,
+            Some(record) if record.hash == hash => Rotation::Done(key, Box::new(record)),
+            Some(_) => Rotation::Superseded,
             None => Rotation::Unknown,
         })
     }
@@ -128,7 +145,27 @@ impl CredentialIssuer<'_> {
 impl Service {
     /// Gives a key a new secret. The old one keeps working for `overlap` seconds.
     pub async fn rotate_key(&self, id: &str, overlap: u32, by: Actor) -> Result<Rotation, Refusal> {
-        Ok(self.issuer(by).rotate(id, overlap, self.now()).await?)
+        Ok(self.issuer(by).rotate(id, overlap, None, self.now()).await?)
+    }
+
+    /// Issues a key for a form of the dashboard. Returns `None` if the form was sent before. The key's id follows from the form's
+    /// id and from the account, so no account can meet a key of another.
+    #[cfg(feature = "server")]
+    pub async fn issue_key_once(
+        &self,
+        form: Ulid,
+        name: String,
+        scope: ApiKeyScope,
+    ) -> Result<Option<ApiKey>, Refusal> {
+        let id = named("key", self.secrets().new_key_id(scope.tenant.account, form));
+        let issuer = self.issuer(Actor::Session);
+        let made =
+            issuer.issue_as::<ApiKeyScope>(Some(id.clone()), (name, scope), self.now()).await;
+        // An id is unique in the database, so the second of two forms at the same time is refused.
+        if made.is_err() && self.store.credential::<ApiKeyScope>(&id).await?.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(made?.0))
     }
 
     /// Revokes a key with all its secrets from now on. Returns `None` if no key has the id.

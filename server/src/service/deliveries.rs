@@ -67,15 +67,17 @@ impl Service {
 
     /// Leases due events, shared out among all tenants, up to the limit of one commit and the number of free places. An
     /// event that is not settled within a minute is due again.
-    pub async fn lease_deliveries(&self, places: &DeliverySlots) -> Result<Vec<LeasedEvent>, Refusal> {
+    pub async fn lease_deliveries(
+        &self,
+        places: &DeliverySlots,
+    ) -> Result<Vec<LeasedEvent>, Refusal> {
         loop {
             if places.free() == 0 {
                 return Ok(Vec::new());
             }
             let now = self.now();
             // Tenants with deliveries in flight may have no share left, so as many others are read as there are places.
-            let waiting =
-                self.store.tenants_with_due(now, places.busy() + MAX_IN_FLIGHT).await?;
+            let waiting = self.store.tenants_with_due(now, places.busy() + MAX_IN_FLIGHT).await?;
             let shares = places.share_out(&waiting, MAX_LEASED_AT_ONCE);
             if shares.is_empty() {
                 return Ok(Vec::new());

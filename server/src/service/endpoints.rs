@@ -117,8 +117,26 @@ impl Endpoints<'_> {
     ) -> Result<Secret, EndpointError> {
         self.find(tenant).await?;
         let secret = Secret::from_random(&self.ids.array());
-        self.store.rotate_secret(tenant, secret.clone(), now, &self.by).await?;
+        self.store.rotate_secret(tenant, (None, secret.clone()), now, &self.by).await?;
         Ok(secret)
+    }
+
+    /// The same in the place of a secret that was seen; none if the endpoint has another by now.
+    #[cfg(feature = "server")]
+    pub async fn replace_secret(
+        &self,
+        tenant: Tenant,
+        is_seen: impl Fn(&[u8]) -> bool,
+        now: Millis,
+    ) -> Result<Option<Secret>, EndpointError> {
+        let before = self.find(tenant).await?.secret;
+        if !is_seen(before.as_bytes()) {
+            return Ok(None);
+        }
+        let new = Secret::from_random(&self.ids.array());
+        let secrets = (Some(before), new.clone());
+        let is_done = self.store.rotate_secret(tenant, secrets, now, &self.by).await?;
+        Ok(is_done.then_some(new))
     }
 
     /// Turns a tenant's endpoint on.

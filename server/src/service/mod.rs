@@ -11,8 +11,6 @@ pub(crate) mod credentials;
 mod dashboard;
 mod deliveries;
 pub(crate) mod endpoints;
-#[cfg(feature = "server")]
-mod flashes;
 pub(crate) mod idempotency;
 mod key_cache;
 mod key_uses;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo::ErrorCode;
 use tokio::sync::Semaphore;
+use ulid::Ulid;
 
 use super::{Refusal, Service, passwords};
 use crate::{
@@ -193,13 +194,18 @@ impl Service {
         URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
     }
 
-    /// Returns the token of forms that are shown to the holder of this cookie.
-    pub fn form_token(&self, cookie: &str) -> String {
-        self.secrets().form_token(cookie)
+    /// Returns the token of forms that are shown to the holder of a cookie, or for a secret.
+    pub fn form_token(&self, holder: impl AsRef<[u8]>) -> String {
+        self.secrets().form_token(holder.as_ref())
     }
 
-    /// Returns `true` if a form's token was made for the holder of this cookie.
-    pub fn is_form_token(&self, cookie: &str, given: &str) -> bool {
-        Secrets::is_same(&self.form_token(cookie), given)
+    /// Returns `true` if a form's token was made for the holder of this cookie, or for this secret.
+    pub fn is_form_token(&self, holder: impl AsRef<[u8]>, given: &str) -> bool {
+        Secrets::is_same(&self.form_token(holder), given)
+    }
+
+    /// Returns the id of a form that makes something once.
+    pub fn fresh_id(&self) -> Ulid {
+        self.ids.ulid(self.now())
     }
 }

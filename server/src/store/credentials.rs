@@ -233,7 +233,7 @@ impl Store {
     }
 
     /// Gives an API key a new secret; old ones keep working as long as it says. One that is
-    /// revoked stays as it is. None if no key has the id.
+    /// revoked, or has another secret than is to be replaced, stays as it is. None if no key has the id.
     pub async fn rotate_key(
         &self,
         id: &str,
@@ -272,8 +272,10 @@ async fn rotate(
     by: &Author,
 ) -> SqlResult<Option<ApiKeyRecord>> {
     lock_keys::<ApiKeyScope>(db).await?;
-    let find = "SELECT id FROM api_keys WHERE public_id = $1 AND revoked_at IS NULL";
-    let found: Option<i64> = db.first(find, given![id], |row| row.get(0)).await?;
+    let find = "SELECT id FROM api_keys \
+         WHERE public_id = $1 AND revoked_at IS NULL AND hash = coalesce($2, hash)";
+    let given = given![id, secret.replaces];
+    let found: Option<i64> = db.first(find, given, |row| row.get(0)).await?;
     let Some(key) = found else { return by_id(db, id).await };
     let until = secret.old_until;
     let statements = [

@@ -53,21 +53,23 @@ impl Store {
         .await
     }
 
-    /// Gives the tenant's endpoint a new secret; the one before signs beside it for a while.
+    /// Gives the tenant's endpoint a new secret, in the place of the one that is named or of whichever it has; that one signs
+    /// beside it for a while. Returns false if there is none.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
-        secret: Secret,
+        (replaced, new): (Option<Secret>, Secret),
         now: Millis,
         by: &Author,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            if rotate(db, tenant.number(), &secret, now).await? == 0 {
-                return Ok(());
+            let is_done = rotate(db, tenant.number(), (replaced.as_ref(), &new), now).await?;
+            if is_done {
+                let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
+                audit::record(db, &by, &change).await?;
             }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
-            audit::record(db, &by, &change).await
+            Ok(is_done)
         })
         .await
     }
@@ -225,15 +227,25 @@ pub(super) fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
 }
 
 /// Keeps the secrets that still sign, as many as may.
-async fn rotate(db: Sql<'_>, tenant: i64, secret: &Secret, now: Millis) -> SqlResult<u64> {
+async fn rotate(
+    db: Sql<'_>,
+    tenant: i64,
+    (replaced, new): (Option<&Secret>, &Secret),
+    now: Millis,
+) -> SqlResult<bool> {
     let keep = "INSERT INTO webhook_old_secrets (tenant, secret, until) \
-         SELECT tenant, secret, $2 FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
-    db.execute(keep, given![tenant, now.plus(OLD_SECRET)]).await?;
+         SELECT tenant, secret, $2 FROM webhook_endpoints \
+         WHERE tenant = $1 AND secret = coalesce($3, secret){ FOR UPDATE|}";
+    let replaced = replaced.map(Secret::as_bytes);
+    if db.execute(keep, given![tenant, now.plus(OLD_SECRET), replaced]).await? == 0 {
+        return Ok(false);
+    }
     let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
          (SELECT id FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC LIMIT $3))";
     db.execute(forget, given![tenant, now, OLD_SECRETS]).await?;
     let sql = "UPDATE webhook_endpoints SET secret = $2 WHERE tenant = $1";
-    db.execute(sql, given![tenant, secret.as_bytes()]).await
+    db.execute(sql, given![tenant, new.as_bytes()]).await?;
+    Ok(true)
 }
 
 async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{
     ParcelRowId, State, Tenant, history,
-    webhooks::{EventSubject, Attempt, EventPayload, Kind, Lease},
+    webhooks::{Attempt, EventPayload, EventSubject, Kind, Lease},
 };
 
 /// The columns that [`read_lease`] reads.
@@ -94,7 +94,11 @@ async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> 
     }))
 }
 
-async fn about_parcel(db: Sql<'_>, parcel: ParcelRowId, lease: &Lease) -> SqlResult<Option<EventSubject>> {
+async fn about_parcel(
+    db: Sql<'_>,
+    parcel: ParcelRowId,
+    lease: &Lease,
+) -> SqlResult<Option<EventSubject>> {
     let sql = select_parcels!(
         ", external_order_id",
         "WHERE parcels.id = $1 AND tenant = ",

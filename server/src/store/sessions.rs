@@ -6,7 +6,7 @@ use crate::{
     domain::{
         AccountRowId,
         audit::{AuditAction, AuditedChange, Author},
-        session::{FLASH_LIFETIME, Login, SealedFlash, Session},
+        session::{Login, Session},
     },
 };
 
@@ -85,57 +85,13 @@ impl Store {
         .await
     }
 
-    /// Ends a session, with its flashes.
+    /// Ends a session.
     pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
         self.write(async move |db| {
-            let forget = "DELETE FROM dashboard_flashes WHERE session = $1";
-            db.execute(forget, given![hash]).await?;
             let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
             db.execute(end, given![hash]).await.map(drop)
         })
         .await
-    }
-
-    /// Keeps a sealed flash for a session's page.
-    pub async fn leave_flash(
-        &self,
-        session: [u8; 32],
-        page: &'static str,
-        flash: SealedFlash,
-    ) -> Result<(), StoreError> {
-        self.write(async move |db| {
-            let sql = "INSERT INTO dashboard_flashes (session, page, left_at, sealed) \
-                 VALUES ($1, $2, $3, $4)";
-            let given = given![session, page, flash.left_at, flash.sealed.as_slice()];
-            db.execute(sql, given).await.map(drop)
-        })
-        .await
-    }
-
-    /// Takes the flashes of a session's page, oldest first: each is given to one caller.
-    pub async fn take_flashes(
-        &self,
-        session: [u8; 32],
-        page: &'static str,
-    ) -> Result<Vec<SealedFlash>, StoreError> {
-        // Most pages have none, and a look costs no write.
-        let look =
-            "SELECT EXISTS (SELECT 1 FROM dashboard_flashes WHERE session = $1 AND page = $2)";
-        if !self.query(async move |db| db.value(look, given![session, page]).await).await? {
-            return Ok(Vec::new());
-        }
-        let taken = self.write(async move |db| {
-            let sql = "DELETE FROM dashboard_flashes WHERE session = $1 AND page = $2 \
-                 RETURNING id, left_at, sealed";
-            db.each(sql, given![session, page], |row| {
-                let flash = SealedFlash { left_at: row.get(1)?, sealed: row.get(2)? };
-                Ok((row.get::<i64>(0)?, flash))
-            })
-            .await
-        });
-        let mut taken = taken.await?;
-        taken.sort_unstable_by_key(|(id, _)| *id);
-        Ok(taken.into_iter().map(|(_, flash)| flash).collect())
     }
 
     /// Forgets the sessions that are over, and failures to sign in that are long ago.
@@ -146,11 +102,5 @@ impl Store {
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.purge_logins(now).await,
         }
-    }
-
-    /// Forgets the flashes that were not looked at.
-    pub async fn purge_flashes(&self, now: Millis) -> Result<(), StoreError> {
-        let old = old_rows!("dashboard_flashes", "id", "left_at");
-        self.delete_old(old, now.0 - FLASH_LIFETIME).await.map(drop)
     }
 }

@@ -27,6 +27,7 @@ pub(crate) const TARGET: Target = Target {
     cases: 120,
     words: &[
         "name=",
+        "once=01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "&",
         "environment=sandbox",
         "countries=",

@@ -1,5 +1,5 @@
 //! Webhooks: the events, their bodies, the retries, and the addresses that are allowed (docs/api.md, Webhooks).
-//! The store keeps the outbox, and the dispatcher in [`crate::webhook`] sends.
+//! The store keeps the outbox, and the webhook dispatcher sends.
 
 mod body;
 pub(crate) mod delivery_slots;

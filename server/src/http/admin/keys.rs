@@ -44,7 +44,7 @@ pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
             let rotated = RotatedApiKey::new(&key, &record, call.now());
             Ok(call.answer(rotated))
         }
-        Rotation::Revoked => Err(ErrorCode::KeyRevoked.into()),
+        Rotation::Revoked | Rotation::Superseded => Err(ErrorCode::KeyRevoked.into()),
         Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
     }
 }

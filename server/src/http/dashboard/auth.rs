@@ -1,4 +1,4 @@
-//! Who is signed in, and how one who is not gets there.
+//! Authentication of the dashboard's users, and the way to the sign-in page.
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
@@ -10,7 +10,7 @@ use parcelo::{Environment, ErrorCode, Language};
 use super::{
     context::PageContext,
     fields::Fields,
-    flash::{FlashPage, ShownFlashes},
+    flash::Flash,
     frame::{Frame, Section},
     interrupted::Interrupted,
     sign_in_form::{self, Attempt},
@@ -20,7 +20,7 @@ use crate::{
     http::{Api, Refused, answer},
 };
 
-/// Where one signs in.
+/// The path of the sign-in page.
 pub(super) const SIGN_IN: &str = "/dashboard/sign-in";
 
 /// A signed-in user.
@@ -38,11 +38,11 @@ pub(super) struct SubmittedForm {
     pub(super) fields: Fields,
 }
 
-/// Why a request is not served.
+/// The reason why a request is not served.
 pub(super) enum Rejection {
-    /// The user has to sign in first, and comes back then.
+    /// The user has to sign in first, and comes back afterwards.
     SignInRequired(Interrupted),
-    /// The same, for a user who sent a form: what was typed goes along.
+    /// The same for a user who sent a form: the answer is the sign-in page, which keeps the fields.
     SignInShown(Response),
     /// The request is refused.
     Refused(Refused),
@@ -73,9 +73,7 @@ impl FromRequestParts<Api> for SignedIn {
         let context = context(parts)?;
         let sign_in = || Rejection::SignInRequired(Interrupted::page(&context.here));
         let token = context.session.clone().ok_or_else(sign_in)?;
-        let session = api.service.session(&token).await?.ok_or_else(sign_in)?;
-        let form = api.service.form_token(&token);
-        Ok(Self { context, session, token, form })
+        Self::with_token(api, context.clone(), token).await?.ok_or_else(sign_in)
     }
 }
 
@@ -101,6 +99,17 @@ impl FromRequest<Api> for SubmittedForm {
 }
 
 impl SignedIn {
+    /// Returns the user whose session has this token; none if the session is over.
+    pub(super) async fn with_token(
+        api: &Api,
+        context: PageContext,
+        token: String,
+    ) -> Result<Option<Self>, Refused> {
+        let form = api.service.form_token(&token);
+        let session = api.service.session(&token).await?;
+        Ok(session.map(|session| Self { context, session, token, form }))
+    }
+
     pub(super) const fn language(&self) -> Language {
         self.context.language
     }
@@ -109,18 +118,17 @@ impl SignedIn {
         self.session.tenant(environment)
     }
 
-    /// What is around a page of a section.
+    /// Returns the frame of a page in a section.
     pub(super) fn frame(&self, section: Section) -> Frame {
-        self.context.frame().of_member(&self.session.name, &self.form, section)
+        let frame = self.context.frame().with_flash(self.context.flash);
+        frame.of_member(&self.session.name, &self.form, section)
     }
 
-    /// Takes what this page has to show. A HEAD request shows no page, so it uses up no flash.
-    pub(super) async fn take(&self, api: &Api, page: FlashPage) -> Result<ShownFlashes, Refused> {
-        if !self.context.is_seen {
-            return Ok(ShownFlashes::default());
-        }
-        let kept = api.service.take_flashes(&self.token, page.name()).await?;
-        Ok(ShownFlashes::read(&kept))
+    /// Returns the same user for an answer that stands for the page at `path` and says what was done.
+    pub(super) fn at(mut self, path: &str, flash: Option<Flash>) -> Self {
+        self.context.here = format!("{path}?");
+        self.context.flash = flash;
+        self
     }
 }
 

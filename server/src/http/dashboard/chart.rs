@@ -1,5 +1,5 @@
-//! The chart of parcels by day and status: columns of a picture that the browser scales, and the
-//! same as numbers for those who do not see it.
+//! The chart of parcels by day and status: columns of a picture that the browser scales, and the same numbers as text for
+//! those who do not see it.
 
 use std::ops::RangeInclusive;
 
@@ -8,13 +8,13 @@ use parcelo::{Language, ParcelStatus};
 use super::frame::tone;
 use crate::domain::activity::{ParcelCount, begin_of};
 
-/// The picture's height, in its own units, without the line of dates.
+/// Height of the picture in its own units, without the line of dates.
 const HEIGHT: u64 = 120;
-/// From one column to the next.
+/// Distance from one column to the next.
 const STEP: u64 = 20;
-/// A column's width.
+/// Width of a column.
 const WIDTH: u64 = 14;
-/// The colours, from the bottom of a column to its top, and what they stand for.
+/// The colours from the bottom of a column to its top, and their meanings.
 const LAYERS: [(&str, &str, &str); 5] = [
     ("done", "Delivered", "Entregados"),
     ("moving", "On the way", "En camino"),
@@ -23,20 +23,20 @@ const LAYERS: [(&str, &str, &str); 5] = [
     ("failed", "Not delivered", "No entregados"),
 ];
 
-/// Columns of one environment.
+/// The columns of one environment.
 pub(super) struct Chart {
     pub(super) width: u64,
     pub(super) height: u64,
-    /// A column's width.
+    /// Width of a column.
     pub(super) bar: u64,
     pub(super) columns: Vec<Column>,
     pub(super) legend: Vec<Layer>,
-    pub(super) most: u64,
+    pub(super) max: u64,
     pub(super) first: String,
     pub(super) last: String,
 }
 
-/// A day.
+/// The column of one day.
 pub(super) struct Column {
     pub(super) x: u64,
     pub(super) day: String,
@@ -51,7 +51,7 @@ pub(super) struct Part {
     pub(super) height: u64,
 }
 
-/// What a colour stands for.
+/// An entry of the legend.
 pub(super) struct Layer {
     pub(super) tone: &'static str,
     pub(super) name: &'static str,
@@ -71,13 +71,13 @@ impl Chart {
             });
             wanted.map(|one| one.parcels).sum()
         };
-        let most = days.clone().map(|day| sum(Some(day), None)).max().unwrap_or(0);
+        let max = days.clone().map(|day| sum(Some(day), None)).max().unwrap_or(0);
         let date = |day: i64| begin_of(day).to_utc().date_naive().to_string();
         let mut columns = Vec::new();
         for (x, day) in (0..).step_by(20).zip(days.clone()) {
             let amounts = LAYERS.map(|(tone, ..)| (tone, sum(Some(day), Some(tone))));
             let parcels = sum(Some(day), None);
-            columns.push(Column { x, day: date(day), parcels, parts: parts(&amounts, most) });
+            columns.push(Column { x, day: date(day), parcels, parts: parts(&amounts, max) });
         }
         let layer = |(tone, en, es): (&'static str, _, _)| {
             let parcels = sum(None, Some(tone));
@@ -89,19 +89,19 @@ impl Chart {
             bar: WIDTH,
             columns,
             legend: LAYERS.into_iter().filter_map(layer).collect(),
-            most,
+            max,
             first: date(*days.start()),
             last: date(*days.end()),
         }
     }
 }
 
-/// A column from the bottom up; what is there is seen, however little it is.
-fn parts(amounts: &[(&'static str, u64)], most: u64) -> Vec<Part> {
+/// Returns a column's parts from the bottom up. A part that is not empty is visible, however small it is.
+fn parts(amounts: &[(&'static str, u64)], max: u64) -> Vec<Part> {
     let mut top = HEIGHT;
     let mut parts = Vec::new();
     for (tone, amount) in amounts.iter().filter(|(_, amount)| *amount > 0) {
-        let share = amount.saturating_mul(HEIGHT).checked_div(most).unwrap_or(0);
+        let share = amount.saturating_mul(HEIGHT).checked_div(max).unwrap_or(0);
         let height = share.clamp(2, HEIGHT).min(top);
         top -= height;
         parts.push(Part { tone, y: top, height });
@@ -126,7 +126,7 @@ mod tests {
             counted(13, State::Voided, 20),
         ];
         let chart = Chart::new(&counts, 10..=13, Language::En);
-        assert_eq!((chart.most, chart.width, chart.columns.len()), (40, 80, 4));
+        assert_eq!((chart.max, chart.width, chart.columns.len()), (40, 80, 4));
         let drawn = |column: &Column| -> Vec<_> {
             column.parts.iter().map(|part| (part.tone, part.y, part.height)).collect()
         };

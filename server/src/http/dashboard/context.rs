@@ -1,17 +1,20 @@
-//! A visit to the dashboard: its language, its cookies, and how every answer to it looks, refusals
-//! included.
+//! The context of a request to the dashboard: its language and cookies, and the look of every answer, refusals included.
 
 use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
-    response::Response,
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
+    response::{IntoResponse, Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode, Language};
 use url::form_urlencoded;
 
-use super::frame::{self, Frame, Notice};
+use super::{
+    fields::Fields,
+    flash::Flash,
+    frame::{self, Frame, Notice},
+};
 use crate::http::{
     Api, Refused, answer,
     area::{FinishResponse, ResponseStyler},
@@ -20,18 +23,22 @@ use crate::http::{
     public,
 };
 
-/// Who is signed in.
+/// Holds the session of the signed-in user.
 const SESSION_COOKIE: &str = "__Host-parcelo_session";
-/// To whom the form to sign in was shown; a session never has its value.
+/// Identifies the browser to which the sign-in form was shown. No session ever has its value.
 const GUEST_COOKIE: &str = "__Host-parcelo_guest";
-/// The language that was chosen.
+/// Holds the language that was chosen.
 const LANGUAGE_COOKIE: &str = "__Host-parcelo_language";
-/// The environment that was looked at last.
+/// Holds the environment of the page before.
 const ENVIRONMENT_COOKIE: &str = "__Host-parcelo_environment";
-/// A language and an environment are remembered for a year.
+/// Holds the message about what was just done.
+const FLASH_COOKIE: &str = "__Host-parcelo_flash";
+/// Time in seconds that the message waits for its page.
+const FLASH_SECONDS: i64 = 300;
+/// Time in seconds for which a language and an environment are remembered: a year.
 const YEAR_SECONDS: i64 = 31_536_000;
 
-/// What every answer says to browsers and caches.
+/// Headers of every answer, for browsers and caches.
 const SECURITY_HEADERS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
@@ -44,7 +51,7 @@ const SECURITY_HEADERS: [(&str, &str); 5] = [
     ),
 ];
 
-/// What every page needs of its request.
+/// The data of a request that every page needs.
 #[derive(Clone)]
 pub(super) struct PageContext {
     pub(super) language: Language,
@@ -52,18 +59,20 @@ pub(super) struct PageContext {
     chosen: bool,
     /// The address without its language, for the link to the other one.
     pub(super) here: String,
-    /// The environment that this page is of, or one before it; production at first.
+    /// The environment of this page or of the last one before it that had one; production at first.
     pub(super) environment: Environment,
     /// The request names another environment than the one before.
     is_environment_new: bool,
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
-    /// The page is shown, and not only its head asked for.
-    pub(super) is_seen: bool,
+    /// The message of this page. A `HEAD` request does not use it up.
+    pub(super) flash: Option<Flash>,
+    /// The fields with which its form is filled after the end of a session interrupted it.
+    pub(super) typed: Option<Fields>,
 }
 
-/// Reads each request's visit, and makes its answer one of the dashboard's.
+/// Reads the context of each request, and gives each answer the dashboard's look.
 pub(super) fn style() -> ResponseStyler {
     Arc::new(|api: &Api, request: &mut Request| -> FinishResponse {
         let client = client_address(api, request);
@@ -81,6 +90,7 @@ impl PageContext {
         let kept = cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::language_of(&tag));
         let named = named_environment(request.uri());
         let last = cookie(headers, ENVIRONMENT_COOKIE).and_then(|code| environment_of(&code));
+        let flash = cookie(headers, FLASH_COOKIE).filter(|_| request.method() == Method::GET);
         Self {
             language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
             chosen: asked.is_some(),
@@ -90,11 +100,12 @@ impl PageContext {
             session: cookie(headers, SESSION_COOKIE),
             guest: cookie(headers, GUEST_COOKIE),
             client,
-            is_seen: request.method() != Method::HEAD,
+            flash: flash.and_then(|flash| Flash::from_cookie(&flash, request.uri().path())),
+            typed: None,
         }
     }
 
-    /// Makes an answer fit for the dashboard: refusals become pages.
+    /// Gives an answer the dashboard's headers, and turns refusals into pages.
     fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
@@ -118,6 +129,10 @@ impl PageContext {
         if self.is_environment_new {
             set_cookie(headers, ENVIRONMENT_COOKIE, self.environment.code(), YEAR_SECONDS);
         }
+        // The message was shown. A refusal does not show it, and the page may be requested again.
+        if self.flash.is_some() && response.status() == StatusCode::OK {
+            set_cookie(response.headers_mut(), FLASH_COOKIE, "", 0);
+        }
         response
     }
 
@@ -125,7 +140,7 @@ impl PageContext {
         let notice = Notice::for_refusal(self.frame(), refusal);
         let mut response = frame::page(&notice).ok()?;
         *response.status_mut() = answer::status_of(refusal.code);
-        // Headers that the router has set, such as the allowed methods, stay.
+        // Headers that the router has set, such as the allowed methods, are kept.
         if let Some(methods) = bare.headers().get(header::ALLOW) {
             response.headers_mut().insert(header::ALLOW, methods.clone());
         }
@@ -135,7 +150,7 @@ impl PageContext {
         Some(response)
     }
 
-    /// What is around a page for a user who is not signed in.
+    /// Returns the frame of a page for a user who is not signed in.
     pub(super) fn frame(&self) -> Frame {
         Frame::new(self.language, &self.here)
     }
@@ -146,7 +161,14 @@ fn is_page(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
-/// Signs the visitor in, with a session that begins here.
+/// Sends the browser to a page that says what was done.
+pub(super) fn go_to(path: &str, flash: Flash) -> Response {
+    let mut response = Redirect::to(path).into_response();
+    set_cookie(response.headers_mut(), FLASH_COOKIE, &flash.to_cookie(path), FLASH_SECONDS);
+    response
+}
+
+/// Signs the visitor in with a new session.
 pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
@@ -154,7 +176,7 @@ pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
     response
 }
 
-/// Takes the session's cookie back.
+/// Deletes the session's cookie.
 pub(super) fn signed_out(mut response: Response) -> Response {
     set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     response
@@ -167,9 +189,9 @@ pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     response
 }
 
-/// A cookie that no script, no other site and no plain connection sees, and that only this site sets:
-/// `__Host-` keeps a neighbour's domain, or a plain page, from planting one of this name. It needs
-/// `Path=/`. Browsers take a connection to the machine itself for a safe one.
+/// Sets a cookie that no script, no other site and no plain connection sees, and that only this site can set: `__Host-`
+/// keeps a neighbouring domain, or a plain page, from planting one with this name. The prefix needs `Path=/`. Browsers
+/// treat a connection to the machine itself as a safe one.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
     let cookie =
         format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict");
@@ -185,7 +207,7 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The environment that an address is of: in its query, or a part of its path.
+/// Returns the environment that an address names, in its query or in its path.
 fn named_environment(uri: &Uri) -> Option<Environment> {
     let asked = body::query(uri.query(), "environment");
     let in_path = || uri.path().split('/').find_map(environment_of);

@@ -1,5 +1,5 @@
 //! The request by which an event is sent to a webhook. Its body follows from the parcel's history and is the same at
-//! every attempt, so it is made again here: the log holds none.
+//! every attempt, so it is built again here; the log holds none.
 
 use askama::Template;
 use axum::{
@@ -30,7 +30,7 @@ struct Delivery {
     back: String,
 }
 
-/// An event's request. The signature is left out: with it, a reader of the page could send the request too.
+/// Returns an event's request without its signature: with it, a reader of the page could send the request too.
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, event)): Path<(String, String)>,

@@ -1,4 +1,4 @@
-//! Carrier exceptions: what carriers reported that could not be true of a parcel.
+//! Carrier exceptions: reports of carriers that contradict the parcel's state.
 
 use askama::Template;
 use axum::{extract::State, response::Response};
@@ -13,7 +13,7 @@ use crate::{
     http::{Api, Refused},
 };
 
-/// How many are shown of an environment.
+/// Maximum number of exceptions that are shown of an environment.
 const MAX_PER_ENVIRONMENT: u32 = 100;
 
 #[derive(Template)]
@@ -41,7 +41,7 @@ struct Status {
     tone: &'static str,
 }
 
-/// The latest of both environments.
+/// Shows the latest exceptions of both environments.
 pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {

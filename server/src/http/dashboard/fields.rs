@@ -12,15 +12,15 @@ use crate::{
     http::{Api, MAX_BODY_BYTES, Refused, read_body},
 };
 
-/// The field of every form that says for whom it was made.
+/// Name of the field with the token that binds a form to its holder.
 pub(super) const TOKEN: &str = "form";
 
 /// The fields of a form.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads a form, if it comes from a page of this very address.
+    /// Reads a form, and refuses one that comes from another site.
     pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
         if !is_same_origin(headers) || !is_form(headers) {
             return Err(ErrorCode::FormNotAccepted.into());
@@ -41,26 +41,26 @@ impl Fields {
         }
     }
 
-    /// All fields but one, as a browser encodes them.
+    /// Returns all fields but one, as a browser encodes them.
     pub(super) fn encoded(&self, without: &str) -> String {
         let mut encoded = form_urlencoded::Serializer::new(String::new());
         encoded.extend_pairs(self.0.iter().filter(|(name, _)| name != without));
         encoded.finish()
     }
 
-    /// A field as it was filled in; nothing when it is not there.
+    /// Returns a field as it was filled in; nothing if it is missing.
     pub(super) fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// All that was chosen under one name.
+    /// Returns all values that were chosen under one name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Whether a browser says that the form is from a page of the same origin, or says nothing. A page
-/// cannot make it lie; the form's token has to be right all the same.
+/// Returns true if a browser says that the form is from a page of the same origin, or says nothing. A page cannot forge these
+/// headers; the form's token is checked in any case.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text("sec-fetch-site") {

@@ -1,89 +1,58 @@
-//! Flashes: what the next page says of what was just done, a sentence or a secret that is shown once. They wait in the
-//! database, sealed, for one session and one page, and for a few minutes.
+//! Flashes: messages about what a form has done, shown once by the page to which the form leads. The browser carries a message
+//! there in a cookie, so any server can show the page. Messages hold no secrets.
 
-use parcelo::{Environment, Language};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parcelo::Language;
 use serde::{Deserialize, Serialize};
 
-use super::fields::Fields;
+use crate::domain::to_body;
 
-/// A page that flashes are made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FlashPage {
-    Keys,
-    Webhook(Environment),
-    Settings,
-    NewKey,
-    Parcels,
-    /// Any parcel's.
-    Parcel,
-}
-
-impl FlashPage {
-    /// Those with a form that a session's end may interrupt.
-    pub(super) const WITH_FORM: [Self; 5] = [
-        Self::Webhook(Environment::Production),
-        Self::Webhook(Environment::Sandbox),
-        Self::Settings,
-        Self::NewKey,
-        Self::Parcels,
-    ];
-
-    /// Its name in the database.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Keys => "keys",
-            Self::Webhook(Environment::Production) => "webhook production",
-            Self::Webhook(Environment::Sandbox) => "webhook sandbox",
-            Self::Settings => "settings",
-            Self::NewKey => "new key",
-            Self::Parcels => "parcels",
-            Self::Parcel => "parcel",
-        }
-    }
-
-    /// Where it is.
-    pub(super) const fn path(self) -> &'static str {
-        match self {
-            Self::Keys => "/dashboard/keys",
-            Self::Webhook(Environment::Production) => "/dashboard/webhooks/production",
-            Self::Webhook(Environment::Sandbox) => "/dashboard/webhooks/sandbox",
-            Self::Settings => "/dashboard/settings",
-            Self::NewKey => "/dashboard/keys/new",
-            Self::Parcels | Self::Parcel => "/dashboard/parcels",
-        }
-    }
-}
-
-/// What was done.
+/// A message about what was done, or why nothing was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum FlashText {
+pub(super) enum Flash {
     KeyRevoked,
     KeyRotated,
-    /// The same, and the old secret works no longer.
+    /// The key is rotated, and its old secret no longer works.
     KeyRotatedAtOnce,
-    /// Nothing, since the key is revoked.
+    /// Nothing was done, since the key is revoked.
     KeyWasRevoked,
+    /// Nothing was done, since the form was sent before.
+    KeyMadeBefore,
+    /// Nothing was done, since the key or webhook has another secret than when its form was shown.
+    SecretReplacedBefore,
     WebhookSet,
     TestSent,
     Enabled,
     Disabled,
     Removed,
     Replayed(usize),
-    /// Nothing, since the webhook is off.
+    /// Nothing was done, since the webhook is off.
     IsOff,
-    /// Nothing, since there is no webhook.
+    /// Nothing was done, since there is no webhook.
     IsGone,
     ShopSet,
     ParcelVoided,
     LabelReprinted,
     PasswordChanged,
-    /// Nothing was done: the session had ended.
+    /// Nothing was done, since the session had ended; the form is filled in again.
     FormRestored,
-    /// The same, of a button.
+    /// The same for a button, which has no fields.
     NothingDone,
 }
 
-impl FlashText {
+impl Flash {
+    /// Writes the message for a page's path, in characters that are allowed in a cookie.
+    pub(super) fn to_cookie(self, path: &str) -> String {
+        URL_SAFE_NO_PAD.encode(to_body(&(path, self)))
+    }
+
+    /// Reads the message for a page. One for another page, or from another version of the server, is ignored.
+    pub(super) fn from_cookie(cookie: &str, path: &str) -> Option<Self> {
+        let kept = URL_SAFE_NO_PAD.decode(cookie).ok()?;
+        let (page, flash): (String, Self) = serde_json::from_slice(&kept).ok()?;
+        (page == path).then_some(flash)
+    }
+
     #[expect(clippy::too_many_lines, reason = "one table of texts")]
     pub(super) fn text(self, language: Language) -> String {
         let text = match self {
@@ -102,6 +71,14 @@ impl FlashText {
             Self::KeyWasRevoked => language.pick(
                 "Nothing was changed: the key is revoked. Create a new one.",
                 "No se cambió nada: la clave está revocada. Cree otra.",
+            ),
+            Self::KeyMadeBefore => language.pick(
+                "Nothing was changed: this form has already created its key, whose secret was shown once. If you did not copy it, give the key a new secret.",
+                "No se cambió nada: ese formulario ya creó su clave, cuyo secreto se mostró una sola vez. Si no lo copió, dé a la clave un secreto nuevo.",
+            ),
+            Self::SecretReplacedBefore => language.pick(
+                "Nothing was changed: a new secret was already created after you opened that form, and it was shown once. If you did not copy it, create another one.",
+                "No se cambió nada: ya se creó un secreto nuevo después de que abrió ese formulario, y se mostró una sola vez. Si no lo copió, cree otro.",
             ),
             Self::WebhookSet => language.pick(
                 "The webhook is saved and turned on.",
@@ -165,61 +142,5 @@ impl FlashText {
             }
         };
         text.to_owned()
-    }
-}
-
-/// A secret that is shown once.
-#[derive(Serialize, Deserialize)]
-pub(super) struct OneTimeSecret {
-    /// Whose it is: a key's name, or nothing.
-    pub(super) name: String,
-    pub(super) secret: String,
-}
-
-/// What a flash says.
-#[derive(Serialize, Deserialize)]
-pub(super) enum FlashContent {
-    FlashText(FlashText),
-    OneTimeSecret(OneTimeSecret),
-    /// A form that the end of a session interrupted, as a browser encodes it.
-    FilledForm(String),
-}
-
-impl From<FlashText> for FlashContent {
-    fn from(text: FlashText) -> Self {
-        Self::FlashText(text)
-    }
-}
-
-impl From<OneTimeSecret> for FlashContent {
-    fn from(one_time: OneTimeSecret) -> Self {
-        Self::OneTimeSecret(one_time)
-    }
-}
-
-/// All that a page shows: what was done last, and the secrets, oldest first.
-#[derive(Default)]
-pub(super) struct ShownFlashes {
-    pub(super) text: Option<FlashText>,
-    pub(super) secrets: Vec<OneTimeSecret>,
-    /// What the page's form is filled with.
-    pub(super) form: Option<Fields>,
-}
-
-impl ShownFlashes {
-    /// Reads what was kept as JSON; what another version of the server wrote and this one cannot read is left out.
-    pub(super) fn read(kept: &[Vec<u8>]) -> Self {
-        let mut shown = Self::default();
-        for what in kept.iter().filter_map(|kept| serde_json::from_slice(kept).ok()) {
-            match what {
-                FlashContent::FlashText(text) => shown.text = Some(text),
-                FlashContent::OneTimeSecret(one_time) => shown.secrets.push(one_time),
-                FlashContent::FilledForm(filled) => {
-                    shown.text = Some(FlashText::FormRestored);
-                    shown.form = Some(Fields::parse(filled.as_bytes()));
-                }
-            }
-        }
-        shown
     }
 }

@@ -1,4 +1,4 @@
-//! What every page has around it, and the pages that say why there is nothing else to show.
+//! The frame around every page, and the pages that only say why there is nothing to show.
 
 use askama::Template;
 use axum::{
@@ -11,14 +11,14 @@ use parcelo::{
     model::{Arrival, ArrivalKind},
 };
 
-use super::flash::FlashText;
+use super::flash::Flash;
 use crate::{
     clock::Millis,
     domain::Refusal,
     http::{Refused, answer},
 };
 
-/// The parts of the dashboard.
+/// The sections of the dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Overview,
@@ -66,7 +66,7 @@ impl Section {
     }
 }
 
-/// What is around a page.
+/// The frame around a page.
 pub(super) struct Frame {
     pub(super) language: Language,
     pub(super) other: Language,
@@ -76,7 +76,7 @@ pub(super) struct Frame {
     pub(super) flash: Option<String>,
 }
 
-/// What is there for those who are signed in.
+/// The parts of a frame that only signed-in users see.
 pub(super) struct Signed {
     pub(super) account: String,
     pub(super) form: String,
@@ -109,17 +109,17 @@ impl Frame {
         Self { member: Some(signed), ..self }
     }
 
-    /// The same with what was just done.
-    pub(super) fn with_flash(self, flash: Option<FlashText>) -> Self {
+    /// Adds the message about what was just done.
+    pub(super) fn with_flash(self, flash: Option<Flash>) -> Self {
         Self { flash: flash.map(|flash| flash.text(self.language)), ..self }
     }
 
-    /// The one of the two texts that is in the page's language.
+    /// Returns the text in the page's language.
     pub(super) fn say<'a>(&self, en: &'a str, es: &'a str) -> &'a str {
         self.language.pick(en, es)
     }
 
-    /// What the page's forms hold.
+    /// Returns the token that the page's forms hold.
     pub(super) fn form(&self) -> &str {
         self.member.as_ref().map_or("", |signed| &signed.form)
     }
@@ -132,7 +132,7 @@ impl Frame {
     }
 }
 
-/// A moment, for people and for machines.
+/// A moment, as people and as machines read it.
 pub(super) struct Moment {
     pub(super) machine: String,
     pub(super) words: String,
@@ -149,7 +149,7 @@ impl Moment {
     }
 }
 
-/// What is known of a parcel's arrival, and whether it is late; nothing is said while no day is promised.
+/// Returns what is known of a parcel's arrival, and whether it is late; nothing as long as no day is promised.
 pub(super) struct ArrivalText {
     pub(super) text: String,
     pub(super) is_late: bool,
@@ -165,14 +165,14 @@ impl ArrivalText {
                 language.pick("late, expected on", "con retraso, se esperaba el")
             }
             ArrivalKind::Delivered => language.pick("delivered on", "entregado el"),
-            // One that is newer than this page.
+            // A status that is newer than this page.
             _ => return None,
         };
         Some(Self { text: format!("{text} {date}"), is_late: *kind == ArrivalKind::Delayed })
     }
 }
 
-/// The colour of a status in the style sheet.
+/// Returns the colour of a status in the style sheet.
 pub(super) const fn tone(status: &ParcelStatus) -> &'static str {
     match status {
         ParcelStatus::CustomsHold
@@ -232,7 +232,7 @@ fn waits(language: Language, seconds: u32) -> String {
     }
 }
 
-/// A page as an answer.
+/// Renders a page as an answer.
 pub(super) fn page(page: &impl Template) -> Result<Response, Refused> {
     let html = page.render().map_err(|error| {
         tracing::error!(%error, "a page could not be written");
@@ -241,7 +241,7 @@ pub(super) fn page(page: &impl Template) -> Result<Response, Refused> {
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
-/// A page with a form that cannot be accepted as it was filled in.
+/// Renders a page with a form that cannot be accepted as it was filled in.
 pub(super) fn invalid_form(form: &impl Template) -> Result<Response, Refused> {
     let mut response = page(form)?;
     *response.status_mut() = answer::status_of(ErrorCode::ValidationFailed);

@@ -1,5 +1,5 @@
-//! Where a user was when the session ended. After signing in again the browser comes back there, and a form is shown
-//! as it was filled in; it is never sent by itself, since the user may have changed their mind, or be another one.
+//! The page at which a session ended. After signing in, the browser comes back to it, and a form is shown as it was
+//! filled in. It is never sent automatically, since the user may have changed their mind or be another one.
 
 use parcelo::Environment;
 use url::form_urlencoded;
@@ -7,46 +7,76 @@ use url::form_urlencoded;
 use super::{
     FOLDER,
     fields::{Fields, TOKEN},
-    flash::{FlashContent, FlashPage, FlashText},
+    frame::Section,
 };
 
-/// The fields of the sign-in form that hold it.
+/// Names of the fields of the sign-in form that hold the page.
 const NEXT: &str = "next";
 const FILLED: &str = "filled";
-/// The longest address to come back to; a longer one is the overview.
+/// Maximum length of an address to come back to. A longer one is replaced by the overview.
 const MAX_ADDRESS_BYTES: usize = 1000;
-/// The most of a filled form that the sign-in form carries along, beside which a password must fit.
+/// Maximum length of a filled form that the sign-in form carries along; a password must fit beside it.
 const MAX_FILLED_BYTES: usize = 4 * 1024;
 
-/// A page, and what was typed there.
+/// A page that has a form with text fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FormPage {
+    NewKey,
+    Webhook(Environment),
+    Settings,
+    Parcels,
+}
+
+impl FormPage {
+    const ALL: [Self; 5] = [
+        Self::NewKey,
+        Self::Webhook(Environment::Production),
+        Self::Webhook(Environment::Sandbox),
+        Self::Settings,
+        Self::Parcels,
+    ];
+
+    /// Returns the page's path.
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::NewKey => "/dashboard/keys/new",
+            Self::Webhook(Environment::Production) => "/dashboard/webhooks/production",
+            Self::Webhook(Environment::Sandbox) => "/dashboard/webhooks/sandbox",
+            Self::Settings => "/dashboard/settings",
+            Self::Parcels => "/dashboard/parcels",
+        }
+    }
+}
+
+/// A page and the fields that were filled in there.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Interrupted {
-    /// An address of the dashboard, or nothing for the overview.
+    /// An address of the dashboard; empty for the overview.
     pub(super) next: String,
     /// The form's fields as a browser encodes them.
     pub(super) filled: String,
 }
 
 impl Interrupted {
-    /// A page that was asked for.
+    /// Keeps a page that was requested.
     pub(super) fn page(address: &str) -> Self {
         let address = address.trim_end_matches('?');
         let next = if is_own_page(address) && address != FOLDER { address } else { "" };
         Self { next: next.to_owned(), filled: String::new() }
     }
 
-    /// A form that was sent to this path.
+    /// Keeps a form that was sent to this path.
     pub(super) fn form(path: &str, fields: &Fields) -> Self {
         let page = Self::page(page_of_form(path));
-        // A page's buttons are forms, too, in which nothing is typed.
+        // A page's buttons are forms too, but have no text fields.
         let is_button = path.starts_with(&page.next) && path != page.next;
         let encoded = fields.encoded(TOKEN);
-        let is_kept =
-            !is_button && kept_for(&page.next).is_some() && encoded.len() <= MAX_FILLED_BYTES;
+        let is_of_page = form_page(&page.next).is_some() || is_parcel(&page.next);
+        let is_kept = !is_button && is_of_page && encoded.len() <= MAX_FILLED_BYTES;
         Self { filled: if is_kept { encoded } else { String::new() }, ..page }
     }
 
-    /// What the sign-in form brings back, or the address that asks for it.
+    /// Reads the page from the sign-in form, or from the address of the sign-in page.
     pub(super) fn from_fields(fields: &Fields) -> Self {
         let page = Self::page(fields.text(NEXT));
         let filled = fields.text(FILLED);
@@ -54,7 +84,7 @@ impl Interrupted {
         Self { filled: filled.to_owned(), ..page }
     }
 
-    /// Where one signs in to come back here; what was typed is in no address.
+    /// Returns the address of the sign-in page that leads back here. Fields are in no address.
     pub(super) fn sign_in_address(&self, sign_in: &str) -> String {
         if self.next.is_empty() {
             return sign_in.to_owned();
@@ -64,51 +94,43 @@ impl Interrupted {
         query.append_pair(NEXT, &self.next).finish()
     }
 
-    /// Where the browser goes after signing in.
+    /// Returns the address to which the browser goes after signing in.
     pub(super) fn address(&self) -> &str {
         if self.next.is_empty() { FOLDER } else { &self.next }
     }
 
-    /// Whether it is a button of a parcel's page, in which nothing was typed.
+    /// Returns true for a button of a parcel's page, which has no text fields.
     pub(super) fn is_button(&self) -> bool {
-        !self.filled.is_empty() && kept_for(&self.next) == Some(FlashPage::Parcel)
+        !self.filled.is_empty() && is_parcel(&self.next)
     }
 
-    /// What is kept for that page: the form that it is to show filled, or that its button did nothing.
-    pub(super) fn flash(&self) -> Option<(FlashPage, FlashContent)> {
-        if self.filled.is_empty() {
-            return None;
-        }
-        let page = kept_for(&self.next)?;
-        let content = match page {
-            FlashPage::Parcel => FlashText::NothingDone.into(),
-            _ => FlashContent::FilledForm(self.filled.clone()),
-        };
-        Some((page, content))
+    /// Returns the page whose form was interrupted, and its fields.
+    pub(super) fn filled_form(&self) -> Option<(FormPage, Fields)> {
+        let page = form_page(&self.next).filter(|_| !self.filled.is_empty())?;
+        Some((page, Fields::parse(self.filled.as_bytes())))
     }
 }
 
-/// The page on which one fills in the form that is sent to a path.
+/// Returns the page on which the form that is sent to a path is filled in.
 fn page_of_form(path: &str) -> &str {
-    if path == FlashPage::Keys.path() {
-        return FlashPage::NewKey.path();
+    if path == Section::Keys.path() {
+        return FormPage::NewKey.path();
     }
-    let is_button = |page: &FlashPage| {
+    let is_button = |page: &FormPage| {
         let below = path.strip_prefix(page.path());
-        matches!(page, FlashPage::Webhook(_) | FlashPage::Settings)
+        matches!(page, FormPage::Webhook(_) | FormPage::Settings)
             && below.is_some_and(|below| below.starts_with('/'))
     };
-    FlashPage::WITH_FORM.iter().find(|page| is_button(page)).map_or(path, |page| page.path())
+    FormPage::ALL.iter().find(|page| is_button(page)).map_or(path, |page| page.path())
 }
 
-fn kept_for(address: &str) -> Option<FlashPage> {
-    let with_form = FlashPage::WITH_FORM.into_iter().find(|page| page.path() == address);
-    with_form.or_else(|| is_parcel(address).then_some(FlashPage::Parcel))
+fn form_page(address: &str) -> Option<FormPage> {
+    FormPage::ALL.into_iter().find(|page| page.path() == address)
 }
 
-/// Whether it is the page of a parcel, whose buttons are sent to its own address.
+/// Returns true for the page of a parcel, whose buttons are sent to its own address.
 fn is_parcel(address: &str) -> bool {
-    let below = address.strip_prefix(FlashPage::Parcel.path());
+    let below = address.strip_prefix(FormPage::Parcels.path());
     let mut parts = below.unwrap_or_default().split('/').skip(1);
     parts
         .next()
@@ -117,8 +139,8 @@ fn is_parcel(address: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Whether it is a page of the dashboard and surely nothing else: browsers read `//host`, `/\host` and what has
-/// control characters in it as other sites.
+/// Returns true for a page of the dashboard, and for nothing else: browsers read `//host`, `/\host` and addresses with control
+/// characters as other sites.
 fn is_own_page(address: &str) -> bool {
     let Some(below) = address.strip_prefix(FOLDER) else { return false };
     let path = below.split('?').next().unwrap_or_default();
@@ -169,13 +191,13 @@ mod tests {
     fn a_form_comes_back_on_the_page_where_it_was_filled_in() {
         let sent = Fields::parse(b"form=token&name=Shop+%26+Co&codes=EC&codes=MX");
         let table = [
-            ("/dashboard/keys", "/dashboard/keys/new", Some(FlashPage::NewKey)),
-            ("/dashboard/settings", "/dashboard/settings", Some(FlashPage::Settings)),
-            ("/dashboard/parcels", "/dashboard/parcels", Some(FlashPage::Parcels)),
+            ("/dashboard/keys", "/dashboard/keys/new", Some(FormPage::NewKey)),
+            ("/dashboard/settings", "/dashboard/settings", Some(FormPage::Settings)),
+            ("/dashboard/parcels", "/dashboard/parcels", Some(FormPage::Parcels)),
             (
                 "/dashboard/webhooks/sandbox",
                 "/dashboard/webhooks/sandbox",
-                Some(FlashPage::Webhook(Environment::Sandbox)),
+                Some(FormPage::Webhook(Environment::Sandbox)),
             ),
             ("/dashboard/webhooks/production/test", "/dashboard/webhooks/production", None),
             ("/dashboard/keys/key_1/revoke", "/dashboard/keys/key_1/revoke", None),
@@ -183,7 +205,7 @@ mod tests {
             (
                 "/dashboard/parcels/sandbox/SB-SUCCESS-0001",
                 "/dashboard/parcels/sandbox/SB-SUCCESS-0001",
-                Some(FlashPage::Parcel),
+                None,
             ),
             ("/dashboard/parcels/labels", "/dashboard/parcels/labels", None),
             ("/dashboard/sign-out", "", None),
@@ -191,10 +213,12 @@ mod tests {
         for (path, next, page) in table {
             let interrupted = Interrupted::form(path, &sent);
             assert_eq!(interrupted.next, next, "{path}");
-            let flash = interrupted.flash();
-            assert_eq!(flash.as_ref().map(|(page, _)| *page), page, "{path}");
-            if let Some((_, FlashContent::FilledForm(filled))) = flash {
-                assert_eq!(filled, "name=Shop+%26+Co&codes=EC&codes=MX", "without its token");
+            let form = interrupted.filled_form();
+            assert_eq!(form.as_ref().map(|(page, _)| *page), page, "{path}");
+            assert_eq!(interrupted.is_button(), path.ends_with("0001"), "{path}");
+            if let Some((_, filled)) = form {
+                let without_token = "name=Shop+%26+Co&codes=EC&codes=MX";
+                assert_eq!(filled.encoded(""), without_token);
             }
         }
     }
@@ -204,7 +228,7 @@ mod tests {
         let sent = format!("name={}", "a".repeat(MAX_FILLED_BYTES));
         let interrupted = Interrupted::form("/dashboard/settings", &Fields::parse(sent.as_bytes()));
         assert_eq!(
-            (interrupted.next.as_str(), interrupted.flash().is_none()),
+            (interrupted.next.as_str(), interrupted.filled_form().is_none()),
             ("/dashboard/settings", true)
         );
         let mut brought = form_urlencoded::Serializer::new(String::new());

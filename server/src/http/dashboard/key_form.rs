@@ -1,4 +1,4 @@
-//! The form from which a key is made: all that is wrong with it at once.
+//! The form that creates a key, and all its faults at once.
 
 use std::borrow::Cow;
 
@@ -8,6 +8,8 @@ use parcelo::{
     rules::Destinations,
 };
 
+use ulid::Ulid;
+
 use super::fields::Fields;
 use crate::domain::{Countries, access};
 
@@ -16,13 +18,15 @@ use crate::domain::{Countries, access};
 pub(super) struct KeyForm {
     pub(super) name: String,
     pub(super) environment: String,
-    /// `all` or `some`.
+    /// Either `all` or `some`.
     pub(super) countries: String,
     pub(super) codes: String,
     pub(super) addresses: String,
+    /// The form's id. The id of its key follows from it, so a form that is sent again makes no second key.
+    pub(super) once: String,
 }
 
-/// What it asks for.
+/// The key that a form describes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NewKeyForm {
     pub(super) name: String,
@@ -32,9 +36,10 @@ pub(super) struct NewKeyForm {
 }
 
 impl KeyForm {
-    /// As it is before anything is filled in.
-    pub(super) fn blank() -> Self {
-        Self::from_fields(&Fields::parse(b"environment=sandbox&countries=all"))
+    /// Returns the form before anything is filled in.
+    pub(super) fn blank(once: Ulid) -> Self {
+        let fields = format!("environment=sandbox&countries=all&once={once}");
+        Self::from_fields(&Fields::parse(fields.as_bytes()))
     }
 
     pub(super) fn from_fields(fields: &Fields) -> Self {
@@ -45,10 +50,11 @@ impl KeyForm {
             countries: fields.text("countries").to_owned(),
             codes: text("codes"),
             addresses: text("addresses"),
+            once: text("once"),
         }
     }
 
-    /// What is wanted, or what is wrong.
+    /// Returns the key that the form describes, or all its faults.
     pub(super) fn check(
         &self,
         supported: &Destinations,
@@ -82,7 +88,7 @@ impl KeyForm {
         Environment::ALL.into_iter().find(|one| one.code() == self.environment)
     }
 
-    /// Codes beside "every country" are refused: a key must not allow more than was meant.
+    /// Reads the countries. Codes beside "every country" are refused: a key must not allow more than was meant.
     fn countries(
         &self,
         supported: &Destinations,

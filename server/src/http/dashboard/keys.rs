@@ -1,4 +1,4 @@
-//! Keys: which there are, making one, giving one a new secret, revoking one.
+//! API keys: the list, creating one, rotating its secret, revoking it.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,17 @@ use axum::{
     response::Response,
 };
 use parcelo::{Environment, ErrorCode};
+use ulid::Ulid;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
+    context::go_to,
     fields::Fields,
-    flash::{FlashPage, FlashText, OneTimeSecret},
+    flash::Flash,
     frame::{Frame, Moment, Section, invalid_form, page},
     key_form::KeyForm,
     pagination::{self, Pagination},
+    secret_page,
 };
 use crate::{
     clock::Millis,
@@ -23,26 +26,25 @@ use crate::{
         ApiKeyRecord,
         activity::begin_of,
         audit::Actor,
-        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+        credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         key_uses::LastUses,
     },
     http::{Api, Refused},
-    service::{NewKeyRequest, Rotation},
+    service::Rotation,
 };
 
-/// Keys on a page.
+/// Number of keys on a page.
 const KEYS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/keys.html")]
 struct Keys {
     frame: Frame,
-    fresh: Vec<OneTimeSecret>,
     all: Vec<Key>,
     pages: Pagination,
 }
 
-/// A key as people see it.
+/// A key as it is shown.
 struct Key {
     id: String,
     name: String,
@@ -70,11 +72,13 @@ struct NewKey {
 struct Rotate {
     frame: Frame,
     key: Key,
+    /// Identifies the secret that the form replaces.
+    seen: String,
     overlaps: [Overlap; 4],
     fault: Option<&'static str>,
 }
 
-/// How long the old secret may keep working, to choose from.
+/// A choice of how long the old secret may keep working.
 #[derive(Clone, Copy)]
 struct Overlap {
     seconds: u32,
@@ -82,7 +86,7 @@ struct Overlap {
     spanish: &'static str,
 }
 
-/// The usual one first.
+/// The choices, the usual one first.
 const OVERLAPS: [Overlap; 4] = [
     Overlap {
         seconds: DEFAULT_OVERLAP_SECONDS,
@@ -103,6 +107,18 @@ const OVERLAPS: [Overlap; 4] = [
 struct Revoke {
     frame: Frame,
     key: Key,
+}
+
+impl Rotate {
+    fn new(api: &Api, member: &SignedIn, record: &ApiKeyRecord) -> Self {
+        Self {
+            frame: member.frame(Section::Keys),
+            key: Key::new(record, api.service.now()),
+            seen: api.service.form_token(record.hash),
+            overlaps: OVERLAPS,
+            fault: None,
+        }
+    }
 }
 
 impl Key {
@@ -128,7 +144,7 @@ impl Key {
     }
 }
 
-/// The account's keys, and those just made with their secrets.
+/// Shows the account's keys.
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
@@ -141,27 +157,23 @@ pub(super) async fn list(
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
     let uses = api.service.key_uses_of(member.session.account).await?;
     let now = api.service.now();
-    let flashes = member.take(&api, FlashPage::Keys).await?;
-    let frame = member.frame(Section::Keys).with_flash(flashes.text);
     page(&Keys {
-        frame,
-        fresh: flashes.secrets,
+        frame: member.frame(Section::Keys),
         all: shown.map(|record| Key::new(record, now).with_last_use(&uses, record)).collect(),
         pages: Pagination::new(number, number < last, |number| {
-            pagination::address(FlashPage::Keys.path(), number)
+            pagination::address(Section::Keys.path(), number)
         }),
     })
 }
 
-/// An empty form, or the one that the end of a session interrupted.
+/// Shows an empty form, or the one that the end of a session interrupted.
 pub(super) async fn blank(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
-    let flashes = member.take(&api, FlashPage::NewKey).await?;
-    let form = flashes.form.as_ref().map_or_else(KeyForm::blank, KeyForm::from_fields);
-    let frame = member.frame(Section::Keys).with_flash(flashes.text);
-    page(&NewKey { frame, form, faults: Vec::new() })
+    let blank = || KeyForm::blank(api.service.fresh_id());
+    let form = member.context.typed.as_ref().map_or_else(blank, KeyForm::from_fields);
+    page(&NewKey { frame: member.frame(Section::Keys), form, faults: Vec::new() })
 }
 
-/// Makes a key, whose secret the next page shows.
+/// Creates a key and shows its secret. The same form creates no second one.
 pub(super) async fn create(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
@@ -173,31 +185,31 @@ pub(super) async fn create(
             return invalid_form(&NewKey { frame: member.frame(Section::Keys), form, faults });
         }
     };
-    let now = api.service.now();
-    let request = NewKeyRequest {
+    let once = Ulid::from_string(&form.once).map_err(|_| ErrorCode::FormNotAccepted)?;
+    let scope = ApiKeyScope {
+        tenant: member.tenant(wanted.environment),
         account: member.session.name.clone(),
-        environment: wanted.environment,
-        name: wanted.name.clone(),
         countries: wanted.countries,
         ip_list: wanted.addresses,
         rate_limit: None,
     };
-    let (key, _) = api.service.issuer(Actor::Session).issue_api_key(request, now).await?;
-    let one_time = OneTimeSecret { name: wanted.name, secret: key.secret().to_owned() };
-    member.go_to(&api, FlashPage::Keys, one_time).await
+    let next = Section::Keys.path();
+    match api.service.issue_key_once(once, wanted.name.clone(), scope).await? {
+        Some(key) => secret_page::show(member, (Some(&wanted.name), key.secret()), None, next),
+        None => Ok(go_to(next, Flash::KeyMadeBefore)),
+    }
 }
 
-/// Asks whether a key is to get a new secret, and how long the old one is to keep working.
+/// Asks whether to rotate a key's secret, and how long the old one may keep working.
 pub(super) async fn ask_rotation(
     State(api): State<Api>,
     Path(id): Path<String>,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let key = Key::new(&find(&api, &member, &id).await?, api.service.now());
-    page(&Rotate { frame: member.frame(Section::Keys), key, overlaps: OVERLAPS, fault: None })
+    page(&Rotate::new(&api, &member, &find(&api, &member, &id).await?))
 }
 
-/// Gives a key a new secret, which the next page shows.
+/// Gives a key a new secret and shows it, if the key still has the secret for which the form was shown.
 pub(super) async fn rotate(
     State(api): State<Api>,
     Path(id): Path<String>,
@@ -206,29 +218,31 @@ pub(super) async fn rotate(
     let found = find(&api, &member, &id).await?;
     let given = fields.text("overlap");
     let offered = |overlap: &&Overlap| overlap.seconds.to_string() == given;
-    let now = api.service.now();
     let Some(overlap) = OVERLAPS.iter().find(offered) else {
-        let (frame, key) = (member.frame(Section::Keys), Key::new(&found, now));
         let fault = Some(member.language().pick(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
         ));
-        return invalid_form(&Rotate { frame, key, overlaps: OVERLAPS, fault });
+        return invalid_form(&Rotate { fault, ..Rotate::new(&api, &member, &found) });
     };
-    match api.service.rotate_key(&found.id, overlap.seconds, Actor::Session).await? {
+    let next = Section::Keys.path();
+    if found.revoked_at.is_none() && !api.service.is_form_token(found.hash, fields.text("seen")) {
+        return Ok(go_to(next, Flash::SecretReplacedBefore));
+    }
+    let (issuer, seen) = (api.service.issuer(Actor::Session), Some(found.hash));
+    match issuer.rotate(&found.id, overlap.seconds, seen, api.service.now()).await? {
         Rotation::Done(key, record) => {
             let is_over = overlap.seconds == 0;
-            let said = if is_over { FlashText::KeyRotatedAtOnce } else { FlashText::KeyRotated };
-            member.note(&api, FlashPage::Keys, said).await;
-            let one_time = OneTimeSecret { name: record.name, secret: key.secret().to_owned() };
-            member.go_to(&api, FlashPage::Keys, one_time).await
+            let flash = if is_over { Flash::KeyRotatedAtOnce } else { Flash::KeyRotated };
+            secret_page::show(member, (Some(&record.name), key.secret()), Some(flash), next)
         }
-        Rotation::Revoked => member.go_to(&api, FlashPage::Keys, FlashText::KeyWasRevoked).await,
+        Rotation::Revoked => Ok(go_to(next, Flash::KeyWasRevoked)),
+        Rotation::Superseded => Ok(go_to(next, Flash::SecretReplacedBefore)),
         Rotation::Unknown => Err(ErrorCode::NotFound.into()),
     }
 }
 
-/// Asks whether a key is to be revoked.
+/// Asks whether to revoke a key.
 pub(super) async fn ask(
     State(api): State<Api>,
     Path(id): Path<String>,
@@ -246,7 +260,7 @@ pub(super) async fn revoke(
 ) -> Result<Response, Refused> {
     let key = find(&api, &member, &id).await?;
     api.service.revoke_key(&key.id, Actor::Session).await?;
-    member.go_to(&api, FlashPage::Keys, FlashText::KeyRevoked).await
+    Ok(go_to(Section::Keys.path(), Flash::KeyRevoked))
 }
 
 async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<ApiKeyRecord, Refused> {

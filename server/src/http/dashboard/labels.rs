@@ -1,4 +1,4 @@
-//! Many labels as one file: those of a page of parcels, and those of a manifest.
+//! Several labels as one file: those of a page of parcels, and those of a manifest.
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -13,7 +13,7 @@ use crate::{
     service::LabelBatch,
 };
 
-/// The labels of the parcels that a page of the list shows; those of voided orders are left out.
+/// Sends the labels of the parcels on a page of the list, without those of voided orders.
 pub(super) async fn of_page(
     State(api): State<Api>,
     Path(file): Path<String>,
@@ -27,7 +27,7 @@ pub(super) async fn of_page(
     Ok(as_file(labels, "labels"))
 }
 
-/// The labels of all parcels under an air waybill.
+/// Sends the labels of all parcels under an air waybill.
 pub(super) async fn of_manifest(
     State(api): State<Api>,
     Path((environment, awb, file)): Path<(String, String, String)>,
@@ -38,7 +38,7 @@ pub(super) async fn of_manifest(
     Ok(as_file(labels, &format!("labels-{awb}")))
 }
 
-/// The format of `labels.pdf` or `labels.zpl`.
+/// Returns the format that `labels.pdf` or `labels.zpl` names.
 fn format_of(file: &str) -> Result<LabelFormat, ErrorCode> {
     match file {
         "labels.pdf" => Ok(LabelFormat::Pdf),

@@ -22,7 +22,7 @@ struct Legacy {
     uses: Vec<DailyUsage>,
 }
 
-/// Requests by day and key.
+/// Shows requests by day and key.
 pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let era = &api.service.settings().legacy;
     let date = |at: crate::clock::Millis| in_words(at.to_utc().date_naive(), member.language());

@@ -1,12 +1,13 @@
-//! E-mails on the dashboard: which kinds an account sends, and what became of a parcel's.
+//! E-mails on the dashboard: the kinds that an account sends, and those of a parcel.
 
 use axum::{extract::State, response::Response};
 use parcelo::Language;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    flash::{FlashPage, FlashText},
-    frame::Moment,
+    context::go_to,
+    flash::Flash,
+    frame::{Moment, Section},
 };
 use crate::{
     domain::{
@@ -16,7 +17,7 @@ use crate::{
     http::{Api, Refused},
 };
 
-/// A kind of e-mails, to be switched off and on.
+/// A kind of e-mail that can be switched off and on.
 pub(super) struct Choice {
     pub(super) code: &'static str,
     pub(super) name: &'static str,
@@ -32,7 +33,7 @@ pub(super) struct MailLine {
     pub(super) at: Moment,
 }
 
-/// The account's choices; none where the server sends no e-mails.
+/// Returns the account's choices; none where the server sends no e-mails.
 pub(super) async fn choices(api: &Api, member: &SignedIn) -> Result<Option<Vec<Choice>>, Refused> {
     if !api.service.sends_mails() {
         return Ok(None);
@@ -46,7 +47,7 @@ pub(super) async fn choices(api: &Api, member: &SignedIn) -> Result<Option<Vec<C
     Ok(Some(MailKind::ALL.into_iter().map(choice).collect()))
 }
 
-/// Switches those kinds off that are not ticked.
+/// Switches off the kinds that are not ticked.
 pub(super) async fn set(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
@@ -54,11 +55,11 @@ pub(super) async fn set(
     let is_off = |kind: &MailKind| !fields.all("kind").any(|code| code == kind.code());
     let off = MailKind::ALL.into_iter().filter(is_off).fold(MailsOff::default(), MailsOff::with);
     let (store, account) = (api.service.store(), member.session.account);
-    // What was not changed is not in the audit log.
+    // A form that changes nothing is not written into the audit log.
     if store.mails_off(account).await? != off {
         store.set_mails_off(account, off, &Actor::Session.at(api.service.now())).await?;
     }
-    member.go_to(&api, FlashPage::Settings, FlashText::ShopSet).await
+    Ok(go_to(Section::Settings.path(), Flash::ShopSet))
 }
 
 impl MailLine {

@@ -1,5 +1,5 @@
-//! The dashboard, `/dashboard` on the operators' listener: pages for an account's owner. Pages
-//! are written here and need no script; what they do is done by the service.
+//! The dashboard, `/dashboard` on the operators' listener: pages for the owners of accounts. Pages are written here and need
+//! no scripts; the service does the work.
 
 mod auth;
 mod chart;
@@ -15,13 +15,13 @@ mod keys;
 mod labels;
 mod legacy;
 mod mails;
-mod next_page;
 mod overview;
 mod pagination;
 mod parcel;
 mod parcels;
 mod parcels_csv;
 mod search;
+mod secret_page;
 mod settings;
 mod sign_in;
 mod sign_in_form;
@@ -38,10 +38,10 @@ use axum::{
 
 use super::area::{AddressLimit, Area, Policy, Principal, ResponseStyle, not_found};
 
-/// Where it is, with its pages below.
+/// Path of the dashboard, below which its pages are.
 const FOLDER: &str = "/dashboard";
 
-/// The public page's colours and parts, and what only the dashboard has.
+/// The style sheet of the public page, with the rules that only the dashboard needs.
 const STYLE: &str = concat!(
     include_str!("../../../templates/track.css"),
     include_str!("../../../templates/dashboard/dashboard.css")
@@ -54,7 +54,7 @@ pub(super) async fn redirect() -> Redirect {
     Redirect::to(FOLDER)
 }
 
-/// The dashboard's pages. Refusals are pages too, also those of paths that lead nowhere.
+/// Returns the dashboard's routes. Refusals are pages too, as are those of unknown paths.
 pub(super) fn area() -> Area {
     let policy = Policy {
         principal: Principal::Anyone(AddressLimit::Operators),
@@ -75,7 +75,10 @@ pub(super) fn area() -> Area {
         .route("/dashboard/keys/{id}/revoke", get(keys::ask).post(keys::revoke))
         .route("/dashboard/webhooks", get(webhooks::last_seen))
         .route("/dashboard/webhooks/{environment}", get(webhooks::show).post(webhooks::set))
-        .route("/dashboard/webhooks/{environment}/{action}", post(webhooks::act))
+        .route(
+            "/dashboard/webhooks/{environment}/{action}",
+            get(webhooks::back).post(webhooks::act),
+        )
         .route("/dashboard/webhooks/{environment}/events/{event}", get(delivery::show))
         .route("/dashboard/parcels", get(parcels::list).post(parcels::search))
         .route("/dashboard/parcels.csv", get(parcels_csv::download))

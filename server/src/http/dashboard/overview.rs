@@ -1,4 +1,4 @@
-//! The overview: what has become of the latest parcels, in both environments.
+//! The overview: the state of the latest parcels in both environments.
 
 use askama::Template;
 use axum::{extract::State, response::Response};
@@ -21,15 +21,15 @@ use crate::{
     http::{Api, Refused},
 };
 
-/// Days in the chart, today included.
+/// Number of days in the chart, today included.
 const DAYS: i64 = 30;
-/// For how many days a refused carrier event is pointed to.
+/// Number of days for which a refused carrier event is mentioned.
 const EXCEPTION_DAYS: i64 = 7;
-/// For how many days e-mails that failed are pointed to.
+/// Number of days for which failed e-mails are mentioned.
 const MAIL_DAYS: i64 = 7;
-/// Parcels that were created longer ago are late for a reason that is known by now, or none will ever come.
+/// Age in days from which parcels are not counted as late: the reason is known by then, or none will come.
 const LATE_DAYS: i64 = 90;
-/// How many are counted.
+/// Maximum number of refused events that are counted.
 const MAX_EXCEPTIONS: u32 = 100;
 
 #[derive(Template)]
@@ -42,7 +42,7 @@ struct Overview {
     days: i64,
 }
 
-/// A webhook that the server turned off, perhaps unnoticed.
+/// A webhook that the server turned off, possibly unnoticed.
 struct DisabledWebhook {
     environment: Environment,
     why: &'static str,
@@ -50,7 +50,7 @@ struct DisabledWebhook {
     page: String,
 }
 
-/// Something that goes on by itself and should be looked at.
+/// Something that continues without help but needs attention.
 struct Noticed {
     environment: Environment,
     text: String,
@@ -58,7 +58,7 @@ struct Noticed {
     link: &'static str,
 }
 
-/// What has become of an environment's parcels.
+/// The parcels of an environment by their state.
 struct Activity {
     environment: Environment,
     total: u64,
@@ -74,7 +74,7 @@ struct Status {
     from: String,
 }
 
-/// Both environments, the last thirty days.
+/// Shows the last thirty days of both environments.
 pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let last = day_of(api.service.now());
     let first = last - DAYS + 1;
@@ -96,7 +96,7 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
     page(&Overview { frame, disabled, noticed, environments, days: DAYS })
 }
 
-/// The webhooks that the server turned off; those turned off by hand are known.
+/// Returns the webhooks that the server turned off. Those that were turned off by hand are known.
 async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
@@ -113,7 +113,7 @@ async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, 
     Ok(all)
 }
 
-/// Events that missed a webhook that is on, and the carrier events of the last days that were refused.
+/// Returns the events that missed an active webhook, and the carrier events of the last days that were refused.
 async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let (language, mut all) = (member.language(), Vec::new());
     for environment in Environment::ALL {
@@ -147,7 +147,7 @@ async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> 
     Ok(all)
 }
 
-/// Parcels whose promised day has passed, by status. In the sandbox nothing travels: what is late there waits for no one.
+/// Counts production's parcels whose promised day has passed, by status. Those of the sandbox do not travel.
 async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let (environment, language) = (Environment::Production, member.language());
     let now = api.service.now();
@@ -174,7 +174,7 @@ async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     Ok(activity::late(&counted, now).into_iter().map(noticed).collect())
 }
 
-/// E-mails of the last days that did not arrive, and where the latest of them can be seen: its parcel's page has them all.
+/// Returns the e-mails of the last days that failed, and the page of the latest parcel that has one.
 async fn failed_mails(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let (store, language) = (api.service.store(), member.language());
     let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());
@@ -206,7 +206,7 @@ fn exceptions(count: usize, language: Language) -> String {
     }
 }
 
-/// The statuses that any parcel has, in the order of a journey.
+/// Returns the statuses that parcels have, in the order of a journey.
 fn statuses(counted: &[ParcelCount], member: &SignedIn, first: i64) -> Vec<Status> {
     let from = begin_of(first).to_utc().date_naive().to_string();
     let with_parcels = ParcelStatus::KNOWN.iter().filter_map(|status| {

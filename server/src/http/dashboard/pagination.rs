@@ -1,15 +1,15 @@
-//! Long lists come page by page.
+//! Pages of long lists.
 
 use super::fields::Fields;
 
-/// The last page that an address can ask for.
+/// Number of the last page that an address can name.
 const MAX_PAGE: u32 = 1_000_000;
 
-/// The pages beside the one that is shown.
+/// The links to the pages beside the one that is shown.
 pub(super) struct Pagination {
     pub(super) newer: Option<String>,
     pub(super) older: Option<String>,
-    /// Which it is of how many, where that is counted.
+    /// The page's number and the number of pages, where those are counted.
     pub(super) position: Option<String>,
 }
 
@@ -22,23 +22,23 @@ impl Pagination {
         }
     }
 
-    /// Whether there is another one.
+    /// Returns true if there is another page.
     pub(super) fn any(&self) -> bool {
         self.newer.is_some() || self.older.is_some()
     }
 }
 
-/// The page that is asked for: the first, unless the query names another.
+/// Returns the page that the query names, or else the first.
 pub(super) fn requested_page(query: &Fields) -> u32 {
     query.text("page").parse().unwrap_or(1).clamp(1, MAX_PAGE)
 }
 
-/// How many entries are on the pages before.
+/// Returns the number of entries on the pages before.
 pub(super) fn offset(page: u32, page_size: usize) -> usize {
     usize::try_from(page - 1).unwrap_or(usize::MAX).saturating_mul(page_size)
 }
 
-/// The address of a page of a list that has no other query.
+/// Returns the address of a page of a list that has no other query.
 pub(super) fn address(path: &str, page: u32) -> String {
     if page > 1 { format!("{path}?page={page}") } else { path.to_owned() }
 }

@@ -1,10 +1,10 @@
-//! One parcel: who sends what to whom, its way, its papers, and what its owner may do with it.
+//! One parcel: sender and receiver, history, papers, and the actions of its owner.
 
 use askama::Template;
 use axum::{
     extract::{Path, State},
     http::header,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Response},
 };
 use parcelo::{
     Environment, ErrorCode, LabelFormat, OrderRequest, ParcelStatus, Product, Receiver, Sender,
@@ -12,7 +12,8 @@ use parcelo::{
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    flash::{FlashPage, FlashText},
+    context::go_to,
+    flash::Flash,
     frame::{ArrivalText, Frame, Moment, Section, page, tone},
     mails::MailLine,
     webhooks::environment_of,
@@ -57,7 +58,7 @@ struct Event {
     at: Moment,
 }
 
-/// One parcel.
+/// Shows one parcel.
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
@@ -66,7 +67,6 @@ pub(super) async fn show(
     let environment = environment_of(&environment)?;
     let tenant = member.tenant(environment);
     let found = api.service.parcel_of(tenant, &number, member.language()).await?;
-    let flashes = member.take(&api, FlashPage::Parcel).await?;
     let facts = facts(&found, &member);
     let mails = api.service.store().mails_of_parcel(found.row.key).await?;
     let OwnParcel { row, order, record, tracking_url, awb } = found;
@@ -89,11 +89,11 @@ pub(super) async fn show(
         can_be_voided: void::can_be_voided(row.state),
         events: events.collect(),
         mails: mails.iter().map(|mail| MailLine::new(mail, member.language())).collect(),
-        frame: member.frame(Section::Parcels).with_flash(flashes.text),
+        frame: member.frame(Section::Parcels),
     })
 }
 
-/// Voids the order, or gives its label a new version.
+/// Voids the order, or reprints its label.
 pub(super) async fn act(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
@@ -104,20 +104,18 @@ pub(super) async fn act(
     let done = match fields.text("action") {
         "void" => {
             api.service.void_of(tenant, &number).await?;
-            FlashText::ParcelVoided
+            Flash::ParcelVoided
         }
         "reprint" => {
             api.service.reprint_of(tenant, &number).await?;
-            FlashText::LabelReprinted
+            Flash::LabelReprinted
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    member.note(&api, FlashPage::Parcel, done).await;
-    let number = number.to_ascii_uppercase();
-    Ok(Redirect::to(&address(environment, &number)).into_response())
+    Ok(go_to(&address(environment, &number.to_ascii_uppercase()), done))
 }
 
-/// Where a parcel's page is.
+/// Returns the address of a parcel's page.
 pub(super) fn address(environment: Environment, number: &str) -> String {
     format!("/dashboard/parcels/{}/{number}", environment.code())
 }
@@ -206,7 +204,7 @@ fn in_one_line(parts: &[&str]) -> String {
     given.join(", ")
 }
 
-/// A parcel's label, as a picture or a file, or its invoice.
+/// Sends a parcel's label, as a picture or a file, or its invoice.
 pub(super) async fn paper(
     State(api): State<Api>,
     Path((environment, number, file)): Path<(String, String, String)>,
@@ -224,7 +222,7 @@ pub(super) async fn paper(
 
 fn as_file(paper: LabelFile, suffix: &str) -> Response {
     let format = paper.format;
-    // A browser that shows PDFs by itself would run them; a picture is on the page.
+    // A PDF is downloaded, not opened in the browser; the page shows the label as a picture.
     let place = if format == LabelFormat::Png { "inline" } else { "attachment" };
     let name = format!("{place}; filename=\"{}{suffix}.{}\"", paper.number, format.extension());
     let headers = [

@@ -1,4 +1,4 @@
-//! Parcels: the list, and looking for them.
+//! The list of parcels, and searches in it.
 
 use askama::Template;
 use axum::{
@@ -13,7 +13,6 @@ use parcelo::{
 use super::{
     auth::{SignedIn, SubmittedForm},
     fields::Fields,
-    flash::FlashPage,
     frame::{ArrivalText, Frame, Moment, Section, invalid_form, page, tone},
     pagination::Pagination,
     parcel,
@@ -35,9 +34,9 @@ struct Parcels {
     rows: Vec<Row>,
     has_labels: bool,
     total: u64,
-    /// Whether there may be more than those.
+    /// True if there may be more than those shown.
     is_partial: bool,
-    /// Whether it is what a text finds, which has one page and no file.
+    /// True for the results of a text search, which have one page and no file.
     is_search: bool,
     pages: Pagination,
 }
@@ -53,33 +52,32 @@ struct Row {
     status: String,
     tone: &'static str,
     country: String,
-    /// The columns of a row are always there: empty ones keep the others in line.
+    /// The optional columns. Empty ones keep the others in line.
     reference: String,
     arrival: String,
     is_late: bool,
     created: Moment,
 }
 
-/// A page of parcels.
+/// Shows a page of parcels.
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
     member: SignedIn,
 ) -> Result<Response, Refused> {
-    let flashes = member.take(&api, FlashPage::Parcels).await?;
     let asked = Fields::parse(query.unwrap_or_default().as_bytes());
     let mut search = Search::from_fields(&asked).map_err(|_| ErrorCode::NotFound)?;
     if asked.text("environment").is_empty() {
         search.environment = member.context.environment;
     }
-    let typed = flashes.form.as_ref().and_then(|typed| Search::from_fields(typed).ok());
-    let mut shown = parcels(&api, &member, typed.unwrap_or(search)).await?;
-    shown.frame = shown.frame.with_flash(flashes.text);
-    shown.number = flashes.form.map(|typed| typed.text("number").to_owned()).unwrap_or_default();
-    page(&shown)
+    let form = member.context.typed.as_ref();
+    let typed = form.and_then(|typed| Search::from_fields(typed).ok());
+    let shown = parcels(&api, &member, typed.unwrap_or(search)).await?;
+    let number = form.map(|typed| typed.text("number").to_owned()).unwrap_or_default();
+    page(&Parcels { number, ..shown })
 }
 
-/// Goes to the page that shows what was looked for; what was typed is in no address.
+/// Redirects to the results of a search. The text that was typed is in no address.
 pub(super) async fn search(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
@@ -96,7 +94,7 @@ pub(super) async fn search(
     invalid_form(&Parcels { number, fault: Some(fault), ..shown })
 }
 
-/// The parcel that a text finds, or the list of several or none.
+/// Returns the parcel that a text finds, or the list of several or none.
 async fn found_by(
     api: &Api,
     member: &SignedIn,
@@ -112,14 +110,14 @@ async fn found_by(
     let list_of = async |text: &str| {
         api.service.list_of(tenant, &search.query_for(text), member.language()).await
     };
-    // What is found as a whole is what was meant, however many go on where it ends.
+    // An exact match is what was meant, even if other parcels merely begin with the text.
     let (mut found, mut meta) = list_of(&format!("\"{wanted}\"")).await?;
     if found.is_empty() {
         (found, meta) = list_of(&wanted).await?;
     }
     let list = Parcels::new(member, (search.at_page(1), wanted), &found, &meta);
     match &*found {
-        // There may be one among those that were not looked at.
+        // There may be another one among those that were not searched.
         _ if meta.is_partial => page(&list),
         [] => invalid_form(&Parcels { fault: Some(nothing_found(member.language())), ..list }),
         [one] => {
@@ -139,7 +137,7 @@ fn nothing_found(language: Language) -> &'static str {
     )
 }
 
-/// The page of a parcel, in whichever environment it is.
+/// Returns the address of a parcel's page, in whichever environment it is.
 async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<String>, Refused> {
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
@@ -161,7 +159,7 @@ async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels
 }
 
 impl Parcels {
-    /// Whether a search has found more than it shows.
+    /// Returns true if a search has found more than it shows.
     const fn is_cut(&self) -> bool {
         self.is_partial || self.total > self.rows.len() as u64
     }

@@ -1,5 +1,4 @@
-//! The parcels that a search finds, as a CSV file for spreadsheets. What begins like a formula is written as
-//! text.
+//! The results of a search as a CSV file for spreadsheets. Cells that begin like a formula are written as text.
 
 use axum::{
     extract::{RawQuery, State},
@@ -15,7 +14,7 @@ use parcelo::{
 use super::{auth::SignedIn, fields::Fields, search::Search};
 use crate::http::{Api, Refused};
 
-/// The most parcels of a file; the dates of a search divide what is more.
+/// Maximum number of parcels in a file. The dates of a search divide a longer list.
 const MAX_ROWS: u64 = 10_000;
 
 const COLUMNS: [&str; 11] = [
@@ -32,7 +31,7 @@ const COLUMNS: [&str; 11] = [
     "updatedAt",
 ];
 
-/// All pages of a search in one file.
+/// Sends all pages of a search in one file.
 pub(super) async fn download(
     State(api): State<Api>,
     RawQuery(query): RawQuery,

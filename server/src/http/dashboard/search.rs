@@ -1,5 +1,5 @@
-//! Looking for parcels: what was typed, and the address that stands for it. An address holds tracking
-//! numbers, statuses and dates only, whatever was typed.
+//! Searches for parcels: the fields of the form, and the address of the results. An address holds statuses, dates and
+//! tracking numbers only, whatever was typed.
 
 use chrono::{NaiveDate, TimeDelta};
 use parcelo::{
@@ -10,10 +10,10 @@ use url::form_urlencoded;
 
 use super::{fields::Fields, pagination};
 
-/// Parcels on a page.
+/// Number of parcels on a page.
 const PARCELS_PER_PAGE: u32 = 25;
 
-/// What parcels are looked for.
+/// The parcels that are searched for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) environment: Environment,
@@ -23,7 +23,7 @@ pub(super) struct Search {
     pub(super) page: u32,
 }
 
-/// A search that means nothing.
+/// The reason why a search means nothing.
 pub(super) type Fault = (&'static str, &'static str);
 
 const NOTHING_TO_SEARCH: Fault = (
@@ -52,7 +52,7 @@ impl Search {
         })
     }
 
-    /// The page that shows the search.
+    /// Returns the address of the results.
     pub(super) fn address(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("environment", self.environment.code());
@@ -74,31 +74,31 @@ impl Search {
         Self { page, ..self.clone() }
     }
 
-    /// The file with the labels of this page.
+    /// Returns the address of the file with the labels of this page.
     pub(super) fn labels_address(&self, ending: &str) -> String {
         self.address().replacen("/parcels?", &format!("/parcels/labels.{ending}?"), 1)
     }
 
-    /// The file with all that it finds.
+    /// Returns the address of the file with all results.
     pub(super) fn csv_address(&self) -> String {
         self.at_page(1).address().replacen("/parcels?", "/parcels.csv?", 1)
     }
 
-    /// As [`Search::query`], in the largest pages.
+    /// Returns the same as [`Search::query`], in the largest pages.
     pub(super) fn whole_list(&self) -> ListQuery {
         let mut query = self.query();
         query.limit = ListQuery::MAX_LIMIT;
         query
     }
 
-    /// The newest parcels that a text finds: what was typed is in no address, so there are no other pages.
+    /// Returns the query for the newest parcels that a text finds. Its text is in no address, so it has no other pages.
     pub(super) fn query_for(&self, wanted: &str) -> ListQuery {
         let mut query = self.at_page(1).whole_list();
         query.search = Some(wanted.to_owned());
         query
     }
 
-    /// The same as the list of the API takes it.
+    /// Returns the same search as the API's list takes it.
     pub(super) fn query(&self) -> ListQuery {
         let begin = |date: NaiveDate| date.and_time(chrono::NaiveTime::MIN).and_utc();
         let mut query = ListQuery::default();
@@ -110,7 +110,7 @@ impl Search {
     }
 }
 
-/// The text that is looked for, if one is: a number, a reference, a name, or a part of them.
+/// Returns the text to search for, if there is one: a number, a reference, a name, or a part of one.
 pub(super) fn wanted(fields: &Fields) -> Result<Option<String>, Fault> {
     match fields.text("number").trim() {
         "" => Ok(None),

@@ -1,19 +1,16 @@
-//! Settings: what receivers see of the account on the public page of its parcels, which e-mails they get, and its
+//! Settings: the account's name and contact on the public page of its parcels, the e-mails that receivers get, and the
 //! password.
 
 use askama::Template;
-use axum::{
-    extract::State,
-    response::{IntoResponse, Redirect, Response},
-};
+use axum::{extract::State, response::Response};
 
 use parcelo::Language;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::signed_in,
+    context::{go_to, signed_in},
     fields::Fields,
-    flash::{FlashContent, FlashPage, FlashText},
+    flash::Flash,
     frame::{Frame, Moment, Section, invalid_form, page},
     mails::{self, Choice},
 };
@@ -24,13 +21,12 @@ use crate::{
         audit::{Actor, AuditEntry},
         session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_password},
         shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopFault},
-        to_body,
     },
     http::{Api, Refused},
     service::{LoginOutcome, LoginRequest},
 };
 
-/// How many of the latest changes are shown.
+/// Number of the latest changes that are shown.
 const CHANGES_SHOWN: u32 = 50;
 
 #[derive(Template)]
@@ -68,7 +64,7 @@ impl Change {
     }
 }
 
-/// Which field is wrong, and why.
+/// The field that is wrong, and the reason.
 struct Fault {
     is_name: bool,
     text: &'static str,
@@ -95,7 +91,7 @@ impl Settings {
         }
     }
 
-    /// With the latest changes of the account.
+    /// Adds the latest changes of the account.
     async fn with_changes(self, api: &Api, member: &SignedIn) -> Result<Self, Refused> {
         let account = Some(member.session.account);
         let log = api.service.store().audit_log(account, Millis(0), CHANGES_SHOWN).await?;
@@ -105,13 +101,12 @@ impl Settings {
     }
 }
 
-/// The form, filled with what is set.
+/// Shows the form, filled with the current settings.
 pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let shop = api.service.store().shop(member.session.account).await?;
-    let flashes = member.take(&api, FlashPage::Settings).await?;
-    let typed = |form: Fields| (form.text("name").to_owned(), form.text("contact").to_owned());
-    let shown = flashes.form.map_or_else(|| shop.to_stored(), typed);
-    let frame = member.frame(Section::Settings).with_flash(flashes.text);
+    let typed = |form: &Fields| (form.text("name").to_owned(), form.text("contact").to_owned());
+    let shown = member.context.typed.as_ref().map_or_else(|| shop.to_stored(), typed);
+    let frame = member.frame(Section::Settings);
     let shown = Settings::new(frame, shown, mails::choices(&api, &member).await?, None);
     page(&shown.with_changes(&api, &member).await?)
 }
@@ -125,7 +120,7 @@ pub(super) async fn set(
     match Shop::parse(name, contact) {
         Ok(shop) => {
             let (store, account) = (api.service.store(), member.session.account);
-            // What was not changed is not in the audit log.
+            // A form that changes nothing is not written into the audit log.
             if store.shop(account).await? != shop {
                 store.set_shop(account, &shop, &Actor::Session.at(api.service.now())).await?;
             }
@@ -140,10 +135,10 @@ pub(super) async fn set(
             return invalid_form(&form.with_changes(&api, &member).await?);
         }
     }
-    member.go_to(&api, FlashPage::Settings, FlashText::ShopSet).await
+    Ok(go_to(Section::Settings.path(), Flash::ShopSet))
 }
 
-/// Changes the password; the browser goes on with a new session.
+/// Changes the password. The browser continues with a new session.
 pub(super) async fn set_password(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
@@ -160,11 +155,7 @@ pub(super) async fn set_password(
     };
     match api.service.change_password(request, new).await? {
         LoginOutcome::SignedIn(token) => {
-            let says = to_body(&FlashContent::from(FlashText::PasswordChanged));
-            // Without the sentence the page is as before, and the password is changed all the same.
-            let _unsaid = api.service.leave_flash(&token, FlashPage::Settings.name(), &says).await;
-            let next = Redirect::to(FlashPage::Settings.path()).into_response();
-            Ok(signed_in(next, &token))
+            Ok(signed_in(go_to(Section::Settings.path(), Flash::PasswordChanged), &token))
         }
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
@@ -198,7 +189,7 @@ fn password_fault(fields: &Fields, language: Language) -> Option<String> {
     })
 }
 
-/// The form again, with what is wrong; no password is filled in.
+/// Shows the form again with its faults; passwords are not filled in.
 async fn password_form(api: &Api, member: &SignedIn, fault: String) -> Result<Response, Refused> {
     let shop = api.service.store().shop(member.session.account).await?;
     let (frame, mails) = (member.frame(Section::Settings), mails::choices(api, member).await?);

@@ -1,32 +1,35 @@
 //! Signing in and out.
 
 use axum::{
-    extract::{RawQuery, Request, State},
+    extract::{Path, RawQuery, Request, State},
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::ErrorCode;
 
 use super::{
-    auth::{SIGN_IN, SubmittedForm},
-    context::{PageContext, signed_in, signed_out},
+    auth::{SIGN_IN, SignedIn, SubmittedForm},
+    context::{PageContext, go_to, signed_in, signed_out},
     fields::Fields,
-    interrupted::Interrupted,
+    flash::Flash,
+    interrupted::{FormPage, Interrupted},
+    keys, parcels, settings,
     sign_in_form::{Attempt, ask},
+    webhooks,
 };
 use crate::{
-    domain::{Refusal, to_body},
+    domain::Refusal,
     http::{Api, Refused, answer},
     service::{LoginOutcome, LoginRequest},
 };
 
-/// The sign-in form; a signed-in user is sent on.
+/// Shows the sign-in form; a signed-in user is redirected.
 pub(super) async fn page(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
     context: PageContext,
 ) -> Result<Response, Refused> {
     let asked = Fields::parse(query.unwrap_or_default().as_bytes());
-    // Nothing that an address says is filled in: a link could fill a form for its author.
+    // The address fills nothing in: a link could fill a form for its author.
     let interrupted = Interrupted { filled: String::new(), ..Interrupted::from_fields(&asked) };
     if let Some(token) = &context.session
         && api.service.session(token).await?.is_some()
@@ -36,7 +39,7 @@ pub(super) async fn page(
     ask(&api, &context, Attempt::First, interrupted)
 }
 
-/// Signs in with a new session, so that one planted by someone else is worth nothing.
+/// Signs in with a new session, so that one that someone else planted is worthless.
 pub(super) async fn enter(
     State(api): State<Api>,
     context: PageContext,
@@ -55,8 +58,7 @@ pub(super) async fn enter(
     };
     match api.service.sign_in(request).await? {
         LoginOutcome::SignedIn(token) => {
-            keep_form(&api, &token, &interrupted).await;
-            Ok(signed_in(Redirect::to(interrupted.address()).into_response(), &token))
+            Ok(signed_in(next_page(api, context, &token, &interrupted).await, &token))
         }
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
@@ -67,13 +69,41 @@ pub(super) async fn enter(
     }
 }
 
-/// Leaves the interrupted form for its page. Without it the page is blank, and signing in has succeeded all the same.
-async fn keep_form(api: &Api, token: &str, interrupted: &Interrupted) {
-    let Some((page, form)) = interrupted.flash() else { return };
-    if let Err(refusal) = api.service.leave_flash(token, page.name(), &to_body(&form)).await {
-        let code = refusal.code.code();
-        tracing::warn!(code, "a form that was interrupted could not be kept");
+/// Returns the answer to signing in: a redirect to the requested page, or its form as it was filled in, which is stored nowhere.
+async fn next_page(
+    api: Api,
+    context: PageContext,
+    token: &str,
+    interrupted: &Interrupted,
+) -> Response {
+    if interrupted.is_button() {
+        return go_to(interrupted.address(), Flash::NothingDone);
     }
+    // Without the fields the page is blank; signing in has succeeded in any case.
+    let filled = filled_page(api, context, token, interrupted).await;
+    filled.unwrap_or_else(|| Redirect::to(interrupted.address()).into_response())
+}
+
+async fn filled_page(
+    api: Api,
+    mut context: PageContext,
+    token: &str,
+    interrupted: &Interrupted,
+) -> Option<Response> {
+    let (form, typed) = interrupted.filled_form()?;
+    context.typed = Some(typed);
+    let member = SignedIn::with_token(&api, context, token.to_owned()).await.ok()??;
+    let (member, api) = (member.at(form.path(), Some(Flash::FormRestored)), State(api));
+    let page = match form {
+        FormPage::NewKey => keys::blank(api, member).await,
+        FormPage::Webhook(environment) => {
+            let environment = Path(environment.code().to_owned());
+            webhooks::show(api, environment, RawQuery(None), member).await
+        }
+        FormPage::Settings => settings::show(api, member).await,
+        FormPage::Parcels => parcels::list(api, RawQuery(None), member).await,
+    };
+    page.ok()
 }
 
 /// Signs out.

@@ -1,4 +1,4 @@
-//! The form to sign in.
+//! The sign-in form.
 
 use askama::Template;
 use axum::response::Response;
@@ -21,11 +21,11 @@ struct SignIn {
     account: String,
     wrong: bool,
     interrupted: Interrupted,
-    /// Sets another password, on the machine of the server.
+    /// The command that sets another password, on the server's machine.
     command: Option<String>,
 }
 
-/// What the form shows of the attempt before.
+/// The previous attempt to sign in.
 #[derive(Clone, Copy)]
 pub(super) enum Attempt<'a> {
     First,
@@ -33,7 +33,7 @@ pub(super) enum Attempt<'a> {
     Wrong(&'a str),
 }
 
-/// The page with the form, for a browser that it makes a guest.
+/// Returns the page with the form, and marks the browser as the form's guest.
 pub(super) fn ask(
     api: &Api,
     context: &PageContext,

@@ -5,16 +5,17 @@ use axum::{
     extract::{Path, RawQuery, State},
     response::{Redirect, Response},
 };
-use parcelo::{Environment, ErrorCode, Language, webhook::Secret};
+use parcelo::{Environment, ErrorCode, Language};
 use ulid::Ulid;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::PageContext,
+    context::{PageContext, go_to},
     fields::Fields,
-    flash::{FlashContent, FlashPage, FlashText, OneTimeSecret},
+    flash::Flash,
     frame::{Frame, Moment, Section, invalid_form, page},
     pagination::{self, Pagination},
+    secret_page,
 };
 use crate::{
     clock::Millis,
@@ -31,7 +32,7 @@ use crate::{
     store::{EventsToReplay, StoreError},
 };
 
-/// Events on a page of the log.
+/// Number of events on a page of the log.
 const EVENTS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
@@ -43,7 +44,6 @@ struct Webhook {
     url: String,
     kinds: Vec<Choice>,
     fault: Option<&'static str>,
-    fresh: Option<OneTimeSecret>,
     log: Vec<Delivery>,
     pages: Pagination,
     missed: bool,
@@ -51,19 +51,21 @@ struct Webhook {
 
 /// A webhook that is set up.
 struct Hook {
+    /// Identifies the secret that the form replaces.
+    seen: String,
     disabled: Option<&'static str>,
     created: Moment,
     old_until: Option<Moment>,
 }
 
-/// A kind of event that can be asked for.
+/// A kind of event that can be subscribed to.
 struct Choice {
     code: String,
     means: &'static str,
     chosen: bool,
 }
 
-/// An event and what became of it.
+/// An event and its delivery.
 struct Delivery {
     id: String,
     kind: String,
@@ -85,22 +87,22 @@ struct Attempt {
     answer: String,
 }
 
-/// The page as it stands.
+/// The state from which the page is rendered.
 struct PageState {
     environment: Environment,
     url: String,
     kinds: Kinds,
     fault: Option<&'static str>,
-    /// Which page of the log.
+    /// Number of the log's page.
     page: u32,
 }
 
-/// Goes to the webhook of the environment that was looked at last.
+/// Redirects to the webhook of the last viewed environment.
 pub(super) async fn last_seen(context: PageContext) -> Redirect {
     Redirect::to(&address(context.environment))
 }
 
-/// A webhook with its deliveries.
+/// Shows a webhook with its deliveries.
 pub(super) async fn show(
     State(api): State<Api>,
     Path(environment): Path<String>,
@@ -115,21 +117,30 @@ pub(super) async fn show(
     page(&webhook(&api, &member, state).await?)
 }
 
-/// Sets a webhook up, or changes it.
+/// Redirects to the page above a button's own address, which a browser may request again.
+pub(super) async fn back(
+    Path((environment, _)): Path<(String, String)>,
+) -> Result<Redirect, Refused> {
+    Ok(Redirect::to(&address(environment_of(&environment)?)))
+}
+
+/// Sets a webhook up, or changes it. The secret of a new one is shown.
 pub(super) async fn set(
     State(api): State<Api>,
     Path(environment): Path<String>,
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, Refused> {
     let environment = environment_of(&environment)?;
-    let (tenant, place) = (member.tenant(environment), FlashPage::Webhook(environment));
+    let (tenant, place) = (member.tenant(environment), address(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let reach = api.service.settings().reach(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
     match api.service.endpoints(Actor::Session).set_up(request.clone(), now).await {
-        Ok((endpoint, true)) => member.go_to(&api, place, one_time(&endpoint.secret)).await,
-        Ok((_, false)) => member.go_to(&api, place, FlashText::WebhookSet).await,
+        Ok((endpoint, true)) => {
+            secret_page::show(member, (None, &endpoint.secret.expose()), None, &place)
+        }
+        Ok((_, false)) => Ok(go_to(&place, Flash::WebhookSet)),
         Err(EndpointError::Address(bad)) => {
             let fault = Some(bad.text(member.language()));
             let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
@@ -139,7 +150,7 @@ pub(super) async fn set(
     }
 }
 
-/// Carries out what a button asks for.
+/// Carries out the action of a button.
 pub(super) async fn act(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
@@ -148,22 +159,28 @@ pub(super) async fn act(
     let environment = environment_of(&environment)?;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let endpoints = api.service.endpoints(Actor::Session);
-    let done: Result<FlashContent, _> = match action.as_str() {
-        "test" => endpoints.test(tenant, now).await.map(|_| FlashText::TestSent.into()),
-        "enable" => endpoints.enable(tenant).await.map(|_| FlashText::Enabled.into()),
-        "remove" => endpoints.remove(tenant).await.map(|_| FlashText::Removed.into()),
-        "disable" => endpoints.disable(tenant).await.map(|_| FlashText::Disabled.into()),
+    let place = address(environment);
+    let done = match action.as_str() {
+        "test" => endpoints.test(tenant, now).await.map(|_| Flash::TestSent),
+        "enable" => endpoints.enable(tenant).await.map(|_| Flash::Enabled),
+        "remove" => endpoints.remove(tenant).await.map(|_| Flash::Removed),
+        "disable" => endpoints.disable(tenant).await.map(|_| Flash::Disabled),
         "replay" => {
             let what = replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
-            endpoints.replay(tenant, what, now).await.map(|count| FlashText::Replayed(count).into())
+            endpoints.replay(tenant, what, now).await.map(Flash::Replayed)
         }
         "rotate" => {
-            endpoints.rotate_secret(tenant, now).await.map(|secret| one_time(&secret).into())
+            let is_seen = |secret: &[u8]| api.service.is_form_token(secret, fields.text("seen"));
+            match endpoints.replace_secret(tenant, is_seen, now).await {
+                Ok(Some(secret)) => {
+                    return secret_page::show(member, (None, &secret.expose()), None, &place);
+                }
+                done => done.map(|_| Flash::SecretReplacedBefore),
+            }
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    let what = done.or_else(outdated).map_err(refused)?;
-    member.go_to(&api, FlashPage::Webhook(environment), what).await
+    Ok(go_to(&place, done.or_else(outdated).map_err(refused)?))
 }
 
 async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, Refused> {
@@ -176,17 +193,15 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
     let mut logged = api.service.deliveries_of(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
     let has_older = logged.len() > EVENTS_PER_PAGE;
     logged.truncate(EVENTS_PER_PAGE);
-    let mut flashes = member.take(api, FlashPage::Webhook(environment)).await?;
-    if let Some(form) = flashes.form.take() {
+    if let Some(form) = &member.context.typed {
         form.text("url").clone_into(&mut url);
-        chosen = kinds(&form).unwrap_or(chosen);
+        chosen = kinds(form).unwrap_or(chosen);
     }
+    let seen = |hook: &Endpoint| api.service.form_token(hook.secret.as_bytes());
     Ok(Webhook {
-        // Of two the newer one signs.
-        fresh: flashes.secrets.pop(),
-        frame: member.frame(Section::Webhooks).with_flash(flashes.text),
+        frame: member.frame(Section::Webhooks),
         environment,
-        hook: hook.map(|hook| Hook::new(&hook, now, language)),
+        hook: hook.map(|hook| Hook::new(&hook, seen(&hook), (now, language))),
         url,
         kinds: choices(chosen, language),
         fault,
@@ -199,9 +214,10 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
 }
 
 impl Hook {
-    fn new(endpoint: &Endpoint, now: Millis, language: Language) -> Self {
+    fn new(endpoint: &Endpoint, seen: String, (now, language): (Millis, Language)) -> Self {
         let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
+            seen,
             disabled: endpoint.disabled.map(|by| why(by, endpoint.tenant.environment, language)),
             created: Moment::from_millis(endpoint.created_at),
             old_until: old.map(Moment::from_millis),
@@ -273,11 +289,7 @@ fn replay(event: &str) -> Option<EventsToReplay> {
     event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(EventsToReplay::One)
 }
 
-fn one_time(secret: &Secret) -> OneTimeSecret {
-    OneTimeSecret { name: String::new(), secret: secret.expose().clone() }
-}
-
-/// Why there was no answer; the log has it in English.
+/// Returns the reason why there was no answer; the log has it in English.
 fn undelivered(error: &str, language: Language) -> String {
     let table = [
         (
@@ -296,7 +308,7 @@ fn undelivered(error: &str, language: Language) -> String {
     known.map_or(error, |(_, spanish)| language.pick(error, spanish)).to_owned()
 }
 
-/// Why nothing is sent, and what to do about it.
+/// Returns the reason why nothing is sent, and what to do about it.
 pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
     match by {
         DisabledBy::Operator => language.pick("It was turned off by hand.", "Se desactivó manualmente."),
@@ -321,7 +333,7 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
     }
 }
 
-/// The tenant's webhook; an unreadable one counts as absent, so that the page shows the form that replaces it.
+/// Returns the tenant's webhook. An unreadable one counts as absent, so that the page shows the form that replaces it.
 async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
     match api.service.store().endpoint(tenant).await {
         Err(StoreError::Damaged { .. }) => Ok(None),
@@ -333,12 +345,12 @@ pub(super) fn address(environment: Environment) -> String {
     format!("/dashboard/webhooks/{}", environment.code())
 }
 
-/// The message for a button pressed on an outdated page.
-fn outdated(error: EndpointError) -> Result<FlashContent, EndpointError> {
+/// Returns the message for a button that was pressed on an outdated page.
+fn outdated(error: EndpointError) -> Result<Flash, EndpointError> {
     match error {
-        // The page then shows the form that sets it up again.
-        EndpointError::None | EndpointError::Unreadable => Ok(FlashText::IsGone.into()),
-        EndpointError::Disabled => Ok(FlashText::IsOff.into()),
+        // The page then shows the form that sets the webhook up again.
+        EndpointError::None | EndpointError::Unreadable => Ok(Flash::IsGone),
+        EndpointError::Disabled => Ok(Flash::IsOff),
         other => Err(other),
     }
 }

@@ -336,7 +336,8 @@ mod tests {
         assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
         let since = || store.credentials_since::<ApiKeyScope>(found.version);
         assert!(since().await.unwrap().credentials.is_empty());
-        let secret = NewSecret { hash: [2; 32], last4: "aBcD".to_owned(), old_until: Millis(20) };
+        let (hash, last4, old_until) = ([2; 32], "aBcD".to_owned(), Millis(20));
+        let secret = NewSecret { hash, last4, old_until, replaces: None };
         let rotated = store.rotate_key("key_7", secret, &BY).await.unwrap().unwrap();
         assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
         assert_eq!(since().await.unwrap().credentials, [rotated]);

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 /// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
-pub(super) const MIGRATIONS: [&str; 26] = [
+pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_carriers.sql"),
@@ -36,6 +36,7 @@ pub(super) const MIGRATIONS: [&str; 26] = [
     include_str!("migrations/0024_generations.sql"),
     include_str!("migrations/0025_numbers.sql"),
     include_str!("migrations/0026_checked_chunks.sql"),
+    include_str!("migrations/0027_no_flashes.sql"),
 ];
 
 /// The schema before the index of numbers was built, which is the longest step of a large file's upgrade.

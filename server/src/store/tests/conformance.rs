@@ -369,7 +369,12 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
 }
 
 fn secret(number: u8, old_until: i64) -> NewSecret {
-    NewSecret { hash: [number; 32], last4: format!("{number:04}"), old_until: NOW.plus(old_until) }
+    NewSecret {
+        hash: [number; 32],
+        last4: format!("{number:04}"),
+        old_until: NOW.plus(old_until),
+        replaces: None,
+    }
 }
 
 /// A key's old secrets: the number of each, and for how many milliseconds it keeps working.
@@ -398,15 +403,20 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     let kept = old(&rotate(40, 50).await);
     assert_eq!((kept.len(), kept[0], kept[14]), (15, (39, 50), (25, 50)));
     assert_eq!(stored_key(&store, "key_2").await.unwrap(), Some(other));
+    for (replaces, hash) in [(39, 40), (40, 41), (40, 41)] {
+        let secret = NewSecret { replaces: Some([replaces; 32]), ..secret(41, 50) };
+        let key = store.rotate_key("key_1", secret, &BY).await.unwrap().unwrap();
+        assert_eq!(key.hash, [hash; 32], "only in the place of the secret that is named");
+    }
 
     let gone = store.revoke_credential::<ApiKeyScope>("key_1", NOW, &BY).await.unwrap().unwrap();
     assert_eq!(old(&gone), []);
     assert_eq!(
-        store.rotate_key("key_1", secret(41, 50), &BY).await.unwrap(),
+        store.rotate_key("key_1", secret(42, 50), &BY).await.unwrap(),
         Some(gone),
         "for good"
     );
-    assert_eq!(store.rotate_key("key_9", secret(42, 50), &BY).await.unwrap(), None);
+    assert_eq!(store.rotate_key("key_9", secret(43, 50), &BY).await.unwrap(), None);
 }
 
 async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {

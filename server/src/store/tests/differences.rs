@@ -18,9 +18,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("begin_login", "a file counts failures in memory"),
     ("take_back_login", "a file counts failures in memory"),
     ("remember_login", "a file counts failures in memory"),
-    ("leave_flash", "of one page, for minutes: nothing follows from it"),
-    ("take_flashes", "of one page, for minutes: nothing follows from it"),
-    ("purge_flashes", "of one page, for minutes: nothing follows from it"),
 ];
 
 /// Histories of the usual run; more with `PARCELO_HISTORIES`.

@@ -352,7 +352,12 @@ impl History {
                 let secret = Secret::from_random(&[self.rng.u8(..); 32]);
                 shown(
                     store
-                        .rotate_secret(tenant, secret, self.now, &Actor::Command.at(self.now))
+                        .rotate_secret(
+                            tenant,
+                            (None, secret),
+                            self.now,
+                            &Actor::Command.at(self.now),
+                        )
                         .await,
                 )
             }
@@ -453,6 +458,7 @@ impl History {
                     hash: [self.rng.u8(100..); 32],
                     last4: "abcd".to_owned(),
                     old_until: self.moment(),
+                    replaces: None,
                 };
                 // A hash that another key has is refused.
                 shown_key(store.rotate_key(&key, secret, &by).await.ok().flatten())

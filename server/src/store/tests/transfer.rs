@@ -53,7 +53,7 @@ const LEFT_BEHIND: &[(&str, &str)] = &[
     ("outbox_undone", "a partition of the outbox"),
     ("outbox_done", "a partition of the outbox"),
     ("parcels.number_is_indexed", "unread"),
-    ("dashboard_flashes", "for the next page, within ten minutes"),
+    ("dashboard_flashes", "of servers of the version before, for minutes"),
     ("rate_limit_servers", "of servers, which are stopped"),
     ("rate_limit_windows", "of one second"),
     ("login_failures", "of minutes, and not in a file"),

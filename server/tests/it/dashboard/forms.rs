@@ -3,7 +3,7 @@
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
 use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
 
-use super::house::{House, Visitor};
+use super::house::{House, Visitor, secret_in};
 use crate::api::{Answer, send};
 
 const HOOK: &str = "https://shop.example/hook";
@@ -141,11 +141,6 @@ async fn a_form_that_is_too_long_is_refused_with_a_page() {
     assert_eq!(answer.status, 400, "what the text of 413 allows is read");
 }
 
-fn shown(html: &str) -> Option<&str> {
-    let (_, rest) = html.split_once("id=\"secret\"")?;
-    rest.split_once('>')?.1.split_once('<').map(|(secret, _)| secret)
-}
-
 #[tokio::test]
 async fn a_key_is_shown_exactly_once_and_works() {
     let house = House::new().await;
@@ -158,34 +153,96 @@ async fn a_key_is_shown_exactly_once_and_works() {
         ("addresses", "10.0.0.0/8\r\n203.0.113.7"),
     ];
     let made = member.post("/dashboard/keys", &fields).await;
-    assert_eq!((made.status, made.header("location")), (303, "/dashboard/keys"));
-    assert!(!made.text().contains("pk_test_"));
-    let html = member.page("/dashboard/keys").await;
-    let key = ApiKey::parse(shown(&html).unwrap()).unwrap();
-    assert!(html.contains("Shop &#38; &#60;b&#62;Sons"), "{html}");
+    assert_eq!((made.status, made.header("cache-control")), (200, "no-store"));
+    let html = made.text();
+    let key = ApiKey::parse(secret_in(&html).unwrap()).unwrap();
+    assert!(html.contains("Your new key: Shop &#38; &#60;b&#62;Sons"), "{html}");
+    assert!(html.contains("href=\"/dashboard/keys?lang=es\""), "{html}");
     let caller =
         house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     assert_eq!(caller.key.scope.countries.to_wire(), ["EC", "MX"]);
     assert_eq!(caller.key.scope.ip_list.len(), 2);
-    for _ in 0..2 {
-        let again = member.page("/dashboard/keys").await;
-        assert!(shown(&again).is_none() && !again.contains(key.secret()));
-        assert!(again.contains(&caller.key.last4));
+    let list = member.page("/dashboard/keys").await;
+    assert!(secret_in(&list).is_none() && !list.contains(key.secret()));
+    assert!(list.contains(&caller.key.last4));
+}
+
+/// Sends a form, then as a reload of the answer sends it, and returns the secret that was made.
+async fn sent_twice(
+    member: &mut Visitor,
+    path: &str,
+    fields: &[(&str, &str)],
+    again: [&str; 2],
+) -> String {
+    let hidden = member.hidden(path).await;
+    let hidden: Vec<_> = hidden.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let fields = [fields, &hidden].concat();
+    let first = member.post_raw(path, &fields).await;
+    assert_eq!(first.status, 200, "{path}: {}", first.text());
+    for (language, words) in ["en", "es"].into_iter().zip(again) {
+        member.language = language;
+        let reloaded = member.post_raw(path, &fields).await;
+        assert_eq!((reloaded.status, secret_in(&reloaded.text())), (303, None), "{path}");
+        let html = member.page(reloaded.header("location")).await;
+        assert!(html.contains(words) && secret_in(&html).is_none(), "{path}: {html}");
     }
+    member.language = "en";
+    secret_in(&first.text()).unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn a_key_that_nobody_came_to_see_is_not_shown_later_nor_elsewhere() {
+async fn a_form_that_made_a_secret_makes_no_other_when_its_answer_is_reloaded() {
     let house = House::new().await;
-    let (member, other) = (house.member("default").await, house.member("default").await);
-    let fields = [("name", "Shop"), ("environment", "production"), ("countries", "all")];
-    member.post("/dashboard/keys", &fields).await;
-    assert!(shown(&other.page("/dashboard/keys").await).is_none(), "another session");
-    for page in ["/dashboard", "/dashboard/webhooks/sandbox", "/dashboard/parcels"] {
-        assert!(!member.page(page).await.contains("pk_live_"), "{page}");
+    let mut member = house.member("default").await;
+    let made = ["has already created its key, whose secret was shown once", "ya creó su clave"];
+    let replaced = ["a new secret was already created", "ya se creó un secreto nuevo"];
+    let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
+    let key = sent_twice(&mut member, "/dashboard/keys", &fields, made).await;
+    let key = ApiKey::parse(&key).unwrap();
+    let caller =
+        house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
+    let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
+    sent_twice(&mut member, &rotate, &[("overlap", "0")], replaced).await;
+    let keys = house.keys_of(&caller).await;
+    assert_eq!((keys.len(), keys[0].old_secrets.len()), (1, 1));
+
+    let page = "/dashboard/webhooks/sandbox";
+    let saved = ["The webhook is saved", "El webhook se guardó"];
+    let first = sent_twice(&mut member, page, &[("url", HOOK)], saved).await;
+    let second = sent_twice(&mut member, &format!("{page}/rotate"), &[], replaced).await;
+    let hook = house.service.store().endpoint(caller.tenant()).await.unwrap().unwrap();
+    assert_eq!((hook.secret.expose(), hook.old.len()), (second, 1));
+    assert_eq!(hook.old[0].0.expose(), first);
+    // The address of the answer, entered again.
+    let back = member.get(&format!("{page}/rotate")).await;
+    assert_eq!((back.status, back.header("location")), (303, page));
+}
+
+#[tokio::test]
+async fn a_form_without_what_makes_it_count_once_makes_nothing() {
+    let house = House::new().await;
+    let member = house.member("default").await;
+    let caller = house.key("default", Environment::Sandbox).await;
+    set(&member, "sandbox", HOOK).await;
+    let before = state(&house).await;
+    let token = member.token().await;
+    let key = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
+    let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
+    for wrong in [None, Some(""), Some("key_1"), Some("é"), Some(&*"0".repeat(27))] {
+        let forms: [(&str, &[_], _, _); 3] = [
+            ("/dashboard/keys", &key, "once", 403),
+            (&rotate, &[("overlap", "0")], "seen", 303),
+            ("/dashboard/webhooks/sandbox/rotate", &[], "seen", 303),
+        ];
+        for (path, fields, name, status) in forms {
+            let wrong = wrong.map(|wrong| (name, wrong));
+            let fields: Vec<_> =
+                fields.iter().copied().chain([("form", &*token)]).chain(wrong).collect();
+            let answer = member.post_raw(path, &fields).await;
+            assert_eq!(answer.status, status, "{path} {wrong:?}: {}", answer.text());
+        }
     }
-    house.pass(5 * Millis::MINUTE);
-    assert!(shown(&member.page("/dashboard/keys").await).is_none());
+    assert_eq!(state(&house).await, before);
 }
 
 #[tokio::test]
@@ -265,8 +322,8 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     let house = House::new().await;
     let mut member = house.member("default").await;
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
-    member.post("/dashboard/keys", &fields).await;
-    let old = ApiKey::parse(shown(&member.page("/dashboard/keys").await).unwrap()).unwrap();
+    let made = member.post("/dashboard/keys", &fields).await;
+    let old = ApiKey::parse(secret_in(&made.text()).unwrap()).unwrap();
     let who = async |key: &ApiKey| {
         house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.ok()
     };
@@ -289,15 +346,11 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     member.language = "en";
     assert_eq!(house.keys_of(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
     let answer = member.post(&path, &[("overlap", "3600")]).await;
-    assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
-    let html = member.page("/dashboard/keys").await;
-    let new = ApiKey::parse(shown(&html).unwrap()).unwrap();
-    assert!(
-        html.contains("The key has a new secret.") && html.contains("Old secret valid until"),
-        "{html}"
-    );
-    let again = member.page("/dashboard/keys").await;
-    assert!(shown(&again).is_none() && !again.contains(new.secret()), "shown once");
+    let html = answer.text();
+    let new = ApiKey::parse(secret_in(&html).unwrap()).unwrap();
+    assert!(html.contains("The key has a new secret."), "{html}");
+    let list = member.page("/dashboard/keys").await;
+    assert!(!list.contains(new.secret()) && list.contains("Old secret valid until"), "{list}");
     assert_eq!(who(&new).await.unwrap().key.row, who(&old).await.unwrap().key.row);
     house.pass(Millis::HOUR);
     assert!(who(&old).await.is_none() && who(&new).await.is_some());
@@ -309,8 +362,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
         assert!(answer.text().contains("Choose one of the times"), "{wrong:?}: {}", answer.text());
         assert!(answer.text().contains("Give this key a new secret?"), "the form is there again");
     }
-    assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
-    let html = member.page("/dashboard/keys").await;
+    let html = member.post(&path, &[("overlap", "0")]).await.text();
     assert!(html.contains("the old one no longer works"), "{html}");
     assert!(!html.contains("before the old one expires"), "{html}");
     member.post(&format!("/dashboard/keys/{}/revoke", caller.key.id), &[]).await;
@@ -318,7 +370,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     assert_eq!(member.post(&path, &[("overlap", "0")]).await.status, 303);
     let html = member.page("/dashboard/keys").await;
     assert!(
-        shown(&html).is_none() && html.contains("Nothing was changed: the key is revoked."),
+        secret_in(&html).is_none() && html.contains("Nothing was changed: the key is revoked."),
         "{html}"
     );
     let stranger = house.key("other", Environment::Sandbox).await;
@@ -343,21 +395,24 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
         assert_eq!((answer.status, answer.header("location")), (303, page), "{action}");
         member.page(page).await
     };
-    assert_eq!(set(&member, "sandbox", HOOK).await.status, 303);
-    let html = member.page(page).await;
-    let secret: Secret = shown(&html).unwrap().parse().unwrap();
+    let secret: Secret =
+        secret_in(&set(&member, "sandbox", HOOK).await.text()).unwrap().parse().unwrap();
     let endpoint = async || house.service.store().endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(endpoint().await.secret.expose(), secret.expose());
+    let html = member.page(page).await;
     assert!(html.contains(HOOK) && html.contains("value=\"parcel.created\" checked"));
-    assert!(shown(&member.page(page).await).is_none());
+    assert!(secret_in(&html).is_none());
 
     assert_eq!(set(&member, "sandbox", "https://shop.example/other").await.status, 303);
     let html = member.page(page).await;
-    assert!(shown(&html).is_none() && html.contains("The webhook is saved"), "the secret stays");
+    assert!(
+        secret_in(&html).is_none() && html.contains("The webhook is saved"),
+        "the secret stays"
+    );
     assert!(act("test").await.contains("webhook.test"));
-    let rotated = act("rotate").await;
-    assert_ne!(shown(&rotated).unwrap(), secret.expose());
-    assert!(rotated.contains("Previous secret signs until"));
+    let rotated = member.post(&format!("{page}/rotate"), &[]).await;
+    assert_ne!(secret_in(&rotated.text()).unwrap(), secret.expose());
+    assert!(member.page(page).await.contains("Previous secret signs until"));
     let off = act("disable").await;
     assert!(off.contains("It was turned off by hand.") && off.contains(">Held<"), "{off}");
     assert!(!off.contains("/sandbox/test\""), "what is off cannot be tested");

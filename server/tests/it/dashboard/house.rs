@@ -1,6 +1,6 @@
 //! A service in this test, with the operators' listener on a free port and a clock to move.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
@@ -22,6 +22,7 @@ use crate::{
 /// 2026-01-30 15:20 UTC.
 pub(super) const NOW: Millis = Millis(1_769_786_400_000);
 pub(super) const PASSWORD: &str = "ñandú, twelve or more";
+const FLASH: &str = "__Host-parcelo_flash";
 
 pub(super) struct House {
     pub(super) service: Arc<Service>,
@@ -153,19 +154,32 @@ pub(super) struct Visitor {
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) language: &'static str,
+    /// What the next page says; a browser has one of it, however many pages.
+    pub(super) flash: Arc<Mutex<Option<String>>>,
 }
 
 impl Visitor {
     pub(super) fn at(url: &str, language: &'static str) -> Self {
         let http = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
-        Self { http, url: url.to_owned(), session: None, guest: None, language }
+        Self {
+            http,
+            url: url.to_owned(),
+            session: None,
+            guest: None,
+            language,
+            flash: Arc::default(),
+        }
     }
 
     pub(super) fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
         let request = self.http.request(method, format!("{}{path}", self.url));
-        let cookies =
-            [("__Host-parcelo_session", &self.session), ("__Host-parcelo_guest", &self.guest)];
+        let flash = self.flash.lock().unwrap().clone();
+        let cookies = [
+            ("__Host-parcelo_session", &self.session),
+            ("__Host-parcelo_guest", &self.guest),
+            (FLASH, &flash),
+        ];
         let cookies = cookies.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         let cookies: Vec<_> = cookies.map(|(name, value)| format!("{name}={value}")).collect();
         let request = request.header("accept-language", self.language);
@@ -173,7 +187,17 @@ impl Visitor {
     }
 
     pub(super) async fn get(&self, path: &str) -> Answer {
-        send(self.request("GET", path)).await
+        self.send(self.request("GET", path)).await
+    }
+
+    /// Sends a request, and keeps what its answer has for the next page.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Answer {
+        let answer = send(request).await;
+        let mut set = answer.headers.get_all("set-cookie").iter();
+        if set.any(|line| line.as_bytes().starts_with(FLASH.as_bytes())) {
+            *self.flash.lock().unwrap() = cookie(&answer, FLASH);
+        }
+        answer
     }
 
     /// A page that must be there.
@@ -185,18 +209,38 @@ impl Visitor {
 
     /// The token of this visitor's forms.
     pub(super) async fn token(&self) -> String {
-        token_in(&self.page("/dashboard/keys/new").await)
+        token_in(&send(self.request("GET", "/dashboard/keys/new")).await.text())
     }
 
     /// Sends a form as a page of this visitor holds it.
     pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let token = self.token().await;
-        self.post_raw(path, &[fields, &[("form", &token)]].concat()).await
+        let hidden = self.hidden(path).await;
+        let hidden: Vec<_> = hidden.iter().map(|(name, value)| (&**name, &**value)).collect();
+        self.post_raw(path, &[fields, &hidden].concat()).await
+    }
+
+    /// The hidden fields of the form that is sent to a path, or the token that every form has.
+    pub(super) async fn hidden(&self, path: &str) -> Vec<(String, String)> {
+        let page = match path.strip_suffix("/rotate") {
+            Some(webhook) if webhook.starts_with("/dashboard/webhooks") => webhook,
+            Some(_) => path,
+            None => "/dashboard/keys/new",
+        };
+        let html = send(self.request("GET", page)).await.text();
+        let Some((_, form)) = html.split_once(&format!("action=\"{path}\"")) else {
+            return vec![("form".to_owned(), self.token().await)];
+        };
+        let fields = form.split("</form>").next().unwrap().split("type=\"hidden\" name=\"").skip(1);
+        let pair = |field: &str| {
+            let (name, value) = field.split_once("\" value=\"").unwrap();
+            (name.to_owned(), value.split('"').next().unwrap().to_owned())
+        };
+        fields.map(pair).collect()
     }
 
     /// Sends these fields and no others.
     pub(super) async fn post_raw(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        send(self.form(path, fields)).await
+        self.send(self.form(path, fields)).await
     }
 
     pub(super) fn form(&self, path: &str, fields: &[(&str, &str)]) -> RequestBuilder {
@@ -235,6 +279,12 @@ pub(super) async fn gone(house: &House, tenant: Tenant) {
         .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer })
         .await
         .unwrap();
+}
+
+/// The secret that a page shows.
+pub(super) fn secret_in(html: &str) -> Option<&str> {
+    let (_, rest) = html.split_once("id=\"secret\"")?;
+    rest.split_once('>')?.1.split_once('<').map(|(secret, _)| secret)
 }
 
 /// The token of the first form on a page.

@@ -75,6 +75,7 @@ async fn a_shops_first_day_in_a_browser() {
     browser.fill("[name=url]", &receiver.url).await;
     browser.press("main form button").await;
     let secret = browser.text("#secret").await;
+    browser.press("main a.strong").await;
     browser.press("form[action$='/test'] button").await;
     receiver.wait_for(|came| came.len() == 1).await;
     assert_eq!(receiver.events(&secret)[0].data, EventData::Test);

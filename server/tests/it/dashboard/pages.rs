@@ -3,7 +3,7 @@
 use parcelo::Environment;
 use parcelo_server::internals::{Actor, Millis};
 
-use super::house::{House, NOW, Visitor, gone, marked};
+use super::house::{House, NOW, Visitor, gone, marked, secret_in};
 use crate::{
     api::{Answer, send},
     public::contrast,
@@ -448,21 +448,13 @@ async fn nothing_personal_and_no_secret_is_logged() {
     let mut member = Visitor::at(running.url("admin"), "en");
     assert_eq!(member.sign_in("default", &password).await.status, 303);
     Visitor::at(&member.url, "en").sign_in("CanaryAccount", "CanaryPassword").await;
-    member
-        .post(
-            "/dashboard/keys",
-            &[("name", "CanaryName"), ("environment", "sandbox"), ("countries", "all")],
-        )
-        .await;
-    let html = member.page("/dashboard/keys").await;
-    let secret =
-        html.split("id=\"secret\"").nth(1).unwrap().split(['>', '<']).nth(1).unwrap().to_owned();
-    member
-        .post("/dashboard/webhooks/production", &[("url", "https://canary.example/CanaryUrl")])
-        .await;
-    let html = member.page("/dashboard/webhooks/production").await;
-    let hook =
-        html.split("id=\"secret\"").nth(1).unwrap().split(['>', '<']).nth(1).unwrap().to_owned();
+    let made = async |path: &str, fields: &[(&str, &str)]| {
+        secret_in(&member.post(path, fields).await.text()).unwrap().to_owned()
+    };
+    let key = [("name", "CanaryName"), ("environment", "sandbox"), ("countries", "all")];
+    let secret = made("/dashboard/keys", &key).await;
+    let hook = [("url", "https://canary.example/CanaryUrl")];
+    let hook = made("/dashboard/webhooks/production", &hook).await;
     assert!(secret.starts_with("pk_test_") && hook.starts_with("whsec_"));
     for path in [
         "/dashboard/parcels/sandbox/SB-SUCCESS-0001",

@@ -35,7 +35,7 @@ const SMALL: [&str; 30] = [
     "api_keys",
     "carrier_keys",
     "carriers",
-    // Gone within minutes, each with the page that it is for.
+    // Written and deleted by servers of the version before, beside which this one may stand.
     "dashboard_flashes",
     "dashboard_passwords",
     // One for a reset, and gone within minutes.

@@ -36,7 +36,7 @@ async fn logged(store: &Store, account: Option<AccountRowId>) -> Vec<(&'static s
 }
 
 fn secret(hash: u8) -> NewSecret {
-    NewSecret { hash: [hash; 32], last4: "wxyz".to_owned(), old_until: NOW }
+    NewSecret { hash: [hash; 32], last4: "wxyz".to_owned(), old_until: NOW, replaces: None }
 }
 
 async fn change_everything(store: &Store, account: AccountRowId, by: &Author) {
@@ -49,9 +49,9 @@ async fn change_everything(store: &Store, account: AccountRowId, by: &Author) {
     store.rotate_key("key_1", secret(3), by).await.unwrap();
     store.rotate_key("key_9", secret(3), by).await.unwrap();
     store.enable_endpoint(tenant, by).await.unwrap();
-    store.rotate_secret(tenant, Secret::from_random(&[1; 32]), NOW, by).await.unwrap();
+    store.rotate_secret(tenant, (None, Secret::from_random(&[1; 32])), NOW, by).await.unwrap();
     store.set_endpoint(endpoint(tenant), by).await.unwrap();
-    store.rotate_secret(tenant, Secret::from_random(&[1; 32]), NOW, by).await.unwrap();
+    store.rotate_secret(tenant, (None, Secret::from_random(&[1; 32])), NOW, by).await.unwrap();
     for _ in 0..2 {
         store.disable_endpoint(tenant, DisabledBy::Operator, by).await.unwrap();
     }

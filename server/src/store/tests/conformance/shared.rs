@@ -1,21 +1,11 @@
 //! What servers of one database share beside its data. A file has one server, and keeps the same promises for it.
 
-use super::NOW;
 use crate::{
-    clock::Millis,
-    domain::{
-        session::{FLASH_LIFETIME, SealedFlash},
-        shared_limit::{Claim, SharedKey},
-    },
+    domain::shared_limit::{Claim, SharedKey},
     store::Store,
 };
 
-promises!(
-    what_is_left_of_a_limit_is_granted,
-    a_server_alone_meets_no_other,
-    flashes_are_for_their_session_on_their_own_page_once,
-    a_flash_is_gone_with_its_session_and_after_a_while,
-);
+promises!(what_is_left_of_a_limit_is_granted, a_server_alone_meets_no_other,);
 #[cfg(feature = "server")]
 mod sign_in {
     use super::super::NOW;
@@ -92,32 +82,4 @@ async fn a_server_alone_meets_no_other(store: Store) {
         let meeting = store.meet_servers().await.unwrap();
         assert!(meeting.is_none_or(|meeting| meeting.servers == 1), "{meeting:?}");
     }
-}
-
-const SESSION: [u8; 32] = [1; 32];
-
-fn flash(says: &str) -> SealedFlash {
-    SealedFlash { left_at: NOW, sealed: says.as_bytes().to_vec() }
-}
-
-async fn flashes_are_for_their_session_on_their_own_page_once(store: Store) {
-    for says in ["one", "two"] {
-        store.leave_flash(SESSION, "keys", flash(says)).await.unwrap();
-    }
-    assert!(store.take_flashes(SESSION, "webhook").await.unwrap().is_empty());
-    assert!(store.take_flashes([2; 32], "keys").await.unwrap().is_empty());
-    assert_eq!(store.take_flashes(SESSION, "keys").await.unwrap(), [flash("one"), flash("two")]);
-    assert!(store.take_flashes(SESSION, "keys").await.unwrap().is_empty());
-}
-
-async fn a_flash_is_gone_with_its_session_and_after_a_while(store: Store) {
-    store.leave_flash(SESSION, "keys", flash("one")).await.unwrap();
-    store.leave_flash([2; 32], "keys", flash("two")).await.unwrap();
-    store.end_session(SESSION).await.unwrap();
-    assert!(store.take_flashes(SESSION, "keys").await.unwrap().is_empty());
-    store.leave_flash(SESSION, "keys", flash("late")).await.unwrap();
-    store.purge_flashes(Millis(NOW.0 + FLASH_LIFETIME - 1)).await.unwrap();
-    assert_eq!(store.take_flashes([2; 32], "keys").await.unwrap().len(), 1);
-    store.purge_flashes(Millis(NOW.0 + FLASH_LIFETIME)).await.unwrap();
-    assert!(store.take_flashes(SESSION, "keys").await.unwrap().is_empty());
 }

@@ -116,12 +116,19 @@ async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
 
 async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
     let tenant = subscribed(&store, 0).await;
-    store.rotate_secret(tenant, Secret::from_random(&[8; 32]), NOW, &BY).await.unwrap();
+    store.rotate_secret(tenant, (None, Secret::from_random(&[8; 32])), NOW, &BY).await.unwrap();
     let found = store.endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(found.secret.as_bytes(), Secret::from_random(&[8; 32]).as_bytes());
     assert_eq!(found.old.len(), 1);
     assert_eq!(found.old[0].0.as_bytes(), Secret::from_random(&[7; 32]).as_bytes());
     assert!(found.old[0].1 > NOW);
+    // Only in the place of the secret that is named, if one is.
+    for (replaced, is_done) in [(7, false), (8, true), (8, false)] {
+        let secrets = (Some(Secret::from_random(&[replaced; 32])), Secret::from_random(&[9; 32]));
+        let done = store.rotate_secret(tenant, secrets, NOW, &BY).await.unwrap();
+        assert_eq!(done, is_done, "{replaced}");
+    }
+    assert_eq!(store.endpoint(tenant).await.unwrap().unwrap().old.len(), 2);
 }
 
 async fn without_an_endpoint_nothing_is_enqueued(store: Store) {

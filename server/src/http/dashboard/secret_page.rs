@@ -1,0 +1,34 @@
+//! The page that shows a new secret: the answer to the form that made it, and the only one. It reads nothing from the
+//! database, so that every secret that was made is also shown.
+
+use askama::Template;
+use axum::response::Response;
+
+use super::{
+    auth::SignedIn,
+    flash::Flash,
+    frame::{Frame, Section, page},
+};
+use crate::http::Refused;
+
+#[derive(Template)]
+#[template(path = "dashboard/secret.html")]
+struct SecretPage<'a> {
+    frame: Frame,
+    key_name: Option<&'a str>,
+    secret: &'a str,
+    next: &'a str,
+}
+
+/// Shows the secret of a key, by its name, or of a webhook, and says how long the one before works. The link to the other
+/// language leads to `next`.
+pub(super) fn show(
+    member: SignedIn,
+    (key_name, secret): (Option<&str>, &str),
+    flash: Option<Flash>,
+    next: &str,
+) -> Result<Response, Refused> {
+    let section = if key_name.is_some() { Section::Keys } else { Section::Webhooks };
+    let frame = member.at(next, flash).frame(section);
+    page(&SecretPage { frame, key_name, secret, next })
+}
