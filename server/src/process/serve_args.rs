@@ -100,7 +100,7 @@ pub(super) struct Serve {
     /// Proxies whose X-Forwarded-For header is trusted.
     #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
     pub(super) trusted_proxies: Vec<IpNet>,
-    /// Date from which the legacy API is deprecated, in UTC.
+    /// Date from which the legacy API is deprecated, in UTC; 2026-01-01 if absent.
     #[arg(long, env = "PARCELO_LEGACY_DEPRECATED", value_name = "DATE", value_parser = day)]
     pub(super) legacy_deprecated: Option<Millis>,
     /// Date from which the legacy API answers 410, in UTC; never if absent.
