@@ -23,7 +23,7 @@ use crate::{
 async fn documents() -> [(&'static str, Value); 3] {
     [
         ("openapi.json", served().await),
-        ("openapi-mock.json", served_by(controlled().await.url()).await),
+        ("the mock server's", served_by(controlled().await.url()).await),
         ("openapi-admin.json", served_by(House::new().start(&[]).url("admin")).await),
     ]
 }

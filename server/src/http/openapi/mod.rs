@@ -48,22 +48,29 @@ pub(crate) enum Document {
     Admin,
 }
 
+// What is checked in: the links in `server/openapi` lead to `docs`, since a package holds nothing from beyond its own
+// folder.
+const SERVICE: &str = include_str!("../../../openapi/openapi.json");
+/// Paths, schemas and tags of the controls, which the service's document lacks.
+const CONTROLS: &str = include_str!("../../../openapi/controls.json");
+#[cfg(feature = "server")]
+const ADMIN: &str = include_str!("../../../openapi/openapi-admin.json");
+
 impl Document {
-    /// As it is checked in: `docs/openapi.json` and its neighbours, which the links in
-    /// `server/openapi` lead to, since a package holds nothing from beyond its own folder.
-    pub(super) const fn checked_in(self) -> &'static str {
+    fn read(self) -> Value {
+        // A test compares each with the code, so none can fail to be read.
+        let read = |text| serde_json::from_str(text).unwrap_or_default();
         match self {
-            Self::Service => include_str!("../../../openapi/openapi.json"),
-            Self::WithControls => include_str!("../../../openapi/openapi-mock.json"),
+            Self::Service => read(SERVICE),
+            Self::WithControls => with_controls(read(SERVICE), read(CONTROLS)),
             #[cfg(feature = "server")]
-            Self::Admin => include_str!("../../../openapi/openapi-admin.json"),
+            Self::Admin => read(ADMIN),
         }
     }
 
     /// Returns the document for callers who reach the API under this path.
     fn under(self, path: &str) -> Bytes {
-        let text = self.checked_in();
-        let Ok(mut document) = serde_json::from_str::<Value>(text) else { return text.into() };
+        let mut document = self.read();
         if let Some(url) = document.pointer_mut("/servers/0/url") {
             *url = path.into();
         }
@@ -71,7 +78,19 @@ impl Document {
     }
 }
 
-/// A document as it is sent, with its tag: made at the first request, once for each listener.
+/// Returns the service's document with what the controls' has in addition.
+fn with_controls(mut service: Value, mut controls: Value) -> Value {
+    for part in ["/paths", "/components/schemas", "/tags"] {
+        match (service.pointer_mut(part), controls.pointer_mut(part).map(Value::take)) {
+            (Some(Value::Object(all)), Some(Value::Object(more))) => all.extend(more),
+            (Some(Value::Array(all)), Some(Value::Array(more))) => all.extend(more),
+            _ => {}
+        }
+    }
+    service
+}
+
+/// A document in the form in which it is sent: made at the first request, once for each listener.
 #[derive(Default)]
 struct Served(OnceLock<(Bytes, String)>);
 
@@ -149,7 +168,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_checked_in_document_is_served() {
-        let checked_in: Value = serde_json::from_str(Document::Service.checked_in()).unwrap();
+        let checked_in: Value = serde_json::from_str(SERVICE).unwrap();
         assert_eq!(served_by(&MockServer::start().await).await, checked_in);
     }
 
