@@ -39,7 +39,6 @@ const REMAINING: &[(&str, usize)] = &[
     ("server/benches/costs", 25),
     ("server/benches/load", 27),
     ("server/src/http", 28),
-    ("server/src/store", 23),
     ("server/tests/cluster", 16),
     ("server/tests/it", 20),
     ("tests/crash/src", 20),

@@ -19,13 +19,13 @@ impl Store {
         self.query(async move |db| db.value(sql, &[]).await).await
     }
 
-    /// Returns true to the one caller that is to furnish a new database, however many servers start on it at once.
+    /// Returns true to exactly one caller, which must seed the new database, however many servers start on it at once.
     pub async fn claim_new(&self) -> Result<bool, StoreError> {
         if matches!(self.0, Engine::Sqlite(_)) {
             // This server is the file's only one.
             return self.is_new().await;
         }
-        // A server that ended before it had made the first account is made up for by a start a minute later.
+        // If a server ends before it has made the first account, one that starts a minute later makes it.
         self.write(async |db| {
             let sql = "INSERT INTO meta AS m (name, value) \
                  SELECT 'claimed', convert_to(now()::text, 'UTF8') \
@@ -38,7 +38,7 @@ impl Store {
         .await
     }
 
-    /// Returns the account with a name; it is made, as `public_id`, if it does not exist.
+    /// Returns the account with a name. If it does not exist, it is created as `public_id`.
     pub async fn account(
         &self,
         name: &str,
@@ -74,7 +74,8 @@ impl Store {
         self.query(async move |db| db.each(sql, &[], read).await).await
     }
 
-    /// Returns what receivers see of an account: nothing until it is set, or if another version wrote a row that this one refuses.
+    /// Returns what receivers see of an account. It is empty until it is set, and if this version refuses a row that
+    /// another one wrote.
     pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError> {
         let sql = "SELECT name, contact FROM shops WHERE account = $1";
         let texts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));

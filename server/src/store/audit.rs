@@ -14,14 +14,14 @@ use crate::{
 };
 
 impl Store {
-    /// Returns the latest entries of the audit log since a moment, newest first: one account's, or all.
+    /// Returns the latest entries of the audit log since a moment, newest first: those of one account, or all.
     pub async fn audit_log(
         &self,
         account: Option<AccountRowId>,
         since: Millis,
-        most: u32,
+        max: u32,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        /// The entries, on a condition.
+        /// Returns the statement for the entries on a condition.
         macro_rules! entries {
             ($condition:literal) => {
                 concat!(
@@ -35,25 +35,25 @@ impl Store {
         let read = self.query(async move |db| match account {
             Some(account) => {
                 let sql = entries!("l.at >= $1 AND l.account = $3");
-                db.each(sql, given![since, most, account], read).await
+                db.each(sql, given![since, max, account], read).await
             }
-            None => db.each(entries!("l.at >= $1"), given![since, most], read).await,
+            None => db.each(entries!("l.at >= $1"), given![since, max], read).await,
         });
         Ok(read.await?.into_iter().flatten().collect())
     }
 
-    /// Deletes the entries of `before` and earlier, page by page, and returns how many there were.
+    /// Deletes the entries of `before` and earlier, page by page, and returns their number.
     pub async fn purge_audit_log(&self, before: Millis) -> Result<u64, StoreError> {
         self.delete_old(old_rows!("audit_log", "id", "at"), before.0).await
     }
 }
 
-/// Writes a change down, in the transaction that makes it.
+/// Records a change, in the transaction that makes it.
 pub(super) async fn record(db: Sql<'_>, by: &Author, change: &AuditedChange) -> SqlResult<()> {
     db.execute(audit_entry::INSERT, &audit_entry::values(by, change)).await.map(drop)
 }
 
-/// Returns none if a later version wrote it, of which this one does not know what it is.
+/// Reads an entry. Returns none if a later version wrote it and this one does not know its action.
 fn read(row: &Row<'_>) -> SqlResult<Option<AuditEntry>> {
     let Some(action) = AuditAction::from_code(&row.get::<String>(3)?) else { return Ok(None) };
     Ok(Some(AuditEntry {

@@ -1,9 +1,9 @@
-//! An entry of the audit log, as it is written.
+//! The statement that writes an entry of the audit log, and its parameters.
 
 use super::values::Value;
 use crate::domain::audit::{AuditedChange, Author};
 
-/// Writes an entry, in the transaction that makes the change.
+/// Inserts an entry, in the transaction that makes the change.
 pub(super) const INSERT: &str = "INSERT INTO audit_log (at, account, actor, action, subject) \
      VALUES ($1, $2, $3, $4, $5)";
 

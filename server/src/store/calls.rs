@@ -1,4 +1,4 @@
-//! Calls of either engine's database by statements that both understand.
+//! Calls of either engine's database, with statements that both understand.
 
 #[cfg(feature = "postgres")]
 use super::postgres::connection::Connection;
@@ -30,7 +30,7 @@ impl Store {
         call.await
     }
 
-    /// Writes, whole or not at all. Once polled it completes, whatever becomes of this future.
+    /// Writes everything or nothing. Once polled it completes, even if this future is dropped.
     pub(super) async fn write<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -45,7 +45,8 @@ impl Store {
         }
     }
 
-    /// Reads what may take long, for a tenant or for the operators (none): each has one at a time.
+    /// Reads, possibly for long, on behalf of a tenant or of the operators (none). Each of them has one such read at a
+    /// time.
     pub(super) async fn long_query<T, F>(
         &self,
         tenant: Option<Tenant>,
@@ -69,7 +70,7 @@ impl Store {
         }
     }
 
-    /// Writes as [`Store::write`], and waits for the outcome, however long.
+    /// Writes like [`Store::write`], and waits for the outcome without a timeout.
     pub(super) async fn write_in_any_case<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -87,7 +88,7 @@ impl Store {
         }
     }
 
-    /// Writes a page of a mass write, when it is its turn.
+    /// Writes one page of a mass write when its turn comes.
     pub(super) async fn page<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -104,7 +105,7 @@ impl Store {
         }
     }
 
-    /// Returns the rows that can be read. One that cannot hides no others; it is logged and counted the first time.
+    /// Returns the rows that can be read. An unreadable row hides no others; it is logged and counted the first time.
     pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, what: &'static str) -> Vec<T> {
         let readable = |row: SqlResult<T>| match row {
             Ok(row) => Some(row),
@@ -128,12 +129,12 @@ impl Store {
         }
     }
 
-    /// Deletes the rows of a table that are as old as `before`, page by page, and returns how many there were.
+    /// Deletes the rows of a table that are as old as `before`, page by page, and returns their number.
     pub(super) async fn delete_old(&self, old: OldRows, before: i64) -> Result<u64, StoreError> {
         match &self.0 {
             Engine::Sqlite(engine) => {
-                let page = move |db: &rusqlite::Connection, most: i64| {
-                    db.prepare_cached(old.sqlite)?.execute([before, most])
+                let page = move |db: &rusqlite::Connection, max: i64| {
+                    db.prepare_cached(old.sqlite)?.execute([before, max])
                 };
                 engine.in_pages(page).await
             }

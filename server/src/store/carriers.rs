@@ -1,4 +1,4 @@
-//! Reports of carriers, as they are read: the events that were taken, and those that were refused.
+//! Reads of carrier reports: the events that were taken, and those that were refused.
 
 use parcelo::TrackingNumber;
 
@@ -35,7 +35,7 @@ impl Store {
     pub async fn carrier_exceptions(
         &self,
         tenant: Tenant,
-        most: u32,
+        max: u32,
     ) -> Result<Vec<LoggedException>, StoreError> {
         self.long_query(Some(tenant), async move |db| {
             let sql = concat!(
@@ -46,7 +46,7 @@ impl Store {
                 current!("$1"),
                 " ORDER BY e.id DESC LIMIT $2"
             );
-            db.each(sql, given![tenant.number(), most], read).await
+            db.each(sql, given![tenant.number(), max], read).await
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! Columns of both engines: how lists and environments stand in one, and what a value of one is read as.
+//! Columns of both engines: the stored form of lists and environments, and the types that values are read as.
 
 use std::str::FromStr;
 
@@ -18,7 +18,7 @@ pub(super) const fn environment(environment: Environment) -> i64 {
     }
 }
 
-/// How all countries are stored.
+/// The stored form of "all countries".
 const ALL_COUNTRIES: &str = "*";
 
 pub(super) fn write_countries(countries: &Countries) -> String {
@@ -35,7 +35,7 @@ pub(super) fn read_countries(text: &str) -> Result<Countries, <CountryCode as Fr
     read_list(text).map(Countries::Only)
 }
 
-/// Writes numbers as an array of PostgreSQL's.
+/// Formats numbers as a PostgreSQL array.
 pub(super) fn array(numbers: &[i64]) -> String {
     format!("{{{}}}", joined(numbers))
 }
@@ -50,11 +50,11 @@ pub(super) fn read_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
 
 /// A type that columns are read as.
 pub(super) trait Column: Sized {
-    /// Returns nothing if the value does not fit.
+    /// Converts a value. Returns none if it does not fit.
     fn from_value(value: Value) -> Option<Self>;
 }
 
-/// Reads whole numbers of a type.
+/// Implements [`Column`] for types of whole numbers.
 macro_rules! integers {
     ($($number:ty),*) => {$(
         impl Column for $number {

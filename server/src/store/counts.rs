@@ -1,5 +1,5 @@
-//! The number of a tenant's parcels by day, state and country, as it is read. Each engine keeps the counts in its own way, in the
-//! commit that changes them, so that a list knows its total without a look at the parcels.
+//! Reads of the number of a tenant's parcels by day, state and country. Each engine maintains the counts differently,
+//! in the commit that changes them, so that a list knows its total without reading the parcels.
 
 use parcelo::CountryCode;
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// The choice of a tenant's parcels that are counted: those of the days from `first` to before `end`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct TotalsQuery {
     pub(super) tenant: Tenant,
     pub(super) first: i64,
     pub(super) end: i64,
@@ -25,12 +25,12 @@ pub(super) struct Wanted {
     pub(super) country: Option<&'static str>,
 }
 
-/// The days of a list without dates, all of which are counted.
+/// The days of a list without dates: all are counted.
 const ALL_DAYS: (i64, i64) = (day_of(Millis(i64::MIN)) + 1, day_of(Millis(i64::MAX)));
 
-/// Selects from the counts that are wanted. In a file a filter is in the text when it applies: with `$4 IS NULL OR …`
-/// no index would be used for it. The index is named, since `SQLite` would walk through all days instead: it takes the
-/// primary key, which has the totals too, for a little cheaper.
+/// Selects from the counts that are wanted. On `SQLite` a filter is part of the text only when it applies: with `$4 IS
+/// NULL OR …` no index would be used for it. The index is named, because `SQLite` would walk through all days instead:
+/// it would use the primary key, which includes the totals, as slightly cheaper.
 macro_rules! counts {
     ($index:literal, $filter:literal) => {
         [
@@ -60,8 +60,8 @@ macro_rules! counts {
     };
 }
 
-/// Returns the statements for the number of parcels of all wanted days together, and of each.
-pub(super) const fn statements(wanted: Wanted) -> [&'static str; 2] {
+/// Returns the two statements that count the wanted parcels: of all days together, and of each day.
+pub(super) const fn statements(wanted: TotalsQuery) -> [&'static str; 2] {
     match (wanted.state, wanted.country) {
         (None, None) => counts!("", "$4 IS NULL AND $5 IS NULL"),
         (Some(_), None) => counts!("INDEXED BY parcel_counts_state", "state = $4 AND $5 IS NULL"),
@@ -74,15 +74,15 @@ pub(super) const fn statements(wanted: Wanted) -> [&'static str; 2] {
     }
 }
 
-/// Returns how many parcels each day has, the latest day first, and how many all have together. In a file only so many days are
-/// read that they have `enough` parcels; days without any are left out.
+/// Returns the number of parcels of each day, the latest day first, and of all days together. On `SQLite` days are read
+/// only until they have `enough` parcels. Days without parcels are left out.
 pub(super) async fn by_day(
     db: Sql<'_>,
-    wanted: Wanted,
+    wanted: TotalsQuery,
     enough: u64,
 ) -> SqlResult<(Vec<(i64, u64)>, u64)> {
     let [all, by_day] = statements(wanted);
-    let Wanted { tenant, first, end, state, country } = wanted;
+    let TotalsQuery { tenant, first, end, state, country } = wanted;
     let mut given = given![tenant.number(), first, end, state, country].to_vec();
     if !db.is_postgres() {
         given.push(enough.into());
@@ -104,7 +104,7 @@ pub(super) async fn by_day(
     Ok((days, total))
 }
 
-/// Returns how many parcels that were created on `first` or later are in which state, by day and country.
+/// Returns the number of parcels created on `first` or later, by day, state and country.
 pub(super) async fn activity(
     db: Sql<'_>,
     tenant: Tenant,

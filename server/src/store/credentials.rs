@@ -1,5 +1,5 @@
-//! Credentials in the database: API keys, carrier keys, admin tokens. What they have in common is read
-//! and written once; a table of each kind holds what only that kind has.
+//! Credentials in the database: API keys, carrier keys, admin tokens. Their common part is read and written here; a
+//! table of each kind holds the rest.
 
 use std::collections::HashMap;
 
@@ -24,45 +24,45 @@ use crate::{
     },
 };
 
-/// Credentials that were written since some earlier read, and the version to ask with next time.
+/// The credentials that were written since an earlier read, and the version to pass next time.
 #[derive(Debug)]
 pub struct CredentialChanges<K> {
-    /// The version of the newest of them, or the one that was asked with.
+    /// The version of the newest of them, or else the one that was passed.
     pub version: i64,
     /// Credentials as they are now.
     pub credentials: Vec<K>,
 }
 
-/// Asks for every credential there is.
+/// The version to pass for every credential.
 pub(crate) const ALL_CREDENTIALS: i64 = -1;
 
 /// The class of the locks under which keys are written, a lock for each kind: "keys" in ASCII.
 const KEYS_LOCK: i32 = 0x6B65_7973;
 /// The column with the number of a key's last change.
 const CHANGED_COLUMN: usize = 7;
-/// The first of a kind's own columns.
+/// The first column of a kind's special part.
 const FIRST_SCOPE_COLUMN: usize = 8;
 
-/// A kind of credential: how its own part is stored.
+/// A kind of credential, and the storage of its special part.
 pub trait StoredScope: Scope + Sync {
-    /// Its table.
+    /// Name of its table.
     const TABLE: &str;
     /// True if the table numbers its changes, for [`Store::credentials_since`].
     const NUMBERS_CHANGES: bool;
-    /// The entry of a new one in the audit log.
+    /// The audit log's action for a new credential.
     const CREATED: AuditAction;
-    /// The entry of one that is revoked.
+    /// The audit log's action for a revoked credential.
     const REVOKED: AuditAction;
-    /// The columns that every kind has, in the order in which [`read`] takes them, then its own.
+    /// Selects the columns that every kind has, in the order in which [`read`] takes them, then those of the special part.
     const SELECT: &str;
 
     /// Returns the account that it belongs to.
     fn account(&self) -> Option<AccountRowId> {
         None
     }
-    /// Returns the statements that insert a new one, with their values.
+    /// Returns the statements that insert a new credential, with their values.
     fn insertion(new: &NewCredential<Self::New>) -> Vec<(&'static str, Vec<Value>)>;
-    /// Reads its own columns.
+    /// Reads the columns of the special part.
     fn read(row: &Row<'_>) -> SqlResult<Self>;
 }
 
@@ -199,8 +199,8 @@ impl Store {
         Ok(read.await?.credentials)
     }
 
-    /// Returns the API or carrier keys that were made, given a new secret, or revoked after `version`. When there
-    /// are none it costs one look into an index.
+    /// Returns the API or carrier keys that were made, given a new secret, or revoked after `version`. If there are
+    /// none, it costs one index lookup.
     pub async fn credentials_since<S: StoredScope>(
         &self,
         version: i64,
@@ -213,7 +213,7 @@ impl Store {
         .await
     }
 
-    /// Revokes a credential with all its secrets; a second time changes nothing. None if it is unknown.
+    /// Revokes a credential with all its secrets. A second call changes nothing. Returns none if it is unknown.
     pub async fn revoke_credential<S: StoredScope>(
         &self,
         id: &str,
@@ -232,8 +232,8 @@ impl Store {
         Ok(read.await?.credentials)
     }
 
-    /// Gives an API key a new secret; old ones keep working as long as it says. One that is
-    /// revoked, or has another secret than is to be replaced, stays as it is. None if no key has the id.
+    /// Gives an API key a new secret; old ones keep working as long as `secret` says. A key stays unchanged if it is
+    /// revoked, or if its secret is not the one to replace. Returns none if no key has the id.
     pub async fn rotate_key(
         &self,
         id: &str,
@@ -244,7 +244,7 @@ impl Store {
         self.write_credentials(async move |db| rotate(db, &id, &secret, &by).await).await
     }
 
-    /// Writes credentials. It is counted whatever came of it: a write that timed out may yet be done.
+    /// Writes credentials. The write is counted whatever its outcome: after a timeout it may still be done.
     async fn write_credentials<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -256,15 +256,15 @@ impl Store {
     }
 }
 
-/// Waits for other servers' writes of keys. Keys are numbered by their changes: a number that is committed after a higher one would
-/// be overlooked by every server that has seen the higher one. Not by a lock of the table, for which the orders of the same
-/// transaction would wait behind a VACUUM.
+/// Waits for other servers' writes of keys. Keys are numbered by their changes: a number that is committed after a
+/// higher one would be overlooked by every server that has seen the higher one. A lock of the table would not do,
+/// because the orders of the same transaction would wait behind a VACUUM.
 async fn lock_keys<S: StoredScope>(db: Sql<'_>) -> SqlResult<()> {
     db.lock(KEYS_LOCK, S::TABLE).await
 }
 
-/// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it
-/// was given before: so the latest rotation says when all of them are gone.
+/// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it was given before. So the
+/// latest rotation says when all of them have expired.
 async fn rotate(
     db: Sql<'_>,
     id: &str,
@@ -309,7 +309,7 @@ async fn rotate(
     Ok(rotated)
 }
 
-/// Revokes a credential. One that is revoked keeps its first moment.
+/// Revokes a credential. One that is already revoked keeps its time.
 async fn revoke<S: StoredScope>(
     db: Sql<'_>,
     id: &str,
@@ -360,7 +360,8 @@ async fn find<S: StoredScope>(
         version = version.max(changed);
         credentials.push(credential);
     }
-    // Only API keys have old secrets. A rotation between the two statements raises the key's number: the next look mends it.
+    // Only API keys have old secrets. A rotation between the two statements raises the key's number, so the next read
+    // corrects it.
     if S::TABLE == ApiKeyScope::TABLE && !credentials.is_empty() {
         let sql = format!(
             "SELECT key, hash, until FROM api_key_old_secrets \

@@ -1,15 +1,15 @@
-//! For tests: calls of a store that wait before they are made. A test has a thread of its own, so the delays are the thread's.
+//! Delays of a store's calls, for tests. They belong to the thread, because each test runs on a separate one.
 
 use std::{cell::RefCell, time::Duration};
 
-/// Returns the time that a call of a method waits before it is made.
+/// Returns the time for which a call of a method waits before it is made.
 type Delays = dyn FnMut(&'static str) -> Duration;
 
 thread_local! {
     static CURRENT: RefCell<Option<Box<Delays>>> = const { RefCell::new(None) };
 }
 
-/// Delays the calls of this thread's stores from now on.
+/// Delays the later calls of this thread's stores.
 pub(crate) fn delay_by(delays: impl FnMut(&'static str) -> Duration + 'static) {
     CURRENT.set(Some(Box::new(delays)));
 }

@@ -1,4 +1,4 @@
-//! The log of deliveries, as it is shown.
+//! Reads of the log of deliveries.
 
 use std::collections::HashMap;
 
@@ -19,26 +19,26 @@ impl Store {
     pub async fn deliveries(
         &self,
         tenant: Tenant,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<LoggedDelivery>, StoreError> {
-        self.older_deliveries(tenant, 0, most).await
+        self.older_deliveries(tenant, 0, max).await
     }
 
-    /// Returns the same after the `skipped` latest.
+    /// Returns the same as [`Store::deliveries`], after skipping the `skipped` latest.
     pub async fn older_deliveries(
         &self,
         tenant: Tenant,
         skipped: usize,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<LoggedDelivery>, StoreError> {
-        let [most, skipped] = [most, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+        let [max, skipped] = [max, skipped].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
         self.long_query(Some(tenant), async move |db| {
             let due = if db.is_postgres() {
                 "CASE WHEN o.lease_until > o.due THEN o.lease_until ELSE o.due END"
             } else {
                 "o.due"
             };
-            /// The rows of the page.
+            /// Selects the rows of the page.
             macro_rules! page {
                 () => {
                     concat!(
@@ -57,7 +57,7 @@ impl Store {
                 ),
                 due
             );
-            let given = given![tenant.number(), most, skipped];
+            let given = given![tenant.number(), max, skipped];
             let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, logged(row)));
             let found = db.each(&sql, given, read).await?;
             let sql = concat!(
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// Returns nothing for a row of the log that cannot be read: it hides no others.
+/// Returns none for a row of the log that cannot be read, so that it hides no others.
 fn readable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
     match read {
         Err(error) if error.is_of_row() => {
@@ -125,7 +125,7 @@ fn logged(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
     })
 }
 
-/// Reads an attempt, and the row of its event.
+/// Reads an attempt and the row of its event.
 fn attempt(row: &Row<'_>) -> SqlResult<(i64, LoggedAttempt)> {
     let attempt = LoggedAttempt {
         number: row.get(1)?,

@@ -1,5 +1,5 @@
-//! Endpoints of webhooks: setting them up, turning them on and off. Each engine finds them for its deliveries and holds their
-//! events in its own way.
+//! Endpoints of webhooks: setting them up, turning them on and off. Each engine looks them up for its deliveries and
+//! holds their events in a separate file.
 
 use parcelo::webhook::Secret;
 use ulid::Ulid;
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// Maximum number of held events that are counted where each is looked at: a page shows the number, and need not know more exactly
-/// how much "very many" is.
+/// Maximum number of held events that are counted where each must be visited. A page shows the number and needs no
+/// exact one beyond this.
 const MAX_HELD_COUNTED: i64 = 100_000;
 
 /// The columns that [`read`] reads.
@@ -36,8 +36,8 @@ impl Store {
         self.query(async move |db| find(db, tenant).await).await
     }
 
-    /// Sets the tenant's endpoint up, or changes it; one that exists keeps its secret, by which the
-    /// caller can tell. It is on from here on.
+    /// Sets the tenant's endpoint up or changes it, and turns it on. An existing one keeps its secret, which tells the
+    /// caller that it existed.
     pub async fn set_endpoint(
         &self,
         endpoint: Endpoint,
@@ -53,8 +53,8 @@ impl Store {
         .await
     }
 
-    /// Gives the tenant's endpoint a new secret, in the place of the one that is named or of whichever it has; that one signs
-    /// beside it for a while. Returns false if there is none.
+    /// Gives the tenant's endpoint a new secret. The previous one also signs for a while. Returns false, and changes
+    /// nothing, if there is no endpoint, or if `replaced` is given and is not its present secret.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
@@ -74,7 +74,7 @@ impl Store {
         .await
     }
 
-    /// Sends to the tenant's endpoint from here on; what was held stays held until it is replayed.
+    /// Turns the tenant's endpoint on. Held events stay held until they are replayed.
     pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
@@ -89,7 +89,7 @@ impl Store {
         .await
     }
 
-    /// Sends nothing to the tenant's endpoint from here on: its events are held.
+    /// Turns the tenant's endpoint off; its events are held.
     pub async fn disable_endpoint(
         &self,
         tenant: Tenant,
@@ -108,8 +108,8 @@ impl Store {
         self.hold(tenant).await
     }
 
-    /// Holds what would have been sent to endpoints that are off, for a server that starts: the one before it may have
-    /// ended between two pages.
+    /// Holds the events of endpoints that are off, for a server that starts: the previous one may have ended between
+    /// two pages.
     pub async fn hold_all(&self) -> Result<(), StoreError> {
         let off = self.query(async |db| {
             let sql = "SELECT tenant FROM webhook_endpoints WHERE enabled = FALSE";
@@ -121,15 +121,15 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the tenant's endpoint; what was still to be sent is held, for one that may come.
+    /// Removes the tenant's endpoint. Unsent events are held for an endpoint that may be set up later.
     pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
-        // One entry says it all: it was not turned off apart from being removed.
+        // One audit entry is enough: the endpoint was not turned off separately from being removed.
         let off = DisabledBy::Operator;
         self.write(async move |db| switch_off(db, tenant.number(), off).await).await?;
         self.hold(tenant).await?;
         let by = by.clone();
         self.write(async move |db| {
-            take_back(db, tenant, None).await?;
+            void_leases(db, tenant, None).await?;
             let given = given![tenant.number()];
             db.execute("DELETE FROM webhook_old_secrets WHERE tenant = $1", given).await?;
             if db.is_postgres() {
@@ -143,11 +143,11 @@ impl Store {
             audit::record(db, &by, &change).await
         })
         .await?;
-        // It may have been turned on between the two.
+        // It may have been turned on between the two writes.
         self.hold(tenant).await
     }
 
-    /// Returns the reason why nothing is sent to the tenant's endpoint, when it is off, and how many events are held.
+    /// Returns the reason why the tenant's endpoint is off, and the number of held events; none if it is on.
     pub async fn switched_off(
         &self,
         tenant: Tenant,
@@ -169,7 +169,7 @@ impl Store {
         .await
     }
 
-    /// Returns true if an event is, or was, for the tenant's endpoint.
+    /// Returns true if the tenant's endpoint has or had an event with this id.
     pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.query(async move |db| {
             let sql = concat!(
@@ -198,7 +198,7 @@ pub(super) async fn find(db: Sql<'_>, tenant: Tenant) -> SqlResult<Option<Endpoi
     let found = db.first(sql, given, |row| read(row, tenant)).await?;
     let Some(mut endpoint) = found else { return Ok(None) };
     let sql = "SELECT secret, until FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC";
-    // One that cannot be read signs nothing; the others go on.
+    // An unreadable old secret signs nothing; the others still do.
     let old = db.each(sql, given, |row| Ok(secret(row, 0).ok().zip(row.get(1)?)));
     endpoint.old = old.await?.into_iter().flatten().collect();
     Ok(Some(endpoint))
@@ -226,7 +226,8 @@ pub(super) fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
     row.bytes(column, Secret::from_bytes)
 }
 
-/// Keeps the secrets that still sign, as many as may.
+/// Replaces the secret, and keeps the old ones that still sign, up to the maximum. Returns false if `replaced` is not
+/// the present secret.
 async fn rotate(
     db: Sql<'_>,
     tenant: i64,
@@ -250,17 +251,17 @@ async fn rotate(
 
 async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
-    // Two servers that change it at once do so one after the other.
+    // Two servers that change it at once take turns.
     let lock = "SELECT tenant FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     db.first(lock, given![tenant.number()], |_row| Ok(())).await?;
     match find(db, tenant).await {
         Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
-            take_back(db, tenant, Some(now)).await?;
+            void_leases(db, tenant, Some(now)).await?;
         }
         Ok(_) => {}
-        // One that cannot be read has no secret to keep: a new one takes its place.
+        // An unreadable endpoint has no secret to keep, so a new one replaces it.
         Err(error) if error.is_of_row() => {
-            take_back(db, tenant, Some(now)).await?;
+            void_leases(db, tenant, Some(now)).await?;
             let sql = "DELETE FROM webhook_endpoints WHERE tenant = $1";
             db.execute(sql, given![tenant.number()]).await?;
         }
@@ -278,7 +279,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
          SET url = excluded.url, kinds = excluded.kinds, enabled = TRUE, disabled_why = NULL";
     db.execute(sql, given).await?;
     if !db.is_postgres() {
-        // Triggers keep it from here on.
+        // Triggers maintain it from then on.
         let due = concat!(
             "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox WHERE tenant = ",
             current!("$1"),
@@ -290,9 +291,9 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     db.expect(set)
 }
 
-/// Makes what is on its way to an endpoint count for nothing, since another takes its place; that
-/// one is sent what is still to be sent when `due` says so.
-async fn take_back(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
+/// Ends the leases of an endpoint that is removed or replaced, so that attempts on their way count for nothing. Leased
+/// events become due at `due`, or lose their due time without it.
+async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
     let (next, lease_until) = if db.is_postgres() {
         ("SELECT nextval('lease_numbers')", "lease_until = NULL, ")
     } else {
@@ -311,7 +312,7 @@ async fn take_back(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResul
     db.execute(&sql, given![tenant.number(), due, lease]).await.map(drop)
 }
 
-/// Turns an endpoint off and returns true if it was on. What is on its way stays leased: it may arrive yet.
+/// Turns an endpoint off and returns true if it was on. Events on their way stay leased: they may still arrive.
 async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool> {
     let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     let was_on = db.first(was_on, given![tenant], |row| row.get(0)).await?;
@@ -320,7 +321,7 @@ async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool>
     Ok(was_on.unwrap_or(false))
 }
 
-/// Turns an endpoint off by the server itself, which the audit log says. Returns true if it was on.
+/// Turns an endpoint off on behalf of the server, which the audit log records. Returns true if it was on.
 pub(super) async fn give_up(
     db: Sql<'_>,
     tenant: Tenant,

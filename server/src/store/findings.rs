@@ -1,6 +1,6 @@
-//! How a search goes about its words, whichever engine keeps their terms: it meets the parcels of one word with those
-//! of the next, and loads parcels only where that is not enough. What it reads is bounded, and where a bound is
-//! met the answer says that it may not be all.
+//! The search algorithm, independent of the engine that stores the terms. It intersects the parcels of one word with
+//! those of the next, and loads parcels only where that is not enough. Its reads are bounded; where a bound is reached,
+//! the answer says that it may be incomplete.
 
 use parcelo::rules::ListQuery;
 
@@ -12,35 +12,35 @@ use crate::{
     },
 };
 
-/// The most terms that are read for a word. A word of more parcels narrows nothing down; 50,000 are read in some 4 ms
-/// (`benches/search.rs`).
+/// Maximum number of terms that are read for a word. A word with more parcels narrows nothing down; 50,000 are read in
+/// some 4 ms (`benches/search.rs`).
 pub(super) const MAX_TERMS: usize = if cfg!(test) { 1_000 } else { 50_000 };
-/// The most parcels that are loaded to be looked at one by one.
+/// Maximum number of parcels that are loaded to be checked one by one.
 pub(super) const MAX_LOADED: usize = 1_000;
-/// The most rows without a place in the index that a search looks at; it says so when there are more.
+/// Maximum number of parcels outside the index that a search checks. It says so when there are more.
 pub(super) const MAX_TAIL: usize = 1_000;
-/// So few parcels are sooner loaded than met with those of another word.
+/// Maximum number of parcels that are cheaper to load than to intersect with those of another word.
 const FEW: usize = 300;
 
-/// A page of what a search has found.
+/// A page of search results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPage {
-    /// Its parcels, newest first.
+    /// The page's parcels, newest first.
     pub(crate) parcels: Vec<ParcelListRow>,
-    /// How many were found in all.
+    /// Number of parcels found in all.
     pub(crate) total: u64,
-    /// False when there may be more than those that were found.
+    /// False if there may be more than those that were found.
     pub(crate) is_complete: bool,
 }
 
-/// Where a parcel stands in a list: when it was created, and its row.
+/// A parcel's place in a list: its time of creation, and its row.
 pub(super) type Place = (i64, i64);
 
-/// The parcels that are left after some of the words.
+/// The parcels that are left after some words.
 pub(super) struct Narrowing {
-    /// Sorted; none until a word has narrowed anything down.
+    /// Sorted places; none until a word has narrowed anything down.
     places: Option<Vec<Place>>,
-    /// Whether a word was passed over.
+    /// True if a word was passed over.
     has_unmet: bool,
     from: i64,
     to: i64,
@@ -52,14 +52,14 @@ impl Narrowing {
         Self { places: None, has_unmet: false, from, to }
     }
 
-    /// Whether the parcels of another word are worth reading; if not, the word is passed over.
+    /// Returns true if the parcels of another word are worth reading. If not, the word is passed over.
     pub(super) fn wants_more(&mut self) -> bool {
         let is_few = self.places.as_ref().is_some_and(|places| places.len() <= FEW);
         self.has_unmet |= is_few;
         !is_few
     }
 
-    /// Meets what is left with the parcels of a word; none when they are too many.
+    /// Intersects the remaining parcels with those of a word; none means that the word has too many.
     pub(super) fn meet(&mut self, word: Option<Vec<Place>>) {
         let Some(word) = word else {
             self.has_unmet = true;
@@ -76,15 +76,16 @@ impl Narrowing {
         self.places = Some(word);
     }
 
-    /// What is left, and whether it is to be loaded; none when no word narrowed anything down.
+    /// Returns the remaining parcels, and true if they must be loaded and checked. There are none if no word narrowed
+    /// anything down.
     pub(super) fn end(self) -> (Option<Vec<Place>>, bool) {
         (self.places, self.has_unmet)
     }
 }
 
-/// What was found of the alternatives so far.
+/// The parcels found for the alternatives so far.
 pub(super) struct Findings {
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     places: Vec<Place>,
     pub(super) is_complete: bool,
 }
@@ -94,7 +95,7 @@ impl Findings {
         Self { places: Vec::new(), is_complete: true }
     }
 
-    /// Adds those that have all the words, and are what the query asks for.
+    /// Adds the loaded parcels that have all the words and match the query.
     pub(super) fn add_wanted(
         &mut self,
         loaded: &[(Place, Loaded)],
@@ -121,7 +122,7 @@ impl Findings {
         self.places.len() as u64
     }
 
-    /// The rows of a page, newest first.
+    /// Returns the rows of a page, newest first.
     pub(super) fn page(&self, query: &ListQuery) -> Vec<i64> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let pages = usize::try_from(query.page - 1).unwrap_or(usize::MAX);
@@ -130,7 +131,7 @@ impl Findings {
     }
 }
 
-/// The newest of the parcels that may be loaded, and whether those are all.
+/// Returns the newest of the parcels that may be loaded, and true if those are all.
 pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
     places.sort_unstable_by(|one, other| other.cmp(one));
     let are_all = places.len() <= MAX_LOADED;
@@ -138,18 +139,18 @@ pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
     (places, are_all)
 }
 
-/// From when to before when the parcels of a query were created.
+/// Returns the times of creation of a query: the first one, and the first one after them.
 pub(super) fn bounds(query: &ListQuery) -> (i64, i64) {
     let millis = |time| Millis::from(time).0;
     (query.created_from.map_or(i64::MIN, millis), query.created_to.map_or(i64::MAX, millis))
 }
 
-/// Whether a query asks for something that only a parcel's row says.
+/// Returns true if a query has a filter that only a parcel's row can answer.
 pub(super) const fn has_filters(query: &ListQuery) -> bool {
     query.status.is_some() || query.country.is_some() || query.external_order_id.is_some()
 }
 
-/// A parcel that was loaded to be looked at.
+/// A parcel that was loaded to be checked.
 pub(super) struct Loaded {
     pub(super) number: String,
     pub(super) state: State,
@@ -160,7 +161,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Whether it has all the words, and is what the query asks for besides.
+    /// Returns true if it has all the words and matches the query.
     pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
         let terms = self.order.findable(&self.number).terms();
         words.iter().all(|word| word.is_of(&terms, self.awb.as_deref()))

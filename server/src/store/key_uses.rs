@@ -1,4 +1,4 @@
-//! The day on which each key was used last.
+//! The day of each key's last use.
 
 use parcelo::Environment;
 
@@ -6,10 +6,10 @@ use super::{Store, StoreError, sql::given};
 use crate::domain::{AccountRowId, Tenant, key_uses::LastUses};
 
 impl Store {
-    /// Keeps on which days keys were used, by their rows. Of several servers the one that saw the latest use is right. It waits
-    /// until it is known whether they are kept.
+    /// Stores the days of the keys' last uses, by key row. Among several servers the latest day wins. It waits for the
+    /// outcome without a timeout.
     pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError> {
-        // In the order of their keys, so that two servers never deadlock.
+        // Sorted by key, so that two servers never deadlock.
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
         self.write_in_any_case(async move |db| {
             let insert = "INSERT INTO key_uses AS u (api_key, day)";
@@ -20,7 +20,7 @@ impl Store {
         .await
     }
 
-    /// Returns the days on which an account's keys were used last.
+    /// Returns the days on which an account's keys were last used.
     pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, StoreError> {
         let tenant = Tenant { account, environment: Environment::Production };
         let found = self.long_query(Some(tenant), async move |db| {

@@ -12,14 +12,14 @@ use super::{
 use crate::domain::{AccountRowId, Tenant, legacy::DailyUsage};
 
 impl Store {
-    /// Adds requests by key (its row) and day (since 1970 began). It waits until it is known whether they
-    /// were added: after an error they were not, and can be added again.
+    /// Adds requests by key (its row) and day (since 1970 began). It waits for the outcome without a timeout: after an
+    /// error nothing was added, and the same can be added again.
     pub async fn add_legacy_uses(
         &self,
         counted: HashMap<(i64, i64), u64>,
     ) -> Result<(), StoreError> {
         let mut sorted: Vec<_> = counted.into_iter().collect();
-        // In the order of their keys, so that two servers never deadlock.
+        // Sorted by key, so that two servers never deadlock.
         sorted.sort_unstable();
         let row = |((key, day), requests)| {
             given![key, day, i64::try_from(requests).unwrap_or(i64::MAX)].to_vec()
@@ -34,12 +34,12 @@ impl Store {
         .await
     }
 
-    /// Returns all that was counted, the latest day first.
+    /// Returns all counts, the latest day first.
     pub async fn legacy_uses(&self) -> Result<Vec<DailyUsage>, StoreError> {
         self.query(async |db| all(db, None).await).await
     }
 
-    /// Returns the same of one account's keys.
+    /// Returns the counts of one account's keys.
     pub async fn legacy_uses_of(
         &self,
         account: AccountRowId,

@@ -1,8 +1,8 @@
-//! A tenant's parcels as a list: one page, and how many there are in all.
+//! A tenant's parcels as a list: one page, and the total.
 //!
-//! The counts of [`counts`] say how many of the wanted parcels each day has, and there are in all. So a total
-//! needs a look at the parcels of the two days that the filter cuts through, at most, and a page at those of
-//! its own days, however deep it lies, and however few days have any.
+//! The counts of [`counts`] give the number of wanted parcels of each day and in all. So a total needs a look at the
+//! parcels of at most the two days that the filter cuts through, and a page reads only its own days, however deep it
+//! lies and however few days have parcels.
 
 use parcelo::{Awb, rules::ListQuery};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// The condition for what a list has; the last part is one of two, so that each has a plan of its own.
+/// Returns the condition of a list. The last part is one of two texts, so that each gets a suitable plan.
 macro_rules! filter {
     ($order_id:literal) => {
         concat!(
@@ -41,7 +41,7 @@ macro_rules! filter {
 const ANY_ORDER_ID: &str = filter!("{$6::text|$6} IS NULL");
 const ONE_ORDER_ID: &str = filter!("external_order_id = $6");
 
-/// The rows of a page.
+/// Selects the rows of a page.
 const ROWS: &str = select_parcels!(
     ", external_order_id, order_json, m.public_id, m.awb",
     with_order!(),
@@ -51,7 +51,7 @@ const ROWS: &str = select_parcels!(
 );
 
 impl Store {
-    /// Returns a page of a tenant's parcels, newest first, and how many the whole list has. A parcel that cannot be read is
+    /// Returns a page of a tenant's parcels, newest first, and the total of the list. A parcel that cannot be read is
     /// left out, logged and counted.
     pub async fn list(
         &self,
@@ -67,7 +67,7 @@ impl Store {
         Ok((self.readable(rows, "a parcel is left out of a list"), total))
     }
 
-    /// Counts a tenant's parcels that were created on that day or later, by day, state and country.
+    /// Counts a tenant's parcels created on that day or later, by day, state and country.
     pub async fn activity(
         &self,
         tenant: Tenant,
@@ -78,7 +78,7 @@ impl Store {
     }
 }
 
-/// Returns a page, and how many parcels the whole list has.
+/// Returns a page and the total of the list.
 async fn page(
     db: Sql<'_>,
     filter: &Filter,
@@ -101,12 +101,12 @@ fn page_sql(filter: &Filter) -> String {
     ["SELECT id FROM parcels ", filter.condition(), page].concat()
 }
 
-/// Returns the parcels of a page, in their order.
+/// Returns the parcels of a page, in order.
 pub(super) async fn listed(db: Sql<'_>, ids: &[i64]) -> SqlResult<Vec<SqlResult<ParcelListRow>>> {
     parcels::read_each(db, ROWS, ids, read).await
 }
 
-/// A time, and how many of the wanted parcels were created in it.
+/// A range of time, and the number of wanted parcels created in it.
 struct Span {
     from: i64,
     /// The first moment after it.
@@ -114,20 +114,20 @@ struct Span {
     parcels: u64,
 }
 
-/// Returns the times that make up the list, the latest first, until they have `enough` parcels: whole days, whose counts
-/// are kept, and the rest of a first and a last day, where parcels are counted. Returns also how
-/// many parcels the whole list has.
+/// Returns the ranges of time that make up the list, the latest first, until they have `enough` parcels: whole days,
+/// whose counts are stored, and parts of a first and a last day, where parcels are counted. Returns the total of the
+/// list too.
 async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span>, u64)> {
     let first = day_of(Millis(filter.from.saturating_sub(1))).saturating_add(1);
     let end = day_of(Millis(filter.to));
-    // The counts know nothing of the callers' own ids, nor of parts of a day.
+    // The counts do not cover the callers' own ids or parts of a day.
     if filter.order_id.is_some() || first > end {
         let all = counted(db, filter, (filter.from, filter.to)).await?;
         let total = all.parcels;
         return Ok((vec![all], total));
     }
     let Filter { tenant, state, country, .. } = *filter;
-    let wanted = counts::Wanted { tenant, first, end, state, country };
+    let wanted = counts::TotalsQuery { tenant, first, end, state, country };
     let newest = counted(db, filter, (begin_of(end).0, filter.to)).await?;
     let oldest = counted(db, filter, (filter.from, begin_of(first).0)).await?;
     let enough = enough.saturating_sub(newest.parcels);
@@ -136,7 +136,7 @@ async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span
     let day = |(day, parcels)| Span { from: begin_of(day).0, to: begin_of(day + 1).0, parcels };
     let mut spans = vec![newest];
     spans.extend(days.into_iter().map(day));
-    // Where days are left out before it, those before them have enough, and it is not reached.
+    // If days before it are left out, the later days have enough parcels, and it is not reached.
     spans.push(oldest);
     Ok((spans, total))
 }
@@ -150,19 +150,19 @@ async fn counted(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> SqlRes
     Ok(Span { from, to, parcels })
 }
 
-/// The part of a page that lies in one span. A page is not looked for from its first day to its last: a tenant may have a
-/// million other parcels between two that are wanted.
+/// The part of a page that lies in one span. A page is not read from its first day through to its last: a tenant may
+/// have a million other parcels between two that are wanted.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     from: i64,
     to: i64,
     /// Number of the span's parcels that come before it.
     skipped: u64,
-    /// Number of its parcels: with the last one the search is over.
+    /// Number of the span's parcels on the page: after the last one the search ends.
     parcels: u64,
 }
 
-/// Returns the parts that make up the `limit` parcels from `offset` on, or what is left; none past the end.
+/// Returns the parts that hold `limit` parcels from `offset` on, or the remaining ones; none past the end.
 fn parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
     let (mut skipped, mut missing) = (offset, limit);
     let mut parts = Vec::new();
@@ -180,7 +180,7 @@ fn parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
     parts
 }
 
-/// The filters as they are bound.
+/// The filters in the form in which they are bound.
 struct Filter {
     tenant: Tenant,
     from: i64,
@@ -198,7 +198,7 @@ impl Filter {
             tenant,
             from,
             to,
-            // No parcel has a status that is not one of our states.
+            // A status that is not one of our states matches no parcel.
             state: query.status.as_ref().map(number),
             country: query.country.map(|country| country.as_str()),
             order_id: query.external_order_id.clone(),
@@ -245,7 +245,7 @@ mod tests {
         store::tests::conformance::{NOW, SECRET, create, sandbox},
     };
 
-    /// Four parcels to Mexico on the first of the days, and ten to Ecuador on each.
+    /// Returns a store with four parcels to Mexico on the first day, and ten to Ecuador on each.
     async fn store_of(days: i64) -> Store {
         let store = Store::memory(SECRET).unwrap();
         let mut number = 0;
@@ -264,11 +264,11 @@ mod tests {
         store
     }
 
-    /// What a query's first page costs: steps of `SQLite`'s machine to find its days and its rows.
+    /// Returns the cost of a query's first page in steps of `SQLite`'s virtual machine: to find its days, and its rows.
     async fn steps(store: &Store, query: &ListQuery) -> [i32; 2] {
         let filter = Filter::new(sandbox(1), query);
         let Filter { tenant, state, country, .. } = filter;
-        let wanted = counts::Wanted { tenant, first: 0, end: 0, state, country };
+        let wanted = counts::TotalsQuery { tenant, first: 0, end: 0, state, country };
         let texts = [counts::statements(wanted)[1].to_owned(), page_sql(&filter)];
         let taken = || {
             let taken = |sql: &String| {

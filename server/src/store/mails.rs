@@ -1,5 +1,5 @@
-//! E-mails: the log of those that were sent, who gets none, and how many there were. Whether one is worth sending is not
-//! asked here; each engine writes them with their change and leases them in its own way.
+//! E-mails: the log, the recipients who opted out, and the counts. Whether an e-mail is worth sending is decided
+//! elsewhere; each engine writes them with their change and leases them in a separate file.
 
 use super::{
     Store, StoreError, audit,
@@ -17,14 +17,14 @@ use crate::{
 };
 
 impl Store {
-    /// Returns since when e-mails are sent: since now, if they were not.
+    /// Returns the time since which e-mails are sent, which is now if none were sent before.
     pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError> {
         let sql = "INSERT INTO mail_since (one, at) VALUES (1, $1) \
              ON CONFLICT (one) DO UPDATE SET at = mail_since.at RETURNING at";
         self.write(async move |db| db.value(sql, given![now]).await).await
     }
 
-    /// Sends no e-mails from here on. What waits is not sent later either.
+    /// Stops the sending of e-mails. Waiting ones are not sent later either.
     pub async fn forget_mail_since(&self) -> Result<(), StoreError> {
         let is_there = "SELECT EXISTS (SELECT 1 FROM mail_since)";
         if !self.query(async move |db| db.value(is_there, &[]).await).await? {
@@ -33,7 +33,7 @@ impl Store {
         self.write(async |db| db.execute("DELETE FROM mail_since", &[]).await.map(drop)).await
     }
 
-    /// Returns when the next e-mail is due.
+    /// Returns the time at which the next e-mail is due.
     pub async fn next_mail(&self) -> Result<Option<Millis>, StoreError> {
         let sql = concat!(
             "SELECT due FROM mails WHERE due IS NOT NULL AND EXISTS \
@@ -44,7 +44,8 @@ impl Store {
         self.query(async move |db| db.first(sql, &[], |row| row.get(0)).await).await
     }
 
-    /// Writes down what an attempt means; false when the e-mail is another sender's by now, or gone.
+    /// Records the outcome of an attempt. Returns false if another sender has leased the e-mail meanwhile, or it was
+    /// deleted.
     pub async fn settle_mail(
         &self,
         id: i64,
@@ -77,7 +78,7 @@ impl Store {
         self.query(async move |db| db.each(sql, given![parcel], logged).await).await
     }
 
-    /// Returns how many e-mails of a tenant's failed for good, and the latest parcel that has one.
+    /// Returns the number of a tenant's e-mails that failed for good, and the latest parcel that has one.
     pub async fn failed_mails(
         &self,
         tenant: Tenant,
@@ -94,11 +95,14 @@ impl Store {
         self.query(async move |db| db.only(sql, &given, read).await).await
     }
 
-    /// Adds one to the numbers of e-mails since these moments; answers them.
-    pub async fn count_mail(&self, whose: [([u8; 32], Millis); 2]) -> Result<[u32; 2], StoreError> {
+    /// Adds one to each count of e-mails in its period, and returns the new counts.
+    pub async fn count_mail(
+        &self,
+        counters: [([u8; 32], Millis); 2],
+    ) -> Result<[u32; 2], StoreError> {
         self.write(async move |db| {
             let mut numbers = [0; 2];
-            for (number, (whose, since)) in numbers.iter_mut().zip(whose) {
+            for (number, (whose, since)) in numbers.iter_mut().zip(counters) {
                 let sql = "INSERT INTO mail_counts (whose, since, mails) VALUES ($1, $2, 1) \
                      ON CONFLICT (whose, since) DO UPDATE SET mails = mail_counts.mails + 1 \
                      RETURNING mails";
@@ -109,7 +113,7 @@ impl Store {
         .await
     }
 
-    /// Keeps that an address gets no e-mails of an account; the first reason stays.
+    /// Records that an address gets no e-mails of an account. The first reason is kept.
     pub async fn opt_out(
         &self,
         address: [u8; 32],
@@ -136,7 +140,7 @@ impl Store {
         Ok(found.await?.map(MailsOff::from_number).unwrap_or_default())
     }
 
-    /// Switches kinds of e-mails off, and the others on.
+    /// Switches these kinds of e-mails off, and the others on.
     pub async fn set_mails_off(
         &self,
         account: AccountRowId,
@@ -154,7 +158,7 @@ impl Store {
         .await
     }
 
-    /// Forgets e-mails of `before` and earlier, and numbers of then.
+    /// Deletes the e-mails and counts of `before` and earlier.
     pub async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError> {
         let purged = self.delete_old(old_rows!("mails", "id", "created_at"), before.0).await?;
         self.delete_old(old_rows!("mail_counts", "whose, since", "since"), before.0).await?;

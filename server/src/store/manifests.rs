@@ -1,4 +1,4 @@
-//! Manifests, as they are read, and the parcels that are to go into one.
+//! Reads of manifests, and of the parcels that may go into one.
 
 use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
 use serde::Deserialize;
@@ -12,17 +12,17 @@ use super::{
 };
 use crate::domain::{ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest};
 
-/// The data that a submission is decided on, all of one moment.
+/// The data on which a submission is decided, read from one snapshot.
 #[derive(Debug)]
 pub struct ManifestInputs {
     /// The tenant's manifest under the air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels with the numbers, in their order; one that cannot be read is its own error.
+    /// The tenant's parcels with these numbers, in order. An unreadable one is a separate error.
     pub found: Vec<Result<Option<Candidate>, StoreError>>,
 }
 
 impl Store {
-    /// Returns what a manifest under an air waybill, of parcels with these numbers, is decided on.
+    /// Returns the data on which a manifest under an air waybill, with parcels of these numbers, is decided.
     pub async fn for_manifest(
         &self,
         tenant: Tenant,
@@ -55,7 +55,7 @@ impl Store {
         Ok(ManifestInputs { known, found: found.collect() })
     }
 
-    /// Returns the air waybill that a version of a parcel's label names: the parcel was put under it before.
+    /// Returns the air waybill on a version of a parcel's label: the parcel was assigned to it before that version.
     pub async fn awb_on(
         &self,
         parcel: ParcelRowId,
@@ -86,7 +86,7 @@ impl Store {
     }
 }
 
-/// Returns the tenant's manifest in a row, if it is the one that an event is about.
+/// Returns the tenant's manifest in a row, if the event is about that one.
 pub(super) async fn of_event(
     db: Sql<'_>,
     (tenant, row): (Tenant, i64),
@@ -118,7 +118,7 @@ async fn candidate(db: Sql<'_>, tenant: Tenant, number: &str) -> SqlResult<Optio
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 
-/// The part of an order that a manifest declares.
+/// The part of an order that goes into a manifest.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DeclaredOrder {

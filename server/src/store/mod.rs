@@ -1,14 +1,13 @@
 //! The store: one database, of `SQLite` or of PostgreSQL.
 //!
-//! It keeps what the domain decided ([`Changes`](crate::domain::Changes)) whole or not at all, and answers
-//! point reads. It decides nothing but what only the database can know: whether a key, a version or a
-//! number is taken.
+//! It writes the domain's decisions ([`Changes`](crate::domain::Changes)) whole or not at all, and answers point reads.
+//! It decides only what the database alone can know: that a key, a version or a number is taken.
 //!
-//! There are two engines and no third is planned, so [`Engine`] is an enum: no trait, and no boxed future
-//! where an order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite`
-//! answers at once, on the caller's thread; PostgreSQL is waited for.
+//! There are two engines and no third is planned, so [`Engine`] is an enum: no trait, and no boxed future where an
+//! order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite` answers at once,
+//! on the caller's thread; PostgreSQL is waited for.
 
-/// Hands a call that waits for nothing to the engine.
+/// Calls a method of the engine that never waits.
 macro_rules! engine {
     ($store:expr, $engine:ident => $call:expr) => {
         match &$store.0 {
@@ -39,6 +38,7 @@ mod lists;
 mod mails;
 mod manifests;
 mod methods;
+mod not_done;
 mod outbox_outcomes;
 mod parcels;
 mod payloads;
@@ -89,7 +89,7 @@ use crate::{
     domain::{IdempotencyRecord, NewParcel},
 };
 
-/// A database of PostgreSQL of a test's own; none where it is not installed.
+/// Returns a PostgreSQL database for one test; none if PostgreSQL is not installed.
 #[cfg(test)]
 #[cfg(feature = "postgres")]
 pub(crate) fn test_database() -> Option<Address> {
@@ -107,42 +107,42 @@ enum Engine {
     Postgres(postgres::Store),
 }
 
-/// What became of [`Changes`](crate::domain::Changes). `Committed` ones are durable, and a refusal changed nothing. Of the
-/// rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
-/// committed at the next start, when it was an fsync that failed. All that is certain is that neither
-/// was acknowledged; the caller repeats under the same idempotency key.
+/// The outcome of committing [`Changes`](crate::domain::Changes). `Committed` ones are durable, and a refusal changed
+/// nothing. For the rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
+/// committed at the next start if an fsync failed. It is only certain that neither was acknowledged; the caller repeats
+/// under the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// They are in the database, durably.
     Committed,
-    /// Their idempotency key is taken, by this record.
+    /// Their idempotency key is taken by this record.
     IdempotencyTaken(IdempotencyRecord),
     /// Their tracking number is taken in its environment.
     DuplicateTracking,
     /// Their carrier event was taken before.
     DuplicateCarrierEvent,
-    /// The tenant has a manifest under their air waybill: load and decide again.
+    /// The tenant already has a manifest under their air waybill: load and decide again.
     DuplicateAwb,
-    /// A parcel is no longer what they were decided on: load and decide again.
+    /// A parcel has changed since they were decided: load and decide again.
     VersionConflict,
-    /// No answer within 5 s (they may still be committed), or another process held the database (nothing
-    /// was done).
+    /// No answer came within 5 s (they may still be committed), or another process held the database (nothing was
+    /// done).
     Busy,
-    /// Too many wait; they were not taken.
+    /// Too many writes wait, and these were not accepted.
     Full,
-    /// The connection was cut during the commit: they are committed, or not. The same again under its key, air waybill
-    /// or event id is answered as what it was.
+    /// The connection was cut during the commit: they are committed, or not. The same request, under the same key, air
+    /// waybill or event id, is then answered accordingly.
     Unknown,
-    /// The database cannot be reached at the moment, and nothing of them was done.
+    /// The database cannot be reached at the moment, and nothing was done.
     Unreachable,
     /// They failed; see [`Store::is_writable`].
     Broken,
 }
 
-/// The body that was kept under a key, or the reason why none was.
+/// The body that was stored under a key, or the reason why none was.
 type Kept = Result<Vec<u8>, CommitOutcome>;
 
-/// Returns the refusal of a parcel whose number is taken, after all that could be drawn instead were taken too.
+/// Returns the refusal of a parcel whose number is taken, as were all numbers that could be drawn instead.
 fn number_taken(parcel: &NewParcel) -> CommitOutcome {
     if parcel.redraws.is_none() {
         return CommitOutcome::DuplicateTracking;
@@ -152,31 +152,31 @@ fn number_taken(parcel: &NewParcel) -> CommitOutcome {
 }
 
 impl Store {
-    /// Opens a server's database file, and makes it if it does not exist. `fresh_secret` becomes the
-    /// database's secret if it has none yet.
+    /// Opens a server's database file, and creates it if it does not exist. `fresh_secret` becomes the database's
+    /// secret if it has none yet.
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         sqlite::Store::open(path, fresh_secret).map(Self::from)
     }
 
-    /// Opens a database file for a command that works beside the server: it waits up to 5 s for
-    /// its turn to write, blocking its thread. A missing file is created. An existing empty one is refused,
-    /// because the caller expects data in it.
+    /// Opens a database file for a command that runs beside the server: it waits up to 5 s for its turn to write,
+    /// blocking its thread. A missing file is created. An existing empty one is refused, because the caller expects
+    /// data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         sqlite::Store::open_for_admin(path, fresh_secret).map(Self::from)
     }
 
-    /// A database in memory, which ends with the last clone of the store.
+    /// Creates a database in memory, which is dropped with the last clone of the store.
     pub fn memory(fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         sqlite::Store::memory(fresh_secret).map(Self::from)
     }
 
-    /// Connects to a database of PostgreSQL, and makes its schema if it is empty.
+    /// Connects to a PostgreSQL database, and creates its schema if it is empty.
     #[cfg(feature = "postgres")]
     pub async fn connect(address: Address, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         postgres::Store::connect(address, fresh_secret).await.map(Self::from)
     }
 
-    /// The same for a command that works beside the servers.
+    /// Connects like [`Store::connect`], for a command that runs beside the servers.
     #[cfg(feature = "postgres")]
     pub(crate) async fn connect_for_admin(
         address: Address,
@@ -185,25 +185,24 @@ impl Store {
         postgres::Store::connect_for_admin(address, fresh_secret).await.map(Self::from)
     }
 
-    /// Whether a server or a command has made a database at an address of PostgreSQL.
+    /// Returns true if a server or a command has created a database at a PostgreSQL address.
     #[cfg(feature = "postgres")]
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         postgres::Store::exists(address).await
     }
 
-    /// Takes hold of a database file that is to be rewritten: it is ours, and no server uses it
-    /// meanwhile.
+    /// Locks a database file for rewriting. It is checked to be ours, and no server can use it meanwhile.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
         sqlite::Store::to_vacuum(path, fresh_secret)
     }
 
-    /// The 32 bytes from which the database's keyed hashes and signatures derive.
+    /// Returns the 32 bytes from which the database's keyed hashes and signatures derive.
     pub fn secret(&self) -> [u8; 32] {
         engine!(self, engine => engine.secret())
     }
 
-    /// How often credentials were written through this store: another number means that
-    /// [`Store::credentials_since`] may have something new. What other processes write does not count.
+    /// Returns the number of writes of credentials through this store. A changed number means that
+    /// [`Store::credentials_since`] may return something new. Writes of other processes do not count.
     pub fn credential_writes(&self) -> u64 {
         engine!(self, engine => engine.credential_writes())
     }
@@ -212,8 +211,8 @@ impl Store {
         engine!(self, engine => engine.count_credential_write());
     }
 
-    /// Returns how often the database was connected to again. It may have been replaced by a copy that lacks its last
-    /// writes: what is known of it counts no more.
+    /// Returns the number of reconnections to the database. After one, it may have been replaced by a copy that lacks
+    /// the last writes, so cached data is invalid.
     pub fn reconnections(&self) -> u64 {
         match &self.0 {
             Engine::Sqlite(_) => 0,
@@ -222,33 +221,34 @@ impl Store {
         }
     }
 
-    /// This process sends e-mails: its changes write those down that they bring, from here on.
+    /// Makes later changes write the e-mails that they cause, because this process sends e-mails.
     pub fn send_mails(&self) {
         engine!(self, engine => engine.send_mails());
     }
 
-    /// How much was written.
+    /// Returns the statistics of writes.
     pub fn stats(&self) -> Stats {
         engine!(self, engine => engine.stats())
     }
 
-    /// False once the disk of a file has failed, or the store is closed: it is read-only from then on, and
-    /// the process should end.
+    /// Returns false once the disk of a file has failed or the store is closed: it is read-only from then on, and the
+    /// process should end.
     pub fn is_writable(&self) -> bool {
         engine!(self, engine => engine.is_writable())
     }
 
-    /// Why it takes no more writes, if so.
+    /// Returns the reason why it accepts no writes any more, if that is so.
     pub fn lost(&self) -> Option<Lost> {
         engine!(self, engine => engine.lost())
     }
 
-    /// False while the database cannot be read, for some seconds already, or not be reached.
+    /// Returns false if the database has been unreadable for some seconds, or cannot be reached.
     pub fn is_readable(&self) -> bool {
         engine!(self, engine => engine.is_readable())
     }
 
-    /// Why this server must not use the database at the moment, as a part of a sentence, where that is known.
+    /// Returns the reason, as a part of a sentence, why this server must not use the database at the moment, if one is
+    /// known.
     pub(crate) fn fault(&self) -> Option<String> {
         match &self.0 {
             Engine::Sqlite(_) => None,
@@ -257,13 +257,13 @@ impl Store {
         }
     }
 
-    /// Looks whether a file is still there and can be read, as of `now`, and whether PostgreSQL answers. Call it
-    /// every now and then; it blocks.
+    /// Checks at `now` that a file still exists and is readable, and that PostgreSQL answers. Blocking; call it
+    /// periodically.
     pub fn check(&self, now: Instant) {
         engine!(self, engine => engine.check(now));
     }
 
-    /// The clock of a database that several servers share, by which all of them go; a file has none of its own.
+    /// Returns the clock of a database that several servers share and follow; a file has none.
     #[must_use]
     pub(crate) fn shared_clock(&self) -> Option<&Arc<SharedClock>> {
         match &self.0 {
@@ -273,8 +273,8 @@ impl Store {
         }
     }
 
-    /// Measures that clock; answers how far this machine's is from it if that has changed. Call it every second
-    /// or so.
+    /// Measures the shared clock. Returns this machine's difference from it if that has changed. Call it about every
+    /// second.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, reason = "the other engine waits")
@@ -287,7 +287,7 @@ impl Store {
         }
     }
 
-    /// Finishes the writes that wait, and gives the database free. Other clones can still read.
+    /// Flushes queued writes and releases the database. Other clones can still read.
     pub async fn close(self) {
         match self.0 {
             Engine::Sqlite(engine) => engine.close().await,
@@ -305,17 +305,17 @@ impl Store {
         }
     }
 
-    /// A store in memory that holds what this one, of `SQLite`, holds now.
+    /// Returns a store in memory with a copy of this `SQLite` store's present data.
     pub fn copy(&self) -> Result<Self, StoreError> {
         self.sqlite()?.copy().map(Self::from)
     }
 
-    /// Replaces all that a store in memory holds by what another holds.
+    /// Replaces all data of a store in memory by that of another store.
     pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
         self.sqlite()?.become_copy_of(other.sqlite()?)
     }
 
-    /// What only one engine can do.
+    /// Returns the `SQLite` engine, for what only it can do.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unnecessary_wraps, reason = "with both engines it may be the other")

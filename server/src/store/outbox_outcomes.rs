@@ -1,4 +1,4 @@
-//! What is asked of the outbox and what it answers, for both engines.
+//! Requests to the outbox and their outcomes, for both engines.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::{
     },
 };
 
-/// The events that are sent again.
+/// The events to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventsToReplay {
     /// This one, delivered or not.
     One(Ulid),
-    /// All that failed or were held, and came about then or later.
+    /// All events since then that failed or were held.
     MissedSince(Millis),
 }
 
@@ -34,21 +34,21 @@ pub struct Backlog {
     pub since: Millis,
 }
 
-/// The outcome of an attempt that was settled.
+/// The effect of settling an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
-    /// It counts.
+    /// The attempt counts.
     Counted,
-    /// It counts, and the endpoint is off now.
+    /// The attempt counts, and the endpoint is off now.
     SwitchedOff(DisabledBy),
-    /// Its event was replayed meanwhile, its endpoint replaced, or all of it deleted.
+    /// Its event was replayed meanwhile, its endpoint replaced, or everything deleted.
     Late,
 }
 
-/// The events that one commit leased.
+/// The events leased by one commit.
 #[derive(Debug, Default)]
 pub struct LeasedBatch {
-    /// The events, each with its endpoint as it was then.
+    /// The events, each with its endpoint at that time.
     pub events: Vec<(Arc<Endpoint>, Lease)>,
     /// The tenants of events that could not be read: each has failed.
     pub unreadable: Vec<Tenant>,
@@ -57,7 +57,7 @@ pub struct LeasedBatch {
 }
 
 impl LeasedBatch {
-    /// Returns true if nothing was found.
+    /// Returns true if the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.unreadable.is_empty() && self.switched_off.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Parcels, their orders and their histories, as they are read.
+//! Reads of parcels, their orders and their histories.
 
 use parcelo::{CountryCode, Environment, TrackingNumber};
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ use crate::{
     domain::{Event, ParcelRow, ParcelRowId, State, Step, StoredOrder, Tenant, Version, history},
 };
 
-/// The columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
+/// Selects the columns of a [`ParcelRow`] in the order in which [`read`] takes them; more may follow.
 macro_rules! select_parcels {
     ($more:literal, $($rest:tt)+) => {
         concat!(
@@ -30,21 +30,21 @@ macro_rules! select_parcels {
     };
 }
 
-/// Joins the orders, which have a table of their own in PostgreSQL.
+/// Joins the orders, which are a separate table in PostgreSQL.
 macro_rules! with_order {
     () => {
         "{JOIN orders ON orders.parcel = parcels.id|} "
     };
 }
 
-/// A condition that holds for the parcel with a number (`$2`, in capitals) in an environment (`$1`).
+/// Returns the condition for the parcel with a number (`$2`, in capitals) in an environment (`$1`).
 macro_rules! by_number {
     () => {
         "WHERE environment = $1 AND {upper(number)|number} = $2"
     };
 }
 
-/// The end of a statement for [`read_each`].
+/// Returns the end of a statement for [`read_each`].
 macro_rules! by_ids {
     () => {
         "{JOIN unnest($1::text::bigint[]) WITH ORDINALITY AS wanted (id, place) \
@@ -57,7 +57,7 @@ pub(super) use {by_ids, by_number, select_parcels, with_order};
 /// The first column after those of a [`ParcelRow`].
 pub(super) const MORE: usize = 17;
 
-/// A parcel, and the idempotency key that its order names.
+/// A parcel and the idempotency key in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreationRecord {
     /// The tenant that it belongs to.
@@ -77,7 +77,7 @@ pub struct CreationRecord {
 }
 
 impl Store {
-    /// Returns the parcel with a number, in any case, of any tenant: the caller checks the tenant.
+    /// Returns the parcel with a number, in any case, across tenants. The caller must check the tenant.
     pub async fn parcel(
         &self,
         environment: Environment,
@@ -90,7 +90,7 @@ impl Store {
         .await
     }
 
-    /// Returns the same as [`Store::parcel`], with its order.
+    /// Returns the same parcel as [`Store::parcel`], with its order.
     pub async fn parcel_with_order(
         &self,
         environment: Environment,
@@ -116,13 +116,13 @@ impl Store {
         .await
     }
 
-    /// Returns the whole history of a parcel as of its row, by time, then sequence.
+    /// Returns the history of a parcel as of its row, by time, then sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         let parcel = parcel.clone();
         self.query(async move |db| events(db, &parcel).await).await
     }
 
-    /// Returns the keys and ids that every parcel was created by, oldest first.
+    /// Returns the keys and ids under which every parcel was created, oldest first.
     pub async fn creations(&self) -> Result<Vec<CreationRecord>, StoreError> {
         self.query(async |db| {
             let sql = concat!(
@@ -155,7 +155,7 @@ impl Store {
         self.due_among(None, until, max).await
     }
 
-    /// Returns the same as [`Store::due`], of one tenant's parcels.
+    /// Returns the same as [`Store::due`] for one tenant's parcels.
     pub async fn due_of(
         &self,
         tenant: Tenant,
@@ -175,7 +175,7 @@ impl Store {
         Ok(self.readable(found, "a parcel's steps cannot be taken; others go on"))
     }
 
-    /// Returns the time of the next step after a moment.
+    /// Returns the time of the first step after a moment.
     pub async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
         self.query(async move |db| {
             let sql = concat!(
@@ -189,16 +189,16 @@ impl Store {
     }
 }
 
-/// Returns `max` of the parcels that can be read and whose next step is due, earliest first, and with them those that cannot
-/// be read.
+/// Returns the first `max` readable parcels whose next step is due, earliest first, together with the unreadable ones
+/// among them.
 async fn due(
     db: Sql<'_>,
     tenant: Option<Tenant>,
     until: Millis,
     max: usize,
 ) -> SqlResult<Vec<SqlResult<ParcelRow>>> {
-    // Found without a look at a row of a file, which may be damaged. The few that are due are looked through, not the
-    // many of a tenant.
+    // Found without reading a row of a file, which may be damaged. It goes through the few that are due, not the many
+    // of a tenant.
     let sql = "SELECT id FROM parcels WHERE step_due <= $1 \
          {AND ($3::bigint IS NULL OR tenant & 4294967295 = $3)|} ORDER BY step_due LIMIT $2";
     let is_wanted = |parcel: &ParcelRow| tenant.is_none_or(|tenant| parcel.tenant == tenant);
@@ -224,8 +224,8 @@ async fn due(
     }
 }
 
-/// Returns the parcel with a number, in any case, read by `sql`, which ends with `by_number!`. A row that cannot be read is
-/// named.
+/// Returns the parcel with a number, in any case. `sql` reads it and ends with `by_number!`. The error of an unreadable
+/// row names it.
 pub(super) async fn one<T>(
     db: Sql<'_>,
     sql: &str,
@@ -244,8 +244,8 @@ pub(super) async fn one<T>(
     }
 }
 
-/// Reads parcels by their rows, in this order, by `sql`, which ends with `by_ids!`. One that cannot be read is its own error and
-/// hides no others.
+/// Reads parcels by their rows, in this order. `sql` ends with `by_ids!`. An unreadable parcel is a separate error
+/// and hides no others.
 pub(super) async fn read_each<T>(
     db: Sql<'_>,
     sql: &str,
@@ -277,7 +277,7 @@ fn named(row: &Row<'_>, error: SqlError) -> SqlError {
     }
 }
 
-/// Returns the history of a parcel as it was when its row was read.
+/// Returns the history of a parcel as of the read of its row.
 pub(super) async fn events(db: Sql<'_>, parcel: &ParcelRow) -> SqlResult<Vec<Event>> {
     let sql = "SELECT sequence, state, at, location, description FROM events \
          WHERE parcel = $1 AND sequence <= $2 ORDER BY sequence";
@@ -313,7 +313,7 @@ pub(super) fn read(row: &Row<'_>) -> SqlResult<ParcelRow> {
     })
 }
 
-/// Reads a step's index and, from the next column, when it is due.
+/// Reads a step: its index and, from the next column, its due time.
 pub(super) fn read_step(row: &Row<'_>, column: usize) -> SqlResult<Option<Step>> {
     let step = row.get::<Option<u8>>(column)?.zip(row.get(column + 1)?);
     Ok(step.map(|(index, due)| Step { index, due }))
@@ -323,8 +323,8 @@ fn read_with_order(row: &Row<'_>) -> SqlResult<(ParcelRow, StoredOrder)> {
     Ok((read(row)?, row.parse(MORE, StoredOrder::from_json)?))
 }
 
-/// Reads an order, or a part of it, from its JSON. The database does not take it apart: a damaged one would fail the statement,
-/// and with it the rows beside it.
+/// Reads an order, or a part of it, from its JSON. The database does not parse it: a damaged one would fail the
+/// statement, and with it the other rows.
 pub(super) fn read_order<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> SqlResult<T> {
     row.parse(column, |json| serde_json::from_str(json))
 }

@@ -1,5 +1,5 @@
-//! A search in the database: in the runs of its index ([`search_index`](super::search_index)), and among the parcels that are in
-//! none yet.
+//! The search in the database: in the runs of its index ([`search_index`](super::search_index)), and among the parcels
+//! that are in no run yet.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use crate::domain::{
     search::{Search, Word},
 };
 
-/// Selects the parcels of some air waybills. The order of the tables is ours: from the few manifests to their parcels.
+/// Selects the parcels of some air waybills. The order of the tables is fixed: from the few manifests to their parcels.
 macro_rules! of_awbs {
     ($which:literal) => {
         concat!(
@@ -42,8 +42,8 @@ pub(super) const AWB_ENDS: &str = of_awbs!(
      AND {right(replace(m.awb, '-', ''), length($3))|substr(replace(m.awb, '-', ''), -length($3))} = $3"
 );
 
-/// The newest of the parcels that are in no run yet, in a file those after a row. One is read beyond the maximum, in the
-/// order of the index: a count would read a whole table, which has a million dead rows after a copy.
+/// Selects the newest of the parcels that are in no run yet; in a file, those after a row. One is read beyond the
+/// maximum, in the order of the index: a count would read a whole table, which has a million dead rows after a copy.
 pub(super) const TAIL: &str = concat!(
     "{SELECT p.id FROM (SELECT parcel FROM term_queue ORDER BY parcel DESC LIMIT $2) AS q \
      LEFT JOIN parcels AS p ON p.id = q.parcel AND p.tenant = $1|\
@@ -52,7 +52,7 @@ pub(super) const TAIL: &str = concat!(
     " ORDER BY id DESC LIMIT $2) WHERE tenant = $1}"
 );
 
-/// Loads parcels that were found.
+/// Loads found parcels.
 const LOAD: &str = concat!(
     "SELECT parcels.id, created_at, number, state, country, external_order_id, order_json, m.awb \
      FROM parcels {JOIN orders ON orders.parcel = parcels.id|} \
@@ -61,18 +61,19 @@ const LOAD: &str = concat!(
     by_ids!()
 );
 
-/// The search of one tenant in one moment.
+/// The search of one tenant in one snapshot.
 struct Searching<'a> {
     db: Sql<'a>,
     /// The number of the tenant's present generation.
     tenant: i64,
     query: &'a ListQuery,
-    /// Parcels that were left out, since they cannot be read.
+    /// Unreadable parcels, which were left out.
     unread: Vec<SqlResult<ParcelListRow>>,
 }
 
 impl Store {
-    /// Returns a page of a tenant's parcels that a search finds, newest first, how many it finds, and whether those are all.
+    /// Returns a page of a tenant's parcels that a search finds, newest first, their total, and whether that is
+    /// complete.
     pub async fn search(
         &self,
         tenant: Tenant,
@@ -135,9 +136,9 @@ impl Searching<'_> {
         Ok(())
     }
 
-    /// Returns the places of a word's parcels; none when they are too many to be read.
+    /// Returns the places of a word's parcels; none if there are too many to read.
     async fn places(&self, word: &Word) -> SqlResult<Option<Vec<Place>>> {
-        // They hold more than may be read, unless most terms are longer than 40 characters.
+        // These pieces hold more entries than may be read, unless most terms are longer than 40 characters.
         const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
         let mut found = Vec::new();
         for term in &word.terms {
@@ -150,7 +151,8 @@ impl Searching<'_> {
                 Ok(())
             });
             each.await?;
-            // A run of which that many were read has more of them, and so may all runs of a file.
+            // If a run returned this many pieces, it has more of them. In a file the limit applies to all runs
+            // together.
             let is_cut = pieces.values().any(|count| *count == MAX_PIECES)
                 || !self.db.is_postgres() && pieces.values().sum::<usize>() == MAX_PIECES;
             if found.len() > MAX_TERMS || is_cut {
@@ -177,7 +179,7 @@ impl Searching<'_> {
         Ok(places.len() <= MAX_TERMS)
     }
 
-    /// Returns the parcels that are in no run yet, and whether those are all.
+    /// Returns the parcels that are in no run yet, and true if those are all.
     async fn tail(&mut self) -> SqlResult<(Vec<(Place, Loaded)>, bool)> {
         let db = self.db;
         let mut given = given![self.tenant, MAX_TAIL + 1].to_vec();
@@ -204,7 +206,7 @@ impl Searching<'_> {
         self.db.each(sql, given![self.tenant, from, to, MAX_LOADED + 1], read_place).await
     }
 
-    /// Loads parcels to be looked at.
+    /// Loads parcels to be checked.
     async fn load(&mut self, ids: &[i64]) -> SqlResult<Vec<(Place, Loaded)>> {
         let mut all = Vec::with_capacity(ids.len());
         for loaded in super::parcels::read_each(self.db, LOAD, ids, read_loaded).await? {

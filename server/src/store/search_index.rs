@@ -1,8 +1,9 @@
-//! The runs of the search's index in the database: how parcels come into them, how they are merged, and how a parcel leaves
-//! them ([`term_runs`](super::term_runs)).
+//! The runs of the search index in the database: adding parcels, merging runs, and removing a parcel
+//! ([`term_runs`](super::term_runs)).
 //!
-//! On PostgreSQL any server may do a page of that work. Who does has locked the row of `term_sweep`, and so has who deletes
-//! parcels: a run never gets a parcel back that was taken out of another one meanwhile. A file has one writer.
+//! On PostgreSQL any server may do a page of that work. It locks the row of `term_sweep` meanwhile, and so does a
+//! server that deletes parcels: a run never gets back a parcel that was removed from another run meanwhile. A file has
+//! one writer.
 
 use std::time::Duration;
 
@@ -22,16 +23,16 @@ use crate::{
     domain::search::FindableOrder,
 };
 
-/// Number of the newest rows of a file that are left out of the runs: an order with such a row may still be on its way, and no
-/// parcel is created in a row that the runs have passed.
+/// Number of the newest rows of a file that are left out of the runs. An order with such a row may still be on its way,
+/// and no parcel is created in a row that the runs have passed.
 const RECENT_ROWS: i64 = if cfg!(test) { 4 } else { 64 };
 /// Maximum number of pieces of a merged run that are deleted at a time.
 const PIECES_PER_DELETE: u64 = 64;
-/// Maximum time after which a page begins another step, since orders wait for a page of a file.
+/// Maximum time after which a page starts another step, because orders wait for a page of a file.
 const PAGE_TIME: Duration = Duration::from_millis(2);
 
-/// The pieces of some runs that may have entries from `$1` on and before `$2`: those of a run begin with the last one that
-/// begins before. At most `$3` are read; PostgreSQL reads so many of each run, in their order.
+/// Selects the pieces of some runs that may have entries from `$1` on and before `$2`: in each run, from the last piece
+/// that begins before `$1`. At most `$3` are read; PostgreSQL reads up to that many of each run, in order.
 macro_rules! pieces {
     ($runs:literal) => {
         concat!(
@@ -46,20 +47,20 @@ macro_rules! pieces {
 }
 pub(super) use pieces;
 
-/// The same of one run (`$4`), in their order.
+/// Selects the same from one run (`$4`), in order.
 pub(super) const PIECES_OF_RUN: &str = "SELECT entries FROM term_pieces WHERE run = $4 AND first < $2 \
      AND first >= coalesce((SELECT q.first FROM term_pieces AS q \
      WHERE q.run = $4 AND q.first <= $1 ORDER BY q.first DESC LIMIT 1), {''|x''}) \
      ORDER BY first LIMIT $3";
 
-/// The number of a file's rows after one (`$1`), up to another, if not more than so many.
+/// Counts a file's rows after one (`$1`), up to another (`$2`), but at most `$3`.
 pub(super) const COUNT: &str = concat!(
     "SELECT count(*) FROM (SELECT 1 FROM parcels WHERE id > $1 AND id <= $2 AND ",
     is_current!("tenant"),
     " LIMIT $3)"
 );
 
-/// Selects what [`read_entries`] reads.
+/// Selects the columns that [`read_entries`] reads.
 macro_rules! findable {
     ($which:expr) => {
         concat!(
@@ -72,9 +73,9 @@ macro_rules! findable {
 }
 
 impl Store {
-    /// Does a page of the work on the search's index: adds parcels, merges runs. Returns true if there is more to do.
+    /// Does a page of the work on the search index: adds parcels, merges runs. Returns true if there is more to do.
     pub async fn tend_search(&self) -> Result<bool, StoreError> {
-        // Without the writer, or a lock: most often there is nothing to do.
+        // Without the writer or a lock, because usually there is nothing to do.
         if !self.query(async |db| has_work(db).await).await? {
             return Ok(false);
         }
@@ -94,7 +95,8 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_enough || db.value(is_merging, &[]).await?)
 }
 
-/// Does a page of the work and returns true if there may be more. Another server that does the same is not waited for.
+/// Does a page of the work and returns true if there may be more. It does not wait for another server that does the
+/// same.
 async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     let lock = "SELECT next FROM term_sweep{ FOR UPDATE SKIP LOCKED|}";
     if db.first(lock, &[], |_row| Ok(())).await?.is_none() {
@@ -111,7 +113,7 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_more)
 }
 
-/// Locks the runs until the end of the transaction: no parcel comes into one, nor from one into another.
+/// Locks the runs until the end of the transaction: no parcel is added to one, or moved between two.
 #[cfg(feature = "postgres")]
 pub(super) async fn lock(db: Sql<'_>) -> SqlResult<()> {
     db.execute("SELECT FROM term_sweep FOR UPDATE", &[]).await.map(drop)
@@ -127,7 +129,7 @@ pub(super) async fn count(db: Sql<'_>, (after, until): (i64, i64), max: usize) -
     db.value(COUNT, given![after, until, max]).await
 }
 
-/// Returns the rows of a file that are to come into a run, after one and up to another; none when they are too few.
+/// Returns the rows of a file that are next for a run, after one and up to another; none if they are too few.
 async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
     let (next, highest) = sweep(db).await?;
     let rows = (next, highest - RECENT_ROWS);
@@ -135,13 +137,13 @@ async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
     Ok(is_enough.then_some(rows))
 }
 
-/// Adds runs of the next parcels and returns true if there were some.
+/// Adds runs of the next parcels and returns true if there were any.
 async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
     if !db.is_postgres() {
         let Some(rows) = next_rows(db).await? else { return Ok(false) };
         return add_rows(db, rows).await.map(|()| true);
     }
-    // Parcels from before there was an index, and those that wait for it.
+    // Parcels from before the index existed, then those that wait for it.
     let old = "SELECT next, until FROM term_sweep WHERE next < until";
     let old = db.first(old, &[], |row| Ok((row.get(0)?, row.get(1)?))).await?;
     if let Some(rows) = old {
@@ -158,7 +160,7 @@ async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_new || old.is_some())
 }
 
-/// Adds a run of the first parcels after a row, up to another.
+/// Adds a run of the first parcels after one row, up to another.
 async fn add_rows(db: Sql<'_>, (next, until): (i64, i64)) -> SqlResult<()> {
     let sql = concat!(
         "SELECT id FROM parcels WHERE id > $1 AND id <= $2 AND ",
@@ -237,7 +239,7 @@ async fn tend_runs(db: Sql<'_>) -> SqlResult<bool> {
     Ok(true)
 }
 
-/// Begins to merge the runs of the lowest level that has enough of them.
+/// Begins to merge the runs of the lowest level that has enough.
 async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
     let full = "SELECT level, min(first), max(last) FROM term_runs WHERE is_live \
          GROUP BY level HAVING count(*) >= $1 ORDER BY level LIMIT 1";
@@ -250,8 +252,8 @@ async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
     Ok(true)
 }
 
-/// Merges what comes next, or ends the merge. It goes on after the last entry that the new run has: what it had after
-/// that has left the other runs too.
+/// Merges the next entries, or ends the merge. It continues after the last entry of the new run: entries that it had
+/// after that have been removed from the other runs too.
 async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
     let last = "SELECT entries FROM term_pieces WHERE run = $1 ORDER BY first DESC LIMIT 1";
     let last = db.first(last, given![target], |row| row.get::<Vec<u8>>(0)).await?;
@@ -271,7 +273,7 @@ async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
     db.execute(sql, given![target]).await.map(drop)
 }
 
-/// Deletes some pieces of a run that was merged, and the run when it has no more.
+/// Deletes some pieces of a merged run, and then the run itself.
 async fn delete_some(db: Sql<'_>, run: i64) -> SqlResult<()> {
     let sql = "DELETE FROM term_pieces WHERE run = $1 AND first {= ANY (ARRAY (|IN (}\
          SELECT first FROM term_pieces WHERE run = $1 ORDER BY first LIMIT $2){)|}";
@@ -282,14 +284,14 @@ async fn delete_some(db: Sql<'_>, run: i64) -> SqlResult<()> {
     Ok(())
 }
 
-/// Takes parcels out of the runs, before they are deleted, and returns how many pieces were written. The runs are locked. The
-/// entries of a damaged order are looked for among all of its tenant's.
+/// Removes parcels from the runs before they are deleted, and returns the number of pieces written. The runs are
+/// locked. The entries of a damaged order are looked for among all of its tenant's.
 pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
     let sql =
         findable!("EXISTS (SELECT 1 FROM term_runs AS r WHERE r.first <= id AND r.last >= id)");
     let bounds = |row: &Row<'_>| {
         let bounds: Vec<(Entry, Entry)> = match read_entries(row) {
-            // The entry itself, and nothing after it.
+            // The entry itself and nothing after it.
             Ok(own) => {
                 own.into_iter().map(|own| (own.clone(), [&own[..], &[0]].concat())).collect()
             }
@@ -311,7 +313,7 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
     Ok(written)
 }
 
-/// Writes the pieces that have entries of a parcel between two bounds again, without them.
+/// Rewrites the pieces that have entries of a parcel between two bounds, without them.
 async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -> SqlResult<u64> {
     let sql = pieces!("first <= $4 AND last >= $4");
     let given = given![from, to, i64::MAX, parcel];

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Store {
-    /// Returns the account with a name and its password's hash; none when it has no password.
+    /// Returns the account with a name and its password's hash; none if it has no password.
     pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
         let account = account.to_owned();
         self.query(async move |db| {
@@ -25,7 +25,7 @@ impl Store {
         .await
     }
 
-    /// Gives an account a password; its sessions end.
+    /// Gives an account a password and ends its sessions.
     pub async fn set_password(
         &self,
         account: AccountRowId,
@@ -47,8 +47,8 @@ impl Store {
         .await
     }
 
-    /// Begins a session in the place of the one before, unless the password has changed since it was checked. Returns true if
-    /// it has begun.
+    /// Begins a session in place of the earlier one, unless the password has changed since it was checked. Returns true
+    /// if it has begun.
     pub async fn begin_session(
         &self,
         login: Login,
@@ -71,7 +71,7 @@ impl Store {
         .await
     }
 
-    /// Returns the session with a hash, over or not.
+    /// Returns the session with a hash, expired or not.
     pub async fn session(&self, hash: &[u8; 32]) -> Result<Option<Session>, StoreError> {
         let hash = *hash;
         self.query(async move |db| {
@@ -94,7 +94,7 @@ impl Store {
         .await
     }
 
-    /// Forgets the sessions that are over, and failures to sign in that are long ago.
+    /// Deletes expired sessions and long-past failures to sign in.
     pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
         self.delete_old(old_rows!("dashboard_sessions", "hash", "ends_at"), now.0).await?;
         match &self.0 {

@@ -1,7 +1,8 @@
-//! Statements that stand once, for both engines: those that orders do not wait for.
+//! Statements that are written once for both engines: those that orders do not wait for.
 //!
-//! They are in PostgreSQL's spelling, and `SQLite` reads it: `$1` names a parameter there too. Where the engines differ, a
-//! statement has both: `{PostgreSQL's|SQLite's}`. What a call does may be done twice, on either engine; its last answer counts.
+//! They are in PostgreSQL's spelling, which `SQLite` reads too: `$1` names a parameter in both. Where the engines
+//! differ, a statement has both spellings: `{PostgreSQL's|SQLite's}`. A call may run twice on either engine; its last
+//! answer counts.
 //!
 //! On `SQLite` a call never waits: it is polled once, on the thread that reads or writes.
 
@@ -19,7 +20,7 @@ use rusqlite::types::{Type, ValueRef};
 use super::postgres::{connection::Connection, error::Failure};
 use super::{columns::Column, sqlite::error, values::Value};
 
-/// The answer to a statement.
+/// The result of a statement.
 pub(super) type SqlResult<T> = Result<T, SqlError>;
 
 /// A connection of either engine.
@@ -60,7 +61,7 @@ macro_rules! given {
 pub(super) use given;
 
 impl Sql<'_> {
-    /// Returns true where a statement must differ.
+    /// Returns true on PostgreSQL, for statements that must differ.
     pub(super) const fn is_postgres(self) -> bool {
         match self {
             Self::Sqlite(_) => false,
@@ -69,7 +70,7 @@ impl Sql<'_> {
         }
     }
 
-    /// Returns a statement as this engine has it.
+    /// Returns a statement in this engine's spelling.
     pub(super) fn spelled(self, sql: &str) -> Cow<'_, str> {
         if !sql.contains('{') {
             return Cow::Borrowed(sql);
@@ -86,7 +87,7 @@ impl Sql<'_> {
         Cow::Owned(own)
     }
 
-    /// Reads all of one moment.
+    /// Runs reads on one snapshot.
     pub(super) async fn at_one_moment<T>(
         self,
         read: impl AsyncFnOnce() -> SqlResult<T>,
@@ -107,12 +108,12 @@ impl Sql<'_> {
         }
     }
 
-    /// Runs a statement and returns how many rows it has written.
+    /// Runs a statement and returns the number of rows written.
     pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
         let sql = &*self.spelled(sql);
         match self {
             Self::Sqlite(db) => Ok(bound(db, sql, given)?.raw_execute()? as u64),
-            // No row has such a text. One that is to have it is an error of PostgreSQL's.
+            // No row has such a text. Inserting one is an error of PostgreSQL's.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) if is_nowhere(given) && !sql.starts_with("INSERT") => Ok(0),
             #[cfg(feature = "postgres")]
@@ -120,7 +121,8 @@ impl Sql<'_> {
         }
     }
 
-    /// Waits until no other server's transaction has a lock of this class and name, and keeps it until the commit. A file has one writer.
+    /// Waits until no other server's transaction has a lock of this class and name, and holds it until the commit. A
+    /// file has one writer and needs none.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(unused_variables, reason = "the other engine has locks")
@@ -136,7 +138,7 @@ impl Sql<'_> {
         }
     }
 
-    /// Inserts rows by statements of many each: `insert` is what stands before their values, and `conflict` behind them.
+    /// Inserts rows by statements of many each: `insert` precedes their values, and `conflict` follows them.
     pub(super) async fn insert_rows(
         self,
         insert: &str,
@@ -145,9 +147,10 @@ impl Sql<'_> {
     ) -> SqlResult<()> {
         let mut left = rows;
         while let Some(first) = left.first() {
-            // Few lengths, since each is a statement to be prepared.
-            let most = if left.len() < MAX_ROWS_PER_STATEMENT { 1 } else { MAX_ROWS_PER_STATEMENT };
-            let (these, rest) = left.split_at(most);
+            // Few different lengths, because each is a separate statement to prepare.
+            let count =
+                if left.len() < MAX_ROWS_PER_STATEMENT { 1 } else { MAX_ROWS_PER_STATEMENT };
+            let (these, rest) = left.split_at(count);
             left = rest;
             let row = |number: usize| {
                 let from = number * first.len();
@@ -200,7 +203,7 @@ impl Sql<'_> {
         Ok(self.each(sql, given, read).await?.into_iter().next())
     }
 
-    /// Returns the one row of a statement that always has one.
+    /// Returns the only row of a statement that always has one.
     pub(super) async fn only<T>(
         self,
         sql: &str,
@@ -210,7 +213,7 @@ impl Sql<'_> {
         self.expect(self.first(sql, given, read).await?)
     }
 
-    /// Returns what must have been found.
+    /// Returns a value that must have been found.
     pub(super) fn expect<T>(self, found: Option<T>) -> SqlResult<T> {
         found.ok_or_else(|| match self {
             Self::Sqlite(_) => rusqlite::Error::QueryReturnedNoRows.into(),
@@ -219,7 +222,7 @@ impl Sql<'_> {
         })
     }
 
-    /// Returns the one value of a statement that always has a row.
+    /// Returns the only value of a statement that always has a row.
     pub(super) async fn value<T: Column>(self, sql: &str, given: &[Value]) -> SqlResult<T> {
         self.only(sql, given, |row| row.get(0)).await
     }
@@ -240,7 +243,8 @@ fn bound<'a>(
     Ok(statement)
 }
 
-/// Returns true if a text among the values stands in no row: PostgreSQL stores no U+0000, and refuses a statement that is given one.
+/// Returns true if one of the values is a text that no row can hold: PostgreSQL stores no U+0000, and refuses a
+/// statement with one.
 #[cfg(feature = "postgres")]
 fn is_nowhere(given: &[Value]) -> bool {
     given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
@@ -252,7 +256,7 @@ fn parameters(given: &[Value]) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)
 }
 
 impl Row<'_> {
-    /// Reads a column. One that does not hold what it should is an error of the row alone.
+    /// Reads a column. A value that does not fit is an error of the row alone.
     pub(super) fn get<T: Column>(&self, column: usize) -> SqlResult<T> {
         match self {
             Self::Sqlite(row) => {
@@ -273,7 +277,7 @@ impl Row<'_> {
 }
 
 impl Row<'_> {
-    /// Reads a column of text as what it stands for.
+    /// Reads a column of text and parses it.
     pub(super) fn parse<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         column: usize,
@@ -282,7 +286,7 @@ impl Row<'_> {
         parse(&self.get::<String>(column)?).map_err(|error| self.damaged(column, error))
     }
 
-    /// Reads a column of bytes as what they stand for.
+    /// Reads a column of bytes and parses them.
     pub(super) fn bytes<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         column: usize,
@@ -296,7 +300,7 @@ impl Row<'_> {
         self.bytes(column, |json| serde_json::from_slice(json))
     }
 
-    /// Reads a column with a number as what it stands for.
+    /// Reads a column with a number and converts it.
     pub(super) fn numbered<T, N: Column>(
         &self,
         column: usize,
@@ -305,7 +309,7 @@ impl Row<'_> {
         from(self.get(column)?).ok_or_else(|| self.damaged(column, UnknownNumber))
     }
 
-    /// Returns the error of a column that does not hold what was once written to it.
+    /// Returns the error of a column whose value is not what was written to it.
     fn damaged(
         &self,
         column: usize,
@@ -336,7 +340,7 @@ impl SqlError {
         }
     }
 
-    /// Returns true if a page of a file cannot be read, or what stands in the place of JSON.
+    /// Returns true if a page of a file cannot be read, or a text is not the JSON that it should be.
     pub(super) fn is_of_page(&self) -> bool {
         match self {
             Self::Sqlite(error) => error::is_of_row(error) && !error::is_damaged(error),
@@ -345,7 +349,7 @@ impl SqlError {
         }
     }
 
-    /// Names the parcel whose row in a table this is an error of.
+    /// Adds the parcel whose row in a table caused this error.
     pub(super) fn of_parcel(self, table: &'static str, parcel: i64) -> Self {
         match self {
             Self::Sqlite(error) => error::unreadable(table, parcel, error).into(),
@@ -388,8 +392,8 @@ impl From<SqlError> for Failure {
     }
 }
 
-/// Makes a call of `SQLite`'s.
+/// Runs a call of `SQLite`'s, which completes at the first poll.
 pub(super) fn at_once<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
-    // Otherwise it has waited for something else than SQLite.
+    // If it is still pending, it waited for something other than SQLite.
     Ok(call.now_or_never().ok_or(rusqlite::Error::InvalidQuery)??)
 }

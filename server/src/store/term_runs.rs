@@ -1,40 +1,40 @@
-//! The index of the search, apart from its tables. An entry is a term of a parcel; entries are kept in sorted *runs*, and
-//! a run in *pieces*, each a row of the database.
+//! The format of the search index, independent of its tables. An entry is a term of a parcel. Entries are kept in
+//! sorted *runs*, and a run in *pieces*, each a row of the database.
 //!
-//! An order waits for nothing of this. Terms have no order of their own, so an index that each order wrote to would
-//! cost it a page of the database for each term. Instead, new parcels are added a run at a time, some time after they
-//! were created, and [`RUNS_PER_MERGE`] runs of a level are merged into one of the next: every write goes to the end of
-//! something. A search looks through all runs, of which there are few, and at the parcels that are in none yet.
+//! No order waits for the index. Terms come in no particular order, so an index that each order wrote to would cost it
+//! a page of the database for each term. Instead, new parcels are added a run at a time, some time after they were
+//! created, and [`RUNS_PER_MERGE`] runs of a level are merged into one of the next: every write goes to the end of
+//! something. A search reads all of the few runs, and the parcels that are in none yet.
 
 use super::findings::Place;
 use crate::domain::search::END;
 
-// In tests these are small, so that a few parcels have runs of several levels, and several pieces.
+// Small in tests, so that a few parcels have runs of several levels, and several pieces.
 
-/// How many parcels a new run has.
+/// Number of parcels in a new run.
 pub(super) const PARCELS_PER_RUN: usize = if cfg!(test) { 8 } else { 128 };
-/// How many runs of a level are merged into one of the next. A million parcels are some 45 runs.
+/// Number of runs of a level that are merged into one of the next. A million parcels have some 45 runs.
 pub(super) const RUNS_PER_MERGE: i64 = if cfg!(test) { 3 } else { 16 };
-/// How many pieces of a run are read at a time to be merged.
+/// Number of pieces of a run that are read at a time to be merged.
 pub(super) const PIECES_PER_READ: usize = 3;
-/// A piece is full when it has so many bytes: two fit a page of `SQLite`, four one of `PostgreSQL`.
+/// Size at which a piece is full: two fit a page of `SQLite`, four one of `PostgreSQL`.
 const PIECE_BYTES: usize = if cfg!(test) { 200 } else { 1_700 };
-/// The time and the row of a parcel at the end of an entry.
+/// Size of a parcel's time and row at the end of an entry.
 const PLACE_BYTES: usize = 16;
 
-/// A term of a parcel: whose it is, the term, and the parcel's place, so that entries sort by all of them.
+/// A term of a parcel: the tenant, the term, and the parcel's place, so that entries sort by all of them.
 pub(super) type Entry = Vec<u8>;
 
 /// Some neighbouring entries of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The first of them, by which the piece is found.
+    /// The first entry, which a search compares.
     pub(super) first: Entry,
-    /// All of them.
+    /// All entries, packed.
     pub(super) entries: Vec<u8>,
 }
 
-/// The entries of a scope's terms that begin with a text: from the first bound on, before the second.
+/// The bounds of a scope's entries whose terms begin with a text: from the first on, before the second.
 pub(super) struct Bounds {
     pub(super) from: Entry,
     pub(super) to: Entry,
@@ -48,7 +48,7 @@ impl Bounds {
         Self { from, to }
     }
 
-    /// Adds the places of those in a piece.
+    /// Adds the places of a piece's entries within the bounds.
     pub(super) fn add_places(&self, piece: &[u8], places: &mut Vec<Place>) {
         each(piece, |entry| {
             if entry >= &self.from[..] && entry < &self.to[..] {
@@ -59,11 +59,11 @@ impl Bounds {
 }
 
 pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): Place) -> Entry {
-    // The end is less than every character, so that a term comes before those that go on.
+    // The end sorts before every character, so that a term precedes longer ones that begin with it.
     [scope, term.as_bytes(), END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
 }
 
-/// The parcel of an entry.
+/// Returns the parcel's place in an entry.
 pub(super) fn place(entry: &[u8]) -> Option<Place> {
     let (_, place) = entry.split_last_chunk::<PLACE_BYTES>()?;
     let (created_at, parcel) = place.split_first_chunk()?;
@@ -71,12 +71,12 @@ pub(super) fn place(entry: &[u8]) -> Option<Place> {
     Some((number(*created_at), number(parcel.try_into().ok()?)))
 }
 
-/// A number as bytes that sort as the number does.
+/// Returns a number as bytes that sort as the number does.
 pub(super) const fn sorting(number: i64) -> [u8; 8] {
     (number ^ i64::MIN).to_be_bytes()
 }
 
-/// Packs entries, which are sorted, into pieces. Each entry leaves out what it has in common with the one before.
+/// Packs sorted entries into pieces. Each entry omits the bytes that it has in common with the one before.
 pub(super) fn pack(entries: &[Entry]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut before: &[u8] = &[];
@@ -88,7 +88,7 @@ pub(super) fn pack(entries: &[Entry]) -> Vec<Piece> {
         }
         let common = before.iter().zip(entry).take_while(|(one, other)| one == other).count();
         let common = u8::try_from(common).unwrap_or(u8::MAX);
-        // Terms are much shorter than what a length can say.
+        // Terms are much shorter than the largest length that fits.
         let rest = entry.iter().skip(common.into()).take(u16::MAX.into());
         if let Some(piece) = pieces.last_mut() {
             piece.entries.push(common);
@@ -100,15 +100,15 @@ pub(super) fn pack(entries: &[Entry]) -> Vec<Piece> {
     pieces
 }
 
-/// The entries of a piece.
+/// Returns the entries of a piece.
 pub(super) fn unpack(piece: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     each(piece, |entry| entries.push(entry.to_vec()));
     entries
 }
 
-/// Takes each entry of a piece, in order. Where a piece is damaged it ends, which is logged: the parcels in the rest of it
-/// are not found, and everything else goes on.
+/// Passes each entry of a piece to `take`, in order. A damaged piece ends at the damage, which is logged: the parcels
+/// in the rest of it are not found, and everything else goes on.
 fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
     let (mut entry, mut rest) = (Entry::new(), piece);
     while !rest.is_empty() {
@@ -121,7 +121,7 @@ fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// Makes the entry that bytes begin with of the one before, and answers the bytes after it.
+/// Turns `entry`, the previous one, into the next one at the start of `bytes`, and returns the bytes after it.
 fn read<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
     let (&[common, low, high], rest) = bytes.split_first_chunk::<3>()?;
     let (own, rest) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
@@ -133,7 +133,7 @@ fn read<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
     Some(rest)
 }
 
-/// What is left of a piece without some of its entries; nothing when it has none of them.
+/// Returns a piece without some of its entries; none if it has none of them.
 pub(super) fn without(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<Vec<Piece>> {
     let mut entries = unpack(piece);
     let before = entries.len();
@@ -141,8 +141,8 @@ pub(super) fn without(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<
     (entries.len() < before || before == 0).then(|| pack(&entries))
 }
 
-/// What comes after an entry in runs that are being merged, as far as all were read; nothing when the merge is done. Of
-/// each run there are the piece that the entry is in, or would be in, and the next ones.
+/// Returns the entries that follow `after` in the runs being merged, as far as all runs were read; none if the merge is
+/// done. Each run is given by the piece that the entry is in, or would be in, and the next ones.
 pub(super) fn merge(after: &[u8], runs: &[Vec<Vec<u8>>]) -> Vec<Entry> {
     let mut until: Option<Entry> = None;
     let mut merged = Vec::new();
@@ -260,7 +260,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn what_is_packed_and_merged_is_all_there_in_order(
+        fn packed_and_merged_entries_are_complete_and_in_order(
             mut runs in prop::collection::vec(
                 prop::collection::vec(prop::collection::vec(any::<u8>(), 16..400), 0..60), 0..6,
             ),

@@ -1,9 +1,9 @@
-//! Copies a database from one engine to the other, for operators who outgrow a file, or come back to one.
+//! Copies of a database from one engine to the other, for operators who outgrow a file, or return to one.
 //!
-//! The source is read in one transaction while no server may write to it. The target is new: it is seen whole or
-//! not at all. Before it is seen, every table of it is read again, and its checksum compared with that of the
-//! source's rows. What differs between the two schemas is in `tables.rs`; the statements of an engine are run
-//! in `transfer.rs` of its folder. One row is in memory at a time.
+//! The source is read in one transaction while no server may write to it. The target is new, and becomes visible whole
+//! or not at all. Before that, each of its tables is read back, and its checksum compared with that of the source's
+//! rows. The differences between the two schemas are in `tables.rs`; the statements of an engine are run in
+//! `transfer.rs` of its folder. One row is in memory at a time.
 
 mod tables;
 
@@ -20,20 +20,20 @@ use super::{
     sqlite::transfer::{Draft, Source},
 };
 
-/// How many rows are copied between two reports of progress.
+/// Number of rows that are copied between two reports of progress.
 const ROWS_PER_REPORT: u64 = 100_000;
 
 /// A table that was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopiedTable {
     pub(crate) name: &'static str,
-    /// What the source has.
+    /// The sum of the source's rows.
     pub(crate) source: Sum,
-    /// What the target has.
+    /// The sum of the target's rows.
     pub(crate) target: Sum,
 }
 
-/// Gets the name of a table and how many of its rows are copied, now and then.
+/// Receives the name of a table and the number of its rows copied so far, from time to time.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(&'static str, u64);
 
 /// Copies a file to an empty database of PostgreSQL.
@@ -72,7 +72,7 @@ pub(crate) async fn from_file(
     LocalSet::new().run_until(copy).await
 }
 
-/// Lets a database of PostgreSQL that is a copy be as fast as one that has grown.
+/// Makes a PostgreSQL database that is a copy as fast as one that has grown.
 pub(crate) async fn analyse(target: Address) -> Result<(), StoreError> {
     LocalSet::new().run_until(Database::analyse(target)).await
 }
@@ -111,7 +111,7 @@ pub(crate) async fn to_file(
     LocalSet::new().run_until(copy).await
 }
 
-/// Refuses a copy that does not hold what it should.
+/// Refuses a copy that differs from its source.
 fn check(copied: &[CopiedTable], target: &str) -> Result<(), StoreError> {
     let Some(table) = copied.iter().find(|table| table.source != table.target) else {
         return Ok(());
@@ -125,7 +125,7 @@ fn check(copied: &[CopiedTable], target: &str) -> Result<(), StoreError> {
     Err(StoreError::NotCopied { target: target.to_owned(), reason })
 }
 
-/// A sum that reports how far it is.
+/// A sum that reports its progress.
 struct Counted<'a> {
     table: &'static str,
     sum: Sum,

@@ -1,5 +1,5 @@
-//! Whose turn it is among reads that may look at many rows. Each tenant has one at a time; its others wait their turn, and no
-//! tenant waits behind another's queue.
+//! Turns for reads that may scan many rows. Each tenant has one such read at a time; its others queue, and no tenant
+//! waits behind another's queue.
 
 use std::{
     collections::HashMap,
@@ -11,17 +11,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::domain::Tenant;
 
-/// How many of one tenant are at work.
+/// Maximum number of one tenant's reads that run at a time.
 const MAX_PER_TENANT: usize = 1;
-/// How many of one tenant are at work or wait. A list page takes milliseconds: a caller behind so many is
+/// Maximum number of one tenant's reads that run or wait. A list page takes milliseconds: a caller behind that many is
 /// better served by an error and a retry.
 const MAX_QUEUED_PER_TENANT: usize = 64;
-/// How long one waits for its turn.
+/// Maximum time that a read waits for its turn.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
-/// From how many queues on the empty ones are looked for.
+/// Number of queues at which idle ones are first swept.
 const SWEEP_FROM: usize = 64;
 
-/// Whose turn it is.
+/// The turns of all tenants.
 pub(super) struct Turns {
     all: Arc<Semaphore>,
     queues: Mutex<Queues>,
@@ -29,28 +29,28 @@ pub(super) struct Turns {
 
 #[derive(Default)]
 struct Queues {
-    /// By tenant; operators, who read for no tenant, share one.
+    /// The queue of each tenant. Operators, who read for no tenant, share one.
     of: HashMap<Option<Tenant>, Arc<Semaphore>>,
     swept_at: usize,
 }
 
-/// Leave to read, until it is dropped.
+/// Permission to read, until it is dropped.
 pub(super) struct Turn {
     pub(super) own: OwnedSemaphorePermit,
     pub(super) one_of_all: OwnedSemaphorePermit,
 }
 
 impl Turns {
-    /// So many reads are at work at once, of all tenants.
-    pub(super) fn new(most: usize) -> Self {
-        Self { all: Arc::new(Semaphore::new(most)), queues: Mutex::default() }
+    /// Allows `max` reads at a time, across all tenants.
+    pub(super) fn new(max: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(max)), queues: Mutex::default() }
     }
 
-    /// Waits for a turn; none when too many wait, or it takes too long.
+    /// Waits for a turn; none if too many wait, or it takes too long.
     pub(super) async fn turn(&self, tenant: Option<Tenant>) -> Option<Turn> {
         let queue = self.queue(tenant)?;
         let turn = async {
-            // A tenant's queue first: only its foremost stands in everyone's.
+            // The tenant's queue comes first, so that only its head enters the global one.
             let own = queue.acquire_owned().await.ok()?;
             let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Turn { own, one_of_all })
@@ -66,7 +66,7 @@ impl Turns {
         }
         let queue =
             queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(MAX_PER_TENANT)));
-        // Everyone in the queue holds it, and so does the map.
+        // Each reader in the queue holds a reference, and so does the map.
         (Arc::strong_count(queue) <= MAX_QUEUED_PER_TENANT).then(|| Arc::clone(queue))
     }
 }

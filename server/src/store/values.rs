@@ -1,4 +1,4 @@
-//! A value as both engines have it, and the checksum of rows of them.
+//! A column value of either engine, and the checksum of rows.
 
 #[cfg(feature = "postgres")]
 use std::error::Error;
@@ -16,11 +16,11 @@ use crate::{
     domain::{AccountRowId, ParcelRowId},
 };
 
-/// A value of a column. It has no text in `Debug`: it may be a person's address.
+/// A value of a column. Its `Debug` output shows no content, which may be a person's address.
 #[derive(Clone)]
 pub enum Value {
     Null,
-    /// Also a boolean, which is 0 or 1 in `SQLite`.
+    /// A whole number or a boolean, which is 0 or 1 in `SQLite`.
     Integer(i64),
     Text(String),
     Bytes(Vec<u8>),
@@ -40,7 +40,7 @@ impl Value {
     }
 
     #[cfg(feature = "postgres")]
-    /// Its bytes in a checksum: what kind it is, how long, and what. So no two rows have the same bytes.
+    /// Adds the value to a checksum: its kind, its length and its content. So no two rows have the same bytes.
     fn hash_into(&self, hash: &mut Sha256) {
         let number;
         let (kind, bytes): (u8, &[u8]) = match self {
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Value {
     }
 }
 
-/// Makes values of a type, by an expression.
+/// Implements the conversion into [`Value`] for each type.
 macro_rules! values {
     ($($value:ident: $from:ty => $made:expr),* $(,)?) => {$(
         impl From<$from> for Value {
@@ -116,7 +116,7 @@ impl rusqlite::ToSql for Value {
     }
 }
 
-/// A value on its way into a column of PostgreSQL; errors name the column, and never the value.
+/// A value that is bound to a PostgreSQL column. Errors name the column, and never the value.
 #[cfg(feature = "postgres")]
 pub(in crate::store) struct Field<'a> {
     pub(in crate::store) column: &'a str,
@@ -129,7 +129,7 @@ impl Field<'_> {
         format!("the column {} of a row {why}", self.column).into()
     }
 
-    /// A whole number as the type of its column.
+    /// Converts a whole number to the type of its column.
     fn narrow<T: TryFrom<i64>>(&self, number: i64) -> Result<T, Box<dyn Error + Sync + Send>> {
         T::try_from(number).map_err(|_wide| self.refused("holds a number that is out of range"))
     }
@@ -220,7 +220,7 @@ impl<'a> FromSql<'a> for Value {
 }
 
 #[cfg(feature = "postgres")]
-/// How many rows there were, and the sum of their hashes: the same for the same rows in any order.
+/// The number of rows and the sum of their hashes, which is the same for the same rows in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) rows: u64,
@@ -235,7 +235,7 @@ impl Sum {
             value.hash_into(&mut hash);
         }
         let hash: [u8; 32] = hash.finalize().into();
-        // 64 bits find what goes wrong by chance: one error in 2^64 would pass.
+        // 64 bits find accidental errors: one in 2^64 would pass.
         let start = hash.first_chunk().copied().unwrap_or_default();
         self.rows += 1;
         self.checksum = self.checksum.wrapping_add(u64::from_be_bytes(start));

@@ -1,5 +1,5 @@
-//! Where the database is, as `libpq` has it: the address, the password from one of four places, and what of
-//! TLS is checked. A password is shown by nothing in here.
+//! The address of a database, as `libpq` defines it: the hosts, the password from one of four places, and the TLS
+//! checks. Nothing in here shows a password.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -14,65 +14,66 @@ use super::{
     password::{FoundPassword, PasswordSource, find_passwords, is_password_cut, without_password},
 };
 
-/// How long one address may take to answer.
+/// Maximum time that one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longer than a statement may take (`statement_timeout`, 15 s). What stands between us and PostgreSQL may have
-/// lost it and still acknowledge our bytes, so that neither keepalives nor `tcp_user_timeout` notice.
+/// Maximum time for an answer: longer than a statement may take (`statement_timeout`, 15 s). A proxy between us and
+/// PostgreSQL may have lost it and still acknowledge our bytes, so that neither keepalives nor `tcp_user_timeout`
+/// notice.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// For how long sent bytes may stay unacknowledged: a connection into nowhere would hold its locks.
+/// Maximum time for which sent bytes may stay unacknowledged: a connection into nowhere would hold its locks.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// Values of which each parameter of the driver takes one.
+/// Values such that each parameter of the driver accepts one of them.
 const VALUES: [&str; 4] = ["1", "require", "direct", "127.0.0.1"];
 
-/// What of the server's certificate is checked, in the words of `sslmode`.
+/// The checks of the server's certificate, named as in `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tls {
     /// No TLS.
     Disable,
-    /// TLS where the server has it; nothing is checked.
+    /// TLS if the server has it; nothing is checked.
     Prefer,
     /// TLS; nothing is checked.
     Require,
     /// TLS with a certificate of a known authority.
     VerifyCa,
-    /// The same, and it is the host's.
+    /// TLS with a certificate of a known authority that names the host.
     VerifyFull,
 }
 
-/// A database of PostgreSQL.
+/// The address of a PostgreSQL database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     pub(super) config: Config,
     pub(super) tls: Tls,
     /// The authorities' certificates; none means those that the operating system's vendors agree on.
     pub(super) root_certificates: Option<PathBuf>,
-    /// What is said of settings by which a crash loses data.
+    /// The treatment of settings that let a crash lose data.
     pub(super) unsafe_settings: UnsafeSettings,
-    /// How long PostgreSQL may take to answer a statement before the connection is given up.
+    /// Maximum time for PostgreSQL's answer to a statement before the connection is given up.
     pub(super) answer_timeout: Duration,
-    /// Where the password was found.
+    /// The place where the password was found.
     pub(super) password_source: PasswordSource,
-    /// What the password file has for each host, where the address has none for all.
+    /// The password file's entry for each host, if the address has no password for all.
     pub(super) passwords: Vec<Option<String>>,
-    /// As it was typed, without a password.
+    /// The address as it was typed, without a password.
     pub(super) typed: String,
 }
 
-/// What is to be done about `fsync = off` and `full_page_writes = off`, in the words of `unsafe_settings`.
+/// The treatment of `fsync = off` and `full_page_writes = off`, named as in `unsafe_settings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnsafeSettings {
-    /// A database that has them is not used.
+    /// A database with these settings is not used.
     Refuse,
-    /// They lose nothing there, for the provider keeps the log in another place than PostgreSQL's disk.
+    /// They lose nothing there, because the provider keeps the log somewhere other than on PostgreSQL's disk.
     Managed,
     /// A crash may lose data: for tests.
     Allow,
 }
 
-/// What is wrong with an address; it does not quote it.
+/// The fault in an address; it does not quote the address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct AddressError(String);
@@ -84,8 +85,8 @@ impl AddressError {
 }
 
 impl Address {
-    /// Reads `postgres://user@host:port/name?sslmode=verify-full`. A password that it lacks is looked for
-    /// in `PGPASSWORD` and in the password file.
+    /// Parses `postgres://user@host:port/name?sslmode=verify-full`. A password that it lacks is looked up in
+    /// `PGPASSWORD` and in the password file.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (start, query) = text.split_once('?').unwrap_or((text, ""));
         if is_password_cut((start, query)) {
@@ -95,8 +96,8 @@ impl Address {
         let malformed = || AddressError("expected postgres://USER@HOST:PORT/NAME".to_owned());
         let whole = format!("{start}?{}", parameters.of_driver);
         let mut config = Config::from_str(&whole).map_err(|_quotes| malformed())?;
-        // Without a host it would only fail later, as a server that cannot be reached; without a name it would be
-        // the database that has the user's.
+        // Without a host it would only fail later, as an unreachable server; without a name it would be the database
+        // with the user's name.
         if config.get_hosts().is_empty() {
             return Err(malformed());
         }
@@ -122,12 +123,12 @@ impl Address {
         })
     }
 
-    /// The address to be typed again: as it was, without a password.
+    /// Returns the address as it was typed, without a password, for typing it again.
     pub(crate) fn typed(&self) -> &str {
         &self.typed
     }
 
-    /// Its hosts, each alone.
+    /// Returns a configuration for each of its hosts alone.
     pub(super) fn hosts(&self) -> Vec<HostConfig> {
         let mut hosts = hosts::each(&self.config, |one| set_up(one, self.tls));
         for (host, password) in hosts.iter_mut().zip(&self.passwords) {
@@ -138,15 +139,15 @@ impl Address {
         hosts
     }
 
-    /// The address without user and password, for messages.
+    /// Returns the address without user and password, for messages.
     pub(super) fn name(&self) -> String {
         let hosts = hosts::names(&self.config).collect::<Vec<_>>().join(",");
         format!("postgres://{hosts}/{}", self.config.get_dbname().unwrap_or_default())
     }
 }
 
-/// Takes the values by which `libpq` looks for a host to write to, which is what is done in any case, and refuses
-/// those by which it looks for another.
+/// Accepts the values by which `libpq` looks for a host to write to, which always happens here, and refuses those by
+/// which it looks for another.
 fn check_session_attrs(value: &str) -> Result<(), AddressError> {
     if matches!(value, "any" | "primary" | "read-write") {
         return Ok(());
@@ -156,15 +157,15 @@ fn check_session_attrs(value: &str) -> Result<(), AddressError> {
     ))
 }
 
-/// What an address says after its question mark.
+/// The parameters of an address, which follow its question mark.
 struct Parameters {
     tls: Option<Tls>,
     root: Option<PathBuf>,
-    /// Whether the authorities are the system's.
+    /// True if the authorities are the system's.
     is_system: bool,
     passfile: Option<PathBuf>,
     unsafe_settings: UnsafeSettings,
-    /// The others, as the driver reads them.
+    /// The other parameters, in the form that the driver reads.
     of_driver: String,
 }
 
@@ -187,7 +188,7 @@ impl Parameters {
                          sslmode=verify-full check who answers",
                     ));
                 }
-                // The driver takes a list for one host here, and in the place before the name it does not.
+                // The driver accepts a list here, but not in front of the name, because there it is one host.
                 "host" => {
                     for host in value.split(',') {
                         rest.append_pair("host", host);
@@ -203,19 +204,19 @@ impl Parameters {
                 _ => return Err(unescaped()),
             }
         }
-        // tokio-postgres reads `+` as it stands.
+        // tokio-postgres does not decode `+`.
         let of_driver = rest.finish().replace('+', "%20");
         Ok(Self { tls, root, is_system, passfile, unsafe_settings, of_driver })
     }
 
-    /// What is checked, as `libpq` does: authorities that are named are to be asked.
+    /// Returns the checks, as `libpq` chooses them: a named authority is always verified.
     fn tls(&self) -> Result<Tls, AddressError> {
         match (self.tls, &self.root) {
             (None | Some(Tls::VerifyFull), _) if self.is_system => Ok(Tls::VerifyFull),
             (Some(_), _) if self.is_system => Err(AddressError::new(
                 "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate",
             )),
-            // Without one it would take a certificate of any public authority for any host.
+            // Without one it would accept a certificate of any public authority for any host.
             (Some(Tls::VerifyCa), None) => Err(AddressError::new(
                 "sslmode=verify-ca needs the authority's certificate: name it by sslrootcert=FILE, or \
                  choose sslmode=verify-full",
@@ -226,7 +227,8 @@ impl Parameters {
     }
 }
 
-/// Parameters of `libpq` that the driver lacks, which a message may name. Any other name may be the rest of a password.
+/// Parameters of `libpq` that the driver lacks, and that a message may name. Any other name may be the rest of a
+/// password.
 const LIBPQ_PARAMETERS: &[&str] = &[
     "client_encoding",
     "fallback_application_name",
@@ -256,18 +258,18 @@ fn unescaped() -> AddressError {
     AddressError(text.to_owned())
 }
 
-/// Whether the driver takes a parameter with this value.
+/// Returns true if the driver accepts a parameter with this value.
 fn is_known(name: &str, value: &str) -> bool {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair(name, value);
     Config::from_str(&format!("postgres://host/?{}", query.finish().replace('+', "%20"))).is_ok()
 }
 
-/// Sets what is not left to defaults.
+/// Sets the options that are not left to defaults.
 fn set_up(config: &mut Config, tls: Tls) {
     let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     config.ssl_mode(match tls {
-        // A Unix socket has no TLS: `libpq` does not ask for it there either.
+        // A Unix socket has no TLS, and `libpq` does not ask for it there either.
         _ if is_local => SslMode::Disable,
         Tls::Disable => SslMode::Disable,
         Tls::Prefer => SslMode::Prefer,
@@ -293,7 +295,7 @@ impl FromStr for Tls {
     fn from_str(word: &str) -> Result<Self, AddressError> {
         Ok(match word {
             "disable" => Self::Disable,
-            // `allow` begins without TLS, and we would rather begin with it.
+            // `allow` begins without TLS; beginning with it is better.
             "allow" | "prefer" => Self::Prefer,
             "require" => Self::Require,
             "verify-ca" => Self::VerifyCa,
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_password_that_was_typed_without_escapes_is_shown() {
+    fn no_part_of_a_password_typed_without_escapes_is_shown() {
         let table = [
             "postgres://shop:a@s3cret/b@db.example/parcelo",
             "postgres://shop:a?s3cret@db.example/parcelo",
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_libpq_knows_and_a_server_cannot_use_is_refused_in_its_own_words() {
+    fn unsupported_parameters_of_libpq_are_named_in_the_refusal() {
         for value in ["any", "primary", "read-write"] {
             Address::parse(&format!("postgres://u@a,b/d?target_session_attrs={value}")).unwrap();
         }
@@ -408,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_host_or_a_name_is_refused_before_anything_is_tried() {
+    fn an_address_without_a_host_or_a_name_is_refused_at_once() {
         for (text, advice) in [
             ("postgres://", "expected postgres://USER@HOST"),
             ("postgres:///parcelo", "expected postgres://USER@HOST"),
@@ -422,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_checked_of_a_certificate_is_what_libpq_checks() {
+    fn a_certificate_is_checked_as_libpq_does() {
         let table = [
             ("", Tls::Prefer),
             ("sslmode=disable", Tls::Disable),

@@ -1,7 +1,7 @@
-//! Changes applied inside the transaction of their group, in their order. Their idempotency record is kept already, and
-//! their parcels are locked; what is left are versions, and then the operations. What becomes of a locked parcel
-//! is reckoned in memory and written by [`Application::flush`], by one statement for each table, however many
-//! parcels the group has.
+//! Changes applied inside the transaction of their group, in their order. Their idempotency record is written already,
+//! and their parcels are locked. The remaining checks are the versions, then the operations. New states of locked
+//! parcels are computed in memory and written by [`Application::flush`], with one statement for each table, however
+//! many parcels the group has.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -28,23 +28,23 @@ use crate::{
     store::{CommitOutcome, number_taken},
 };
 
-/// What became of changes.
+/// The outcome of applying changes.
 pub(super) enum Applied {
     /// All of them are written.
     Whole { has_enqueued: bool },
-    /// They are refused. What they have written, if anything, is to be undone.
+    /// They are refused. Anything that they have written must be undone.
     Refused { outcome: CommitOutcome, has_written: bool },
 }
 
-/// A transaction's view of what its changes are about.
+/// A transaction's view of the rows that its changes concern.
 pub(super) struct Application<'a> {
     pub(super) db: &'a Connection,
     pub(super) generations: Generations,
-    /// As the transaction leaves them.
+    /// The parcels as the transaction leaves them.
     locked: HashMap<ParcelRowId, Locked>,
     pub(super) subscriptions: Subscriptions,
     pub(super) counts: Counts,
-    /// The parcels that are not written as they are in `locked`.
+    /// The parcels in `locked` that are not written yet.
     changed: BTreeSet<ParcelRowId>,
     /// Events of histories that are not written yet, each with the position of its write.
     histories: Vec<(usize, ParcelRowId, Event)>,
@@ -54,19 +54,19 @@ pub(super) struct Application<'a> {
     mails: Vec<NewMail>,
 }
 
-/// How far one mutation has come.
+/// The progress of one mutation.
 struct Progress<'m> {
     /// The position of its write.
     at: usize,
     now: Millis,
-    /// The record that is kept with them already.
+    /// The record that is already written with them.
     record: Option<&'m mut IdempotencyRecord>,
     has_enqueued: bool,
     has_written: bool,
 }
 
 impl<'a> Application<'a> {
-    /// The subscriptions of the locked parcels' tenants are loaded.
+    /// Creates the view. The subscriptions of the locked parcels' tenants are loaded.
     pub(super) fn new(
         (db, generations): (&'a Connection, Generations),
         locked: HashMap<ParcelRowId, Locked>,
@@ -110,8 +110,8 @@ impl<'a> Application<'a> {
         Ok(Applied::Whole { has_enqueued: work.has_enqueued })
     }
 
-    /// Writes what was reckoned in memory. Answers the position of a write of which an event's place in a
-    /// history was taken, if there is one: the transaction is not to be committed.
+    /// Writes the states that were computed in memory. If another event has taken an event's place in a history, it
+    /// returns the position of that event's write: the transaction must not be committed.
     pub(super) async fn flush(&mut self) -> DbResult<Option<usize>> {
         let (changed, histories) =
             (std::mem::take(&mut self.changed), std::mem::take(&mut self.histories));
@@ -131,7 +131,7 @@ impl<'a> Application<'a> {
         self.locked.get(&parcel).map(|locked| locked.version)
     }
 
-    /// Applies one operation; answers whether it was possible, and what forbids it if not.
+    /// Applies one operation. Returns true if it was possible, and the reason for refusing it if not.
     async fn apply_one(
         &mut self,
         op: &mut Op,
@@ -175,7 +175,7 @@ impl<'a> Application<'a> {
         })
     }
 
-    /// Answers what forbids it, if anything does.
+    /// Inserts a parcel. Returns the reason for refusing it, if there is one.
     async fn insert_parcel(
         &mut self,
         parcel: &mut NewParcel,
@@ -199,19 +199,20 @@ impl<'a> Application<'a> {
         Ok(None)
     }
 
-    /// Inserts the parcel and returns its id; none if its number is taken. A parcel of an ended generation leaves it.
+    /// Inserts the parcel and returns its id; none if its number is taken. A parcel of an ended generation gives its
+    /// number up.
     async fn insert_into_free(&self, parcel: &NewParcel) -> DbResult<Option<i64>> {
         if let Some(id) = creates::insert_one(self.db, &self.generations, parcel).await? {
             return Ok(Some(id));
         }
         let number = (parcel.tenant.environment, &parcel.tracking_number);
         erase::free_number(self.db, number).await?;
-        // Whether or not it left: it may have been erased meanwhile.
+        // Tried in any case: the parcel with the number may have been erased meanwhile.
         creates::insert_one(self.db, &self.generations, parcel).await
     }
 
-    /// What an inserted parcel brings along; answers whether that is an event of a webhook. Its tenant's subscription is
-    /// loaded.
+    /// Adds the count and the events of an inserted parcel. Returns true if there is an event of a webhook. Its
+    /// tenant's subscription is loaded.
     pub(super) fn created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
         let tenant = self.generations.number(parcel.tenant);
         self.counts.add(&Locked::new_parcel(parcel, tenant), 1);
@@ -220,7 +221,7 @@ impl<'a> Application<'a> {
         self.enqueue((parcel.tenant, subject), events, now)
     }
 
-    /// Enqueues what the tenant's endpoint wants to hear of; answers whether that is anything.
+    /// Enqueues the events that the tenant's endpoint subscribes to. Returns true if there are any.
     fn enqueue<I>(
         &mut self,
         (tenant, subject): (Tenant, Subject),
@@ -240,7 +241,7 @@ impl<'a> Application<'a> {
         has_enqueued
     }
 
-    /// The parcel, if it is locked, as the next version of it is to be.
+    /// Returns the parcel, if it is locked, with its version raised.
     fn next_version(&mut self, parcel: ParcelRowId) -> Option<&mut Locked> {
         let locked = self.locked.get_mut(&parcel)?;
         locked.version.0 += 1;
@@ -248,8 +249,8 @@ impl<'a> Application<'a> {
         Some(locked)
     }
 
-    /// Whether an event's place in the history of a locked parcel is free. A taken one is refused at its operation: a
-    /// later operation may be refused for another reason, and the first reason counts.
+    /// Returns true if an event's place in the history of a locked parcel is free. A taken place is refused at its
+    /// operation: a later operation may be refused for another reason, and the first reason counts.
     fn has_place_for(&self, parcel: ParcelRowId, event: &Event) -> bool {
         let locked = self.locked.get(&parcel);
         locked.is_some_and(|locked| i64::from(event.sequence) > locked.last_sequence)
@@ -277,7 +278,7 @@ impl<'a> Application<'a> {
         true
     }
 
-    /// A late event leaves `updated_at` where it is.
+    /// Adds an event to a parcel. A late one leaves `updated_at` unchanged.
     fn add(&mut self, parcel: ParcelRowId, event: &Event, work: &Progress<'_>) -> bool {
         if !self.has_place_for(parcel, event) {
             return false;
@@ -307,7 +308,7 @@ impl<'a> Application<'a> {
     ) -> DbResult<bool> {
         let parcels = manifest.parcels.iter();
         let labels = parcels.filter_map(|parcel| {
-            // Not as they are in the table: a reprint of this group may not be written yet.
+            // Not as in the table: a reprint of this group may not be written yet.
             Some((parcel.0, self.locked.get(parcel)?.label_version))
         });
         let labels: Vec<_> = labels.collect();
@@ -322,7 +323,7 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Inserts events of histories; answers the position of a write whose event found its place taken.
+/// Inserts events of histories. Returns the position of a write whose event found its place taken.
 async fn insert_events(
     db: &Connection,
     histories: &[(usize, ParcelRowId, Event)],
@@ -330,7 +331,7 @@ async fn insert_events(
     if histories.is_empty() {
         return Ok(None);
     }
-    /// A column of the new rows.
+    /// Returns a column of the new rows.
     macro_rules! column {
         ($event:ident => $value:expr) => {
             histories.iter().map(|(_, _, $event)| $value).collect::<Vec<_>>()
@@ -349,7 +350,7 @@ async fn insert_events(
         [&parcels, &sequences, &states, &times, &locations, &descriptions];
     let inserted = db.each(sql, &given, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
     let mut inserted: HashSet<(i64, u32)> = inserted.into_iter().collect();
-    // Each place is one event's: of two that want the same, the first has it.
+    // Each place holds one event: if two want the same one, the first gets it.
     let refused = histories.iter().find(|(_, parcel, event)| {
         let place = (parcel.0, event.sequence);
         !inserted.remove(&place)

@@ -1,5 +1,5 @@
-//! A call of the database on its way to a connection. No caller ever holds a connection: one that goes away
-//! leaves a call behind. A write completes, and is answered to no one; a read that has not begun is left out.
+//! A call of the database that is queued for a connection. No caller ever holds a connection: a dropped caller leaves
+//! its call running. A write completes, and its answer is discarded; a read that has not begun is skipped.
 
 use tokio::sync::oneshot;
 
@@ -10,13 +10,13 @@ use super::{
     error::{DbResult, Failure},
 };
 
-/// A call whose answer has a type that only its caller knows.
+/// A call whose result has a type that only its caller knows.
 pub(super) trait Call: Send {
-    /// Makes it; when it is made again, its last answer counts.
+    /// Runs the call. If it is run again, its last result counts.
     fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>>;
-    /// Whether its caller has gone.
+    /// Returns true if its caller has gone.
     fn is_abandoned(&self) -> bool;
-    /// Answers the caller: what it has found, or why it failed.
+    /// Sends the caller its result or the failure.
     fn answer(self: Box<Self>, outcome: DbResult<()>);
 }
 
@@ -26,7 +26,7 @@ struct Typed<T, F> {
     caller: oneshot::Sender<DbResult<T>>,
 }
 
-/// A call, and where its answer comes.
+/// Creates a call, and the receiver of its answer.
 pub(super) fn new<T, F>(run: F) -> (Box<dyn Call>, oneshot::Receiver<DbResult<T>>)
 where
     T: Send + 'static,

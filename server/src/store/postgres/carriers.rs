@@ -1,11 +1,11 @@
-//! What carriers reported, in the database: the events they sent, and those that were refused.
+//! Writes of carrier reports: the events that were taken, and those that were refused.
 
 use tokio_postgres::types::ToSql;
 
 use super::{connection::Connection, error::DbResult, generations::IS_CURRENT};
 use crate::domain::{AcceptedCarrierEvent, CarrierException};
 
-/// Marks an event as taken; false when it was taken before, and its parcel is still there.
+/// Marks an event as taken. Returns false if it was taken before and its parcel still exists.
 pub(super) async fn see(db: &Connection, event: &AcceptedCarrierEvent) -> DbResult<bool> {
     let sql = format!(
         "INSERT INTO carrier_events AS old (carrier, event_id, parcel, sequence, code) \
@@ -23,12 +23,12 @@ pub(super) async fn see(db: &Connection, event: &AcceptedCarrierEvent) -> DbResu
     Ok(db.execute(&sql, &given).await? == 1)
 }
 
-/// Logs a refused event of a tenant's present generation; one that is refused again becomes the latest.
+/// Logs a refused event of a tenant's present generation. An event that is refused again becomes the latest.
 pub(super) async fn log(
     db: &Connection,
     (tenant, exception): (i64, &CarrierException),
 ) -> DbResult<()> {
-    // Not of a parcel that is gone, with which it would have been deleted.
+    // Not for a parcel that is gone, with which the row would have been deleted.
     let sql = "INSERT INTO carrier_exceptions (tenant, carrier, event_id, parcel, from_state, \
          state, at, location, description, code, refused_at) \
          SELECT $1, $2, $3, id, $5, $6, $7, $8, $9, $10, $11 FROM parcels WHERE id = $4 AND tenant = $1 \

@@ -1,4 +1,4 @@
-//! What the database's clock shows, by which all of its servers go.
+//! The database's clock, which all of its servers follow.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -11,7 +11,7 @@ use crate::{
     store::StoreError,
 };
 
-/// With what is to be noticed as soon: that a newer program's schema leaves this one behind.
+/// Reads the clock, and the schema that must be noticed as soon: a newer program's, on which this one no longer works.
 const LOOK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
      (SELECT value FROM meta WHERE name = 'oldest_schema')";
 
@@ -21,17 +21,17 @@ impl Store {
     }
 
     pub(crate) async fn measure_clock(&self) -> Result<Option<Skew>, StoreError> {
-        // The next look tells more than one that waits behind others.
+        // The next measurement is more accurate than one that waits behind others.
         let busy = |_elapsed| StoreError::Busy { database: self.name() };
         tokio::time::timeout(silence::TOO_LONG, self.measure_clock_at_start())
             .await
             .map_err(busy)?
     }
 
-    /// The same, however long it takes to pass over hosts that do not answer.
+    /// Measures the clock, however long it takes to skip hosts that do not answer.
     pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
-        self.0.unread.asked();
+        self.0.unread.question_sent();
         let look = self.read_within(None, async move |db| {
             let sent = clock.machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
@@ -39,7 +39,7 @@ impl Store {
             Ok((clock.measured(sent, shown, clock.machine()), oldest))
         });
         let (skew, oldest) = look.await?;
-        self.0.unread.answered();
+        self.0.unread.answer_received();
         let is_outdated = oldest.is_some_and(|oldest| migrations::is_outdated(&oldest));
         if self.0.is_outdated.swap(is_outdated, Ordering::Relaxed) != is_outdated && is_outdated {
             tracing::error!("{}: install the newer program", migrations::OUTDATED);

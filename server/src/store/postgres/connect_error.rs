@@ -1,4 +1,4 @@
-//! Why a connection was not opened, with what to do about it.
+//! The errors of opening a connection, with advice for the operator.
 
 use std::{error::Error as _, io};
 
@@ -10,15 +10,15 @@ use super::{
     password::PasswordSource,
 };
 
-/// What is said of a pooler in the place of PostgreSQL.
+/// The message for a pooler instead of PostgreSQL.
 pub(super) const POOLER: &str = "a connection pooler stands before it, and does not keep the settings of a session: name \
      PostgreSQL itself by --database. A server opens eight connections at most, which need no pooler";
 
-/// What is said of a host that must not be written to.
+/// The message for a host that must not be written to.
 pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name the primary";
 
-/// A failure that says what to do where that can be known. An address at which no one answers stays a failure of
-/// the connection.
+/// Returns a failure with advice, if there is any. An address at which no one answers stays a failure of the
+/// connection.
 pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
     let reason = without_rows(&error);
     let advice = match error.code() {
@@ -44,7 +44,7 @@ pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource)
     Failure::Unsuitable(format!("{reason}: {advice}"))
 }
 
-/// Where the wrong password stands: the address wins over PGPASSWORD, and that over the file.
+/// Returns the advice for a wrong password, by its place: the address wins over PGPASSWORD, and that over the file.
 const fn wrong_password(source: PasswordSource) -> &'static str {
     match source {
         PasswordSource::Address => {
@@ -57,7 +57,7 @@ const fn wrong_password(source: PasswordSource) -> &'static str {
     }
 }
 
-/// What to do about what was found out on this side.
+/// Returns the advice for an error that was detected on this side.
 fn advice_without_code(error: &tokio_postgres::Error, reason: &str) -> Option<&'static str> {
     if reason.contains("does not support TLS") {
         return Some(
@@ -81,7 +81,7 @@ fn advice_without_code(error: &tokio_postgres::Error, reason: &str) -> Option<&'
     }
 }
 
-/// What rustls found wrong with the server's certificate.
+/// Returns the fault that rustls found in the server's certificate.
 fn certificate_error(error: &tokio_postgres::Error) -> Option<&CertificateError> {
     let source = error.source()?.downcast_ref::<io::Error>()?;
     match source.get_ref()?.downcast_ref::<rustls::Error>()? {

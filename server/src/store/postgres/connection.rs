@@ -1,5 +1,5 @@
-//! One connection: how it is opened, what is set on it rather than assumed, which databases are refused, and
-//! the statements that it keeps prepared.
+//! A connection: how it is opened, the settings that it makes rather than assumes, the databases that it refuses, and
+//! its prepared statements.
 
 use std::{
     collections::HashMap,
@@ -27,48 +27,48 @@ use super::{
     tls::Encryption,
 };
 
-/// The oldest PostgreSQL that is tested.
+/// Oldest version of PostgreSQL that is tested.
 const OLDEST_VERSION: i32 = 15_00_00;
 
-/// READ COMMITTED is what the statements are written for, and a role or a database may have another default.
-/// A statement or lock that takes longer fails, so that no connection waits for ever; a transaction that is
-/// left open (its process stopped, its network gone) loses its locks. A statement is planned once for all values: to plan a
-/// list took four times as long as to read it, and a test explains these plans. They are sent with the connection's
-/// first message, which most poolers refuse there.
+/// Settings of a session. The statements are written for READ COMMITTED, and a role or a database may have another
+/// default. A statement or lock that takes longer fails, so that no connection waits for ever; a transaction that is
+/// left open (its process stopped, its network gone) loses its locks. A statement is planned once for all values:
+/// planning a list took four times as long as reading it, and a test explains these plans. The settings are sent with
+/// the connection's first message, where most poolers refuse them.
 const SETTINGS: &str = "\
     -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
     -c client_min_messages=warning -c timezone=UTC -c jit=off \
     -c plan_cache_mode=force_generic_plan";
-/// One of them as PostgreSQL shows it; a pooler may be set up to drop them silently.
+/// One of the settings as PostgreSQL shows it; a pooler may drop them silently.
 const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
-/// The advisory lock that each connection shares as long as it lives, and that a copy takes for itself: "parcelp" in
+/// The advisory lock that each connection shares as long as it lives, and that a copy takes exclusively: "parcelp" in
 /// ASCII, the number after the migrations'.
 pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 
-/// Reason to refuse a database that a copy has for itself.
+/// The reason to refuse a database that is being copied.
 const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
-/// What a statement is given.
+/// The values of a statement's parameters.
 pub(in crate::store) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// Opens connections to one database.
+/// A factory of connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) hosts: Vec<HostConfig>,
     encryption: Encryption,
-    /// Whether what it leads to answers; the same for all that leads there.
+    /// The silence of the server behind it; shared by all connectors to the same server.
     pub(super) silence: Arc<Silence>,
-    /// As the address has them.
+    /// The treatment of unsafe settings, from the address.
     unsafe_settings: UnsafeSettings,
     password_source: PasswordSource,
     pub(super) answer_timeout: Duration,
-    /// An expression of SQL that takes the connections' lock. A copy that has just ended is waited for.
+    /// An SQL expression that takes the connections' lock. It waits for a copy that has just ended.
     lock: String,
 }
 
 impl Connector {
-    /// Connections that the writer can use.
+    /// Returns a connector whose connections the writer can use.
     pub(super) fn writing(address: &Address) -> DbResult<Self> {
         if address.unsafe_settings == UnsafeSettings::Allow {
             tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
@@ -76,14 +76,14 @@ impl Connector {
         Self::with_settings(address, SETTINGS)
     }
 
-    /// Connections to the same database whose statements take no longer than the caller of a read waits.
+    /// Returns a connector to the same database whose statements take no longer than a caller waits for a read.
     pub(super) fn reading(address: &Address, writing: &Self) -> DbResult<Self> {
         let settings = format!("{SETTINGS} -c statement_timeout=10s");
         let silence = Arc::clone(&writing.silence);
         Ok(Self { silence, ..Self::with_settings(address, &settings)? })
     }
 
-    /// The connection of a copy, which locks all others out.
+    /// Returns the connector of a copy, whose connection locks all others out.
     pub(super) fn copying(address: &Address) -> DbResult<Self> {
         Ok(Self { lock: "true".to_owned(), ..Self::writing(address)? })
     }
@@ -103,17 +103,17 @@ impl Connector {
         })
     }
 
-    /// Opens a connection to the first host that takes writes, unless its database loses data. A host that refuses
-    /// us for another reason than that it is down or a standby is the last that is tried: the others are no
-    /// better known to a user with a wrong password.
+    /// Opens a connection to the first host that accepts writes, unless its database loses data. If a host refuses us
+    /// for any reason other than being down or a standby, no further one is tried: the others would refuse a user with
+    /// a wrong password too.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
-        self.silence.asked();
+        self.silence.question_sent();
         let limit = hosts::time_for_each(self.hosts.len(), self.answer_timeout);
         let (mut reasons, mut are_standbys, mut have_answered) = (Vec::new(), true, true);
         for host in &self.hosts {
             let reason = match timeout(limit, self.open(&host.config)).await {
                 Ok(Ok(Some(connection))) => {
-                    self.silence.answered();
+                    self.silence.answer_received();
                     return Ok(connection);
                 }
                 Ok(Ok(None)) => STANDBY.to_owned(),
@@ -123,7 +123,7 @@ impl Connector {
                     failure.to_string()
                 }
                 Ok(Err(failure)) => {
-                    self.silence.answered();
+                    self.silence.answer_received();
                     return Err(self.named(host, failure));
                 }
                 Err(_elapsed) => {
@@ -133,15 +133,15 @@ impl Connector {
             };
             reasons.push(self.named_reason(host, &reason));
         }
-        // That of one host alone does not say that the one which takes writes is there.
+        // The answer of one host does not mean that the one which accepts writes is there.
         if have_answered {
-            self.silence.answered();
+            self.silence.answer_received();
         }
         let reasons = reasons.join("; ");
         Err(if are_standbys { Failure::Unsuitable(reasons) } else { Failure::NotOpened(reasons) })
     }
 
-    /// What one host says, with the host where that is not clear.
+    /// Adds the host to its failure where that is not clear.
     fn named(&self, host: &HostConfig, failure: Failure) -> Failure {
         match failure {
             Failure::Unsuitable(reason) => Failure::Unsuitable(self.named_reason(host, &reason)),
@@ -153,7 +153,7 @@ impl Connector {
         if self.hosts.len() > 1 { format!("{}: {reason}", host.name) } else { reason.to_owned() }
     }
 
-    /// None where it leads to a standby.
+    /// Opens a connection to a host; none if it is a standby.
     pub(super) async fn open(&self, host: &Config) -> DbResult<Option<Connection>> {
         let connected = host.connect(self.encryption.clone()).await;
         let opened = connected.map_err(|error| not_opened(error, self.password_source));
@@ -173,7 +173,7 @@ impl Connector {
         }))
     }
 
-    /// Refuses what would break promises; answers whose connection it is, unless it is a standby's.
+    /// Refuses settings that would break promises. Returns the connection's backend; none for a standby.
     async fn check(&self, client: &Client) -> DbResult<Option<Backend>> {
         let sql = format!(
             "SELECT current_setting('server_version_num')::integer, \
@@ -195,7 +195,7 @@ impl Connector {
             return Ok(None);
         }
         self.refuse_unsuitable(found)?;
-        // Set in any case: a default that is changed later would count here too.
+        // Set in any case: otherwise a default that is changed later would apply here too.
         let durable = match found.try_get(3)? {
             "remote_apply" => "SET synchronous_commit = remote_apply",
             _ => "SET synchronous_commit = on",
@@ -232,11 +232,11 @@ impl Connector {
     }
 }
 
-/// A process of PostgreSQL that serves one connection. Process ids come again, also after a restart.
+/// A process of PostgreSQL that serves one connection. Process ids are reused, also after a restart.
 #[derive(Debug, Clone)]
 pub(super) struct Backend {
     pub(super) pid: i32,
-    /// When it started.
+    /// The time at which it started.
     pub(super) started: String,
 }
 
@@ -246,7 +246,7 @@ pub(in crate::store) struct Connection {
     backend: Backend,
     answer_timeout: Duration,
     silence: Arc<Silence>,
-    /// Those that are prepared.
+    /// The prepared statements.
     statements: Mutex<HashMap<Box<str>, Statement>>,
 }
 
@@ -255,7 +255,7 @@ impl Connection {
         &self.backend
     }
 
-    /// Lets statements take another time; answers what it was.
+    /// Sets another maximum time for statements, and returns the previous one.
     pub(super) const fn set_answer_timeout(&mut self, limit: Duration) -> Duration {
         std::mem::replace(&mut self.answer_timeout, limit)
     }
@@ -264,12 +264,12 @@ impl Connection {
         self.client.is_closed()
     }
 
-    /// For what only the driver does: rows that are streamed.
+    /// Returns the driver's client, for streams of rows.
     pub(super) const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Runs statements without parameters, none of whose rows is wanted.
+    /// Runs statements without parameters, and ignores their rows.
     pub(in crate::store) async fn run(&self, sql: &str) -> DbResult<()> {
         #[cfg(test)]
         statements::note(self.backend.pid, sql);
@@ -286,27 +286,27 @@ impl Connection {
         self.answered(self.client.query(&statement, given)).await
     }
 
-    /// What PostgreSQL answers in time. Otherwise the connection is of no use any more: whether it did what it was
-    /// asked is not known.
+    /// Waits for PostgreSQL's answer, up to the maximum time. After that the connection is unusable: it is unknown
+    /// whether the statement was done.
     async fn answered<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> DbResult<T> {
-        self.silence.asked();
+        self.silence.question_sent();
         let answer = timeout(self.answer_timeout, call).await;
         let answer = answer.map_err(|_elapsed| Failure::Unreachable)?;
         if answer.as_ref().map_or_else(|error| error.as_db_error().is_some(), |_| true) {
-            self.silence.answered();
+            self.silence.answer_received();
         }
         Ok(answer?)
     }
 
-    /// The first row, if there is one.
+    /// Returns the first row, if there is one.
     pub(super) async fn first(&self, sql: &str, given: Given<'_>) -> DbResult<Option<Row>> {
         Ok(self.all(sql, given).await?.into_iter().next())
     }
 
-    /// The one value of a statement that always has a row.
+    /// Returns the only value of a statement that always has a row.
     pub(super) async fn value<T>(&self, sql: &str, given: Given<'_>) -> DbResult<T>
     where
         T: for<'a> FromSql<'a>,
@@ -314,7 +314,7 @@ impl Connection {
         self.only(sql, given, |row| get(row, 0)).await
     }
 
-    /// The one row of a statement that always has one.
+    /// Returns the only row of a statement that always has one.
     pub(super) async fn only<T>(
         &self,
         sql: &str,
@@ -325,7 +325,7 @@ impl Connection {
         read(&row.ok_or_else(|| Failure::row("a statement that has a row has none"))?)
     }
 
-    /// The rows of a statement, each read by `read`.
+    /// Returns the rows of a statement, each read by `read`.
     pub(super) async fn each<T>(
         &self,
         sql: &str,
@@ -354,12 +354,12 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// A column of a row. One that does not hold what it should is an error of the row alone.
+/// Reads a column of a row. A value that does not fit is an error of the row alone.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> DbResult<T> {
     row.try_get(column).map_err(Failure::row)
 }
 
-/// A whole number of a row, as the smaller or unsigned type that it was written from.
+/// Reads a whole number as the smaller or unsigned type that it was written from.
 pub(super) fn number<T>(row: &Row, column: usize) -> DbResult<T>
 where
     T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>,
@@ -367,7 +367,7 @@ where
     T::try_from(get::<i64>(row, column)?).map_err(Failure::row)
 }
 
-/// The same of a column of two bytes.
+/// Reads a number from a column of two bytes.
 pub(super) fn small<T>(row: &Row, column: usize) -> DbResult<T>
 where
     T: TryFrom<i16, Error: std::error::Error + Send + Sync + 'static>,
@@ -375,7 +375,7 @@ where
     T::try_from(get::<i16>(row, column)?).map_err(Failure::row)
 }
 
-/// Bytes of a length that their type has.
+/// Reads bytes of a fixed length.
 pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> DbResult<[u8; N]> {
     get::<&[u8]>(row, column)?.try_into().map_err(Failure::row)
 }

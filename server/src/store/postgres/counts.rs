@@ -1,4 +1,4 @@
-//! How many parcels a tenant has by day, state and country. A group inserts what it changes, in rows that no other one
+//! The number of a tenant's parcels by day, state and country. A group inserts its changes, in rows that no other group
 //! touches; [`Store::fold_counts`] adds them to the totals. A count is the sum of both.
 
 use std::{
@@ -15,11 +15,11 @@ use super::{
 };
 use crate::store::StoreError;
 
-/// Adds to counts.
+/// Inserts changes of counts.
 pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
 
-/// Adds a page of changes to the totals and deletes them. Answers how many there were, and the last one's id.
+/// Adds a page of changes to the totals and deletes them. Returns their number, and the last one's id.
 const FOLD: &str = "\
     WITH folded AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
         SELECT id FROM parcel_count_changes WHERE id > $1 ORDER BY id LIMIT $2)) RETURNING *), \
@@ -28,10 +28,10 @@ const FOLD: &str = "\
         ON CONFLICT (tenant, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
     SELECT count(*), coalesce(max(id), $1) FROM folded";
 
-/// The lock of the one transaction that writes totals: "coun" in ASCII, twice.
+/// The lock of the only transaction that writes totals: "coun" in ASCII, twice.
 const TOTALS: i64 = 0x636F_756E_636F_756E;
-/// One of so many folds begins with the first change, since ids are not committed in their order. The others begin where
-/// the one before has ended: beside a long transaction elsewhere, all that were deleted are still in the index.
+/// Number of folds after which one begins with the first change, because ids are not committed in order. The others
+/// begin where the previous one ended: beside a long transaction elsewhere, all deleted changes are still in the index.
 const FOLDS_PER_FULL_LOOK: i64 = 60;
 
 /// The place where the next fold begins, and the number of folds.
@@ -41,19 +41,19 @@ pub(super) struct Folds {
     done: AtomicI64,
 }
 
-/// Tenant, day, state, country.
-type Place = (i64, i64, i16, String);
+/// The key of a count: tenant, day, state, country.
+type CountKey = (i64, i64, i16, String);
 
-/// By how much counts change.
+/// The changes of counts.
 #[derive(Debug, Default)]
-pub(super) struct Counts(BTreeMap<Place, i64>);
+pub(super) struct Counts(BTreeMap<CountKey, i64>);
 
 impl Counts {
-    /// One more, or one less, in the parcel's place.
+    /// Adds a difference of one to the count that the parcel belongs to.
     pub(super) fn add(&mut self, parcel: &Locked, difference: i64) {
         let Locked { tenant, day, state, country, .. } = parcel;
-        let place = (*tenant, *day, i16::from(state.number()), country.clone());
-        *self.0.entry(place).or_default() += difference;
+        let key = (*tenant, *day, i16::from(state.number()), country.clone());
+        *self.0.entry(key).or_default() += difference;
     }
 
     pub(super) async fn write(&self, db: &Connection) -> DbResult<()> {
@@ -61,17 +61,17 @@ impl Counts {
         if changed.is_empty() {
             return Ok(());
         }
-        let tenants: Vec<i64> = changed.iter().map(|(place, _)| place.0).collect();
-        let days: Vec<i64> = changed.iter().map(|(place, _)| place.1).collect();
-        let states: Vec<i16> = changed.iter().map(|(place, _)| place.2).collect();
-        let countries: Vec<&str> = changed.iter().map(|(place, _)| place.3.as_str()).collect();
+        let tenants: Vec<i64> = changed.iter().map(|(key, _)| key.0).collect();
+        let days: Vec<i64> = changed.iter().map(|(key, _)| key.1).collect();
+        let states: Vec<i16> = changed.iter().map(|(key, _)| key.2).collect();
+        let countries: Vec<&str> = changed.iter().map(|(key, _)| key.3.as_str()).collect();
         let totals: Vec<i64> = changed.iter().map(|(_, difference)| **difference).collect();
         db.execute(ADD, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
     }
 }
 
 impl Store {
-    /// Adds what was changed to the totals, unless another server does at this moment.
+    /// Adds changes to the totals, unless another server is doing so.
     pub(crate) async fn fold_counts(&self) -> Result<(), StoreError> {
         let folds = &self.0.folds;
         if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_LOOK == 0 {
@@ -96,7 +96,7 @@ async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
     db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
 }
 
-/// Waits for a fold that is under way, and keeps others away until the commit: rows of totals are locked in no order.
+/// Waits for a running fold, and keeps others away until the commit: rows of totals are locked in no particular order.
 pub(super) async fn keep_folds_away(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&TOTALS]).await.map(drop)
 }

@@ -14,8 +14,8 @@ use crate::{
     domain::{NewParcel, State},
 };
 
-/// Inserts parcels whose number is free, in their order, which is that of the numbers; answers the places of those, and
-/// their ids.
+/// Inserts the parcels whose number is free, in the given order, which is that of the numbers. Returns the places of
+/// those, and their ids.
 pub(super) const INSERT: &str = "WITH new AS MATERIALIZED (SELECT nextval('parcel_rows') AS id, n.* \
      FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::text[], \
      $8::text[], $9::integer[], $10::smallint[], $11::bigint[], $12::text[], $13::text[]) WITH ORDINALITY AS n (tenant, \
@@ -40,11 +40,11 @@ pub(super) async fn insert_one(
     Ok(inserted.first().map(|(_, id)| *id))
 }
 
-/// Environment and number, as the index has them.
+/// Environment and number, in the form of the index.
 type Number = (i16, String);
 
-/// Parcels to insert, each of a number of its own, in the order of their numbers: so the groups of two servers
-/// wait for one another and never deadlock.
+/// Parcels to insert, each with a different number, sorted by number: so the groups of two servers wait for one another
+/// and never deadlock.
 #[derive(Default)]
 pub(super) struct Batch<'w>(BTreeMap<Number, NewRow<'w>>);
 
@@ -52,7 +52,7 @@ struct NewRow<'w> {
     /// The position of its write.
     at: usize,
     parcel: &'w NewParcel,
-    /// When it was decided.
+    /// The time at which it was decided.
     now: Millis,
 }
 
@@ -62,12 +62,13 @@ pub(super) struct Created<'w> {
     pub(super) at: usize,
     pub(super) id: i64,
     pub(super) parcel: &'w NewParcel,
-    /// When it was decided.
+    /// The time at which it was decided.
     pub(super) now: Millis,
 }
 
 impl<'w> Batch<'w> {
-    /// Adds a parcel. One whose number another of the batch has is left out: it is refused later, unless that one is.
+    /// Adds a parcel. If the batch already has one with this number, it is left out: it is refused later, unless the
+    /// other one is.
     pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
         let number = (environment(parcel.tenant.environment), indexed(&parcel.tracking_number));
         self.0.entry(number).or_insert(NewRow { at, parcel, now });
@@ -77,7 +78,7 @@ impl<'w> Batch<'w> {
         self.0.is_empty()
     }
 
-    /// Inserts those whose number is free, and returns them.
+    /// Inserts the parcels whose number is free, and returns them.
     pub(super) async fn insert(
         self,
         db: &Connection,
@@ -94,14 +95,13 @@ impl<'w> Batch<'w> {
     }
 }
 
-/// Inserts parcels, which are in the order of their numbers. Returns the places of those whose number was free, with their
-/// ids.
+/// Inserts parcels, which are sorted by number. Returns the places of those whose number was free, with their ids.
 async fn insert_all(
     db: &Connection,
     generations: &Generations,
     parcels: &[&NewParcel],
 ) -> DbResult<Vec<(usize, i64)>> {
-    /// A column of the new rows.
+    /// Returns a column of the new rows.
     macro_rules! column {
         ($new:ident => $value:expr) => {
             parcels.iter().map(|$new| $value).collect::<Vec<_>>()
@@ -152,7 +152,7 @@ pub(super) const fn environment(environment: Environment) -> i16 {
     }
 }
 
-/// Returns a number as the index has it: its case does not count.
+/// Returns a number in the form of the index, which ignores case.
 pub(super) fn indexed(number: &TrackingNumber) -> String {
     number.as_str().to_ascii_uppercase()
 }

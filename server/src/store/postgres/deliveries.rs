@@ -9,8 +9,8 @@ use super::{
     generations::{IS_CURRENT, is_held},
     outbox::delete_events,
     pages::in_page,
-    settles::Settlement,
-    writes::Write,
+    settle_deliveries::Settlement,
+    write_queue::Write,
 };
 use crate::{
     clock::{Millis, is_older, stopwatch},
@@ -21,12 +21,12 @@ use crate::{
     store::{Backlog, Settled, StoreError},
 };
 
-/// Counting backlogs takes one part of so many of a connection's time.
+/// Divisor of a connection's time: counting backlogs takes at most this share of it.
 const COUNTING_SHARE: u32 = 20;
-/// What was counted faster is counted again.
+/// Minimum duration of a count that is kept. Faster ones are repeated.
 const WORTH_KEEPING: Duration = Duration::from_millis(100);
 
-/// The undelivered events as they were last counted.
+/// The undelivered events at the last count.
 pub(super) struct Counted {
     at: Instant,
     took: Duration,
@@ -34,8 +34,8 @@ pub(super) struct Counted {
 }
 
 impl Store {
-    /// What was counted is answered again until twenty times as long has passed as it took: with a million events
-    /// held it takes part of a second, and every server's metrics are asked for every few seconds.
+    /// Returns the number of undelivered events of each tenant. A count is kept for twenty times as long as it took:
+    /// with a million held events it takes part of a second, and every server's metrics are read every few seconds.
     pub(crate) async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         let counted = |backlogs: &Counted| {
             !is_older(backlogs.at, backlogs.took * COUNTING_SHARE) && backlogs.took > WORTH_KEEPING
@@ -78,7 +78,8 @@ impl Store {
     }
 }
 
-/// The undelivered events of each tenant. Delivered and failed events are in neither partition nor index that this reads.
+/// Counts the undelivered events of each tenant. Delivered and failed events are neither in the partition nor in the
+/// index that this reads.
 async fn backlogs(db: &Connection) -> DbResult<Vec<Backlog>> {
     let sql = format!(
         "SELECT tenant, false, count(*), min(created_at) FROM outbox \

@@ -1,4 +1,4 @@
-//! Endpoints in the database: setting them up, turning them on and off.
+//! Endpoints in the database: reading them for deliveries, and holding their events.
 
 use std::collections::HashMap;
 
@@ -23,12 +23,12 @@ use crate::{
 };
 use parcelo::webhook::Secret;
 
-/// Maximum number of events that one commit holds, with those that wait behind them: others wait for it.
+/// Maximum number of events that one commit holds, apart from those that wait behind them: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 impl Store {
-    /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
-    /// is sent to it meanwhile. It stops when the endpoint is turned on again.
+    /// Holds the unsent events of an endpoint that is off, at most 250 a commit: nothing is sent to it meanwhile. It
+    /// stops when the endpoint is turned on again.
     pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         let tenant = tenant.number();
         while self.call(async move |db| hold(db, tenant).await).await?
@@ -58,7 +58,7 @@ impl Store {
     }
 }
 
-/// The endpoints of these tenants, those that cannot be read as failures.
+/// Returns the endpoints of these tenants, with unreadable ones as failures.
 pub(super) async fn find_all(
     db: &Connection,
     tenants: &[i64],
@@ -86,7 +86,7 @@ pub(super) async fn find_all(
     Ok(found)
 }
 
-/// The replaced secrets of these tenants that may still sign, the latest first.
+/// Returns the replaced secrets of these tenants that may still sign, the latest first.
 async fn old_secrets(
     db: &Connection,
     tenants: &[i64],
@@ -95,7 +95,7 @@ async fn old_secrets(
          ORDER BY id DESC";
     let mut old = HashMap::<i64, Vec<_>>::new();
     for row in &db.all(sql, &[&tenants]).await? {
-        // One that cannot be read signs nothing; the others go on.
+        // An unreadable secret signs nothing; the others still do.
         if let Ok(secret) = endpoints::secret(&sql::Row::Postgres(row), 1) {
             old.entry(get(row, 0)?).or_default().push((secret, Millis(get(row, 2)?)));
         }
@@ -103,8 +103,8 @@ async fn old_secrets(
     Ok(old)
 }
 
-/// Holds a page of what would have been sent to an endpoint that is off, and answers how many events. What waits behind an
-/// event of the page is held with it: should the endpoint be on again before the next page, nothing would release it.
+/// Holds a page of the unsent events of an endpoint that is off, and returns their number. Events that wait behind one
+/// of the page are held with it: if the endpoint is turned on before the next page, nothing would release them.
 pub(super) async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
     let sql = format!(
         "WITH page AS (SELECT id, parcel FROM outbox \

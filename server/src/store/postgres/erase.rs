@@ -1,6 +1,5 @@
-//! Erasing a sandbox's rows: what goes with a parcel, and in which order. Which parcels go, and
-//! when, is decided in [`super::resets`] and by [`Store::purge`]. Production's are permanent, and
-//! nothing in here touches them.
+//! Erasing a sandbox's rows: what belongs to a parcel, and in which order it goes. [`super::resets`] and
+//! [`Store::purge`] decide which parcels go, and when. Production's are permanent, and nothing in here touches them.
 
 use parcelo::{Environment, TrackingNumber, model::Deleted};
 
@@ -20,10 +19,10 @@ use crate::{
     store::{StoreError, search_index, sql::Sql},
 };
 
-/// The most parcels of a page: each has some rows more.
+/// Maximum number of parcels of a page: each has some more rows.
 pub(super) const PARCELS_PER_PAGE: i64 = 200;
 
-/// The sandboxes that have old parcels, found by one look into the index for each tenant.
+/// Selects the sandboxes that have old parcels, with one index lookup for each tenant.
 const TENANTS: &str = "\
     WITH RECURSIVE tenants AS (SELECT min(tenant) AS tenant FROM parcels UNION ALL \
         SELECT (SELECT min(p.tenant) FROM parcels AS p WHERE p.tenant > t.tenant) \
@@ -31,7 +30,7 @@ const TENANTS: &str = "\
     SELECT tenant FROM tenants AS t WHERE tenant % 2 = 1 AND EXISTS \
         (SELECT 1 FROM parcels AS p WHERE p.tenant = t.tenant AND p.created_at <= $1)";
 
-/// The rows of a table that a purge may delete.
+/// Returns the condition for rows of a table that a purge may delete.
 macro_rules! of_sandboxes {
     ($table:literal) => {
         concat!($table, " WHERE tenant % 2 = 1 AND ", is_held!("tenant"), " AND ")
@@ -72,7 +71,8 @@ impl Store {
     }
 }
 
-/// A page of a sandbox's old parcels, each whole: callers see it until it is gone. Answers the time of the last one, too.
+/// Erases a page of a sandbox's old parcels, each whole: callers see it until it is gone. Returns the time of the last
+/// one, too.
 async fn old_parcels(
     db: &Connection,
     tenant: i64,
@@ -104,7 +104,7 @@ async fn old_parcels(
     Ok((deleted.with_webhook_deliveries(deliveries.unsigned_abs()), last))
 }
 
-/// Deletes parcels, and what hangs on them but their webhook events.
+/// Deletes parcels with their rows, except their webhook events.
 pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult<Deleted> {
     search_index::lock(Sql::Postgres(db)).await?;
     search_index::remove(Sql::Postgres(db), parcels).await?;
@@ -121,12 +121,13 @@ pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult
         .with_tracking_events(events + 2 * parcels))
 }
 
-/// Takes the parcel of an ended generation away from its number. It stays, to be counted and erased with the others.
+/// Takes a number away from the parcel of an ended generation. The parcel stays, to be counted and erased with the
+/// others.
 pub(super) async fn free_number(
     db: &Connection,
     (environment, number): (Environment, &TrackingNumber),
 ) -> DbResult<()> {
-    // Several may have had the number, one after the other.
+    // Several parcels may have had the number, one after the other.
     let sql = "UPDATE parcels SET environment = coalesce((SELECT min(p.environment) FROM parcels AS p \
          WHERE p.environment < 0 AND upper(p.number) = $2), 0) - 1 \
          WHERE environment = $1 AND upper(number) = $2 \

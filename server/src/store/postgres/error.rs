@@ -1,4 +1,4 @@
-//! What can go wrong between this process and PostgreSQL, and what it means for the caller.
+//! Failures between this process and PostgreSQL, and their meaning for the caller.
 
 use std::error::Error as _;
 
@@ -6,23 +6,23 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::store::{StoreError, sqlite::error::EngineError};
 
-/// What a call of the database answers.
+/// The result of a call of the database.
 pub(in crate::store) type DbResult<T> = Result<T, Failure>;
 
-/// Why a call of the database failed.
+/// The reason why a call of the database failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The driver, or PostgreSQL itself.
+    /// An error of the driver, or of PostgreSQL itself.
     Driver(tokio_postgres::Error),
     /// A row does not hold what was once written to it.
     Row {
-        /// The table, when the row is a parcel's, and the parcel's row.
+        /// The table and the parcel's row, if the row belongs to a parcel.
         parcel: Option<(&'static str, i64)>,
         source: EngineError,
     },
-    /// It is there, and cannot be used; the reason is a part of a sentence.
+    /// The database is reachable, and cannot be used; the reason is a part of a sentence.
     Unsuitable(String),
-    /// Two transactions stood in each other's way.
+    /// Two transactions conflicted.
     Conflict,
     /// No host could be connected to; the reasons are a part of a sentence.
     NotOpened(String),
@@ -30,14 +30,14 @@ pub enum Failure {
     Unreachable,
     /// Too many calls wait for a connection.
     Crowded,
-    /// Nothing is known of the call: the task that made it has ended.
+    /// The outcome is unknown: the task that made the call has ended.
     Unanswered,
     /// The answer to its COMMIT was cut off.
     InDoubt,
 }
 
-/// Errors of a statement that the next connection may not have: a primary was demoted in place, and a statement
-/// that was prepared is gone, or means something else since a newer server's migration.
+/// Errors of a statement that the next connection may not have: a primary was demoted in place, or a prepared statement
+/// is gone, or has another meaning since a newer server's migration.
 const OF_SESSION: [SqlState; 3] = [
     SqlState::READ_ONLY_SQL_TRANSACTION,
     SqlState::INVALID_SQL_STATEMENT_NAME,
@@ -45,12 +45,12 @@ const OF_SESSION: [SqlState; 3] = [
 ];
 
 impl Failure {
-    /// A value that does not mean anything.
+    /// Returns the failure of a row with a meaningless value.
     pub(in crate::store) fn row(source: impl Into<EngineError>) -> Self {
         Self::Row { parcel: None, source: source.into() }
     }
 
-    /// The same failure of a row, with the parcel whose it is.
+    /// Adds the parcel that a row's failure concerns.
     pub(in crate::store) fn of_parcel(self, table: &'static str, row: i64) -> Self {
         match self {
             Self::Row { source, .. } => Self::Row { parcel: Some((table, row)), source },
@@ -65,12 +65,12 @@ impl Failure {
         }
     }
 
-    /// Whether one row cannot be read, and the next one may.
+    /// Returns true if one row cannot be read, and the next one may.
     pub(in crate::store) const fn is_row(&self) -> bool {
         matches!(self, Self::Row { .. })
     }
 
-    /// The table in which a parcel cannot be read, if that is what it says.
+    /// Returns the table in which a parcel cannot be read, if that is the failure.
     pub(super) const fn unreadable_table(&self) -> Option<&'static str> {
         match self {
             Self::Row { parcel: Some((table, _)), .. } => Some(*table),
@@ -92,12 +92,12 @@ impl Failure {
         }
     }
 
-    /// What PostgreSQL calls it, if it is PostgreSQL that says it.
+    /// Returns PostgreSQL's code, if the error is PostgreSQL's.
     pub(super) fn code(&self) -> Option<&SqlState> {
         self.db_error().map(DbError::code)
     }
 
-    /// Whether two transactions stood in each other's way: the same again may go through.
+    /// Returns true if two transactions conflicted: the same again may succeed.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict)
             || self.code().is_some_and(|code| {
@@ -110,18 +110,18 @@ impl Failure {
             })
     }
 
-    /// Whether it was a conflict that is over: not one for a row that someone may still hold locked.
+    /// Returns true if the conflict is over: it was not about a row that may still be locked.
     pub(super) fn is_deadlock(&self) -> bool {
         let is_locked = |error: &DbError| *error.code() == SqlState::LOCK_NOT_AVAILABLE;
         self.is_conflict() && !self.db_error().is_some_and(is_locked)
     }
 
-    /// Whether the same again may go through: something was locked, or took too long.
+    /// Returns true if the same again may succeed: something was locked, or took too long.
     fn is_passing(&self) -> bool {
         self.is_conflict() || self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 
-    /// The same for one of several callers that share a call, as far as it says what to do.
+    /// Returns the failure for one of several callers that share a call, as far as it says what to do.
     pub(super) fn of_shared_call(&self) -> Self {
         if self.is_of_connection() {
             Self::Unreachable
@@ -132,13 +132,13 @@ impl Failure {
         }
     }
 
-    /// Whether the connection is of no use any more. Most errors in a statement leave it sound.
+    /// Returns true if the connection is unusable. Most errors in a statement leave it sound.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::Driver(error) => match error.as_db_error() {
                 Some(error) => {
                     matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
-                        // As proxies say it of what is behind them.
+                        // The codes with which proxies report a server behind them.
                         || error.code().code().starts_with("08")
                         || OF_SESSION.contains(error.code())
                 }
@@ -149,7 +149,7 @@ impl Failure {
         }
     }
 
-    /// The error for the caller.
+    /// Returns the error for the caller.
     pub(super) fn for_caller(self, database: &str) -> StoreError {
         let database = database.to_owned();
         let lost = self.is_of_connection();
@@ -201,18 +201,18 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Whether the driver refused what it was given, a value of another type than its parameter's for example, and sent
-/// nothing: the connection is as sound as before, and the next one would be given the same.
+/// Returns true if the driver refused a value, for example one of another type than its parameter's, and sent nothing.
+/// The connection is as sound as before, and the next one would be given the same.
 fn is_unsent(error: &tokio_postgres::Error) -> bool {
     let of_network = |source: &std::io::Error| source.kind() != std::io::ErrorKind::InvalidInput;
     error.source().is_some_and(|source| !source.downcast_ref().is_some_and(of_network))
 }
 
-/// The error in words without data of rows: PostgreSQL's details quote the values of a key.
+/// Returns the error in words without data of rows: PostgreSQL's details quote the values of a key.
 pub(super) fn without_rows(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
-        // What the driver says alone is as little as "error connecting to server".
+        // The driver's own message says no more than "error connecting to server".
         None => match error.source() {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),

@@ -1,5 +1,5 @@
-//! The present generations of sandboxes, for those who write: read under a lock that a reset waits for, so that nothing
-//! comes into a generation that has ended, and nothing leaves it but what its reset deletes.
+//! The present generations of sandboxes, for writers. They are read under a lock that a reset waits for, so that
+//! nothing is written into an ended generation, and nothing leaves one except by its reset.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,36 +14,36 @@ use crate::{
     store::generations::{current, is_current},
 };
 
-/// The number of the present generation of the tenant `$1`.
+/// Selects the number of the present generation of the tenant `$1`.
 pub(super) const CURRENT: &str = current!("$1");
-/// The condition that a row is of a present generation.
+/// Condition that a row is of a present generation.
 pub(super) const IS_CURRENT: &str = is_current!("tenant");
 
-/// The sandboxes that are asked for: those of `$1`, and those of the parcels `$2`.
-macro_rules! asked {
+/// Selects the sandboxes that a statement concerns: those of `$1`, and those of the parcels `$2`.
+macro_rules! affected {
     () => {
         "(SELECT unnest($1::bigint[]) AS home UNION SELECT tenant & 4294967295 FROM parcels \
          WHERE id = ANY($2) AND tenant % 2 = 1)"
     };
 }
 
-/// Gives those a row that have none: only a row can be locked.
+/// Adds rows for those that have none: only a row can be locked.
 const ADD: &str = concat!(
     "INSERT INTO generations (home, current) SELECT home, home FROM ",
-    asked!(),
-    " AS asked WHERE NOT EXISTS (SELECT 1 FROM generations AS g WHERE g.home = asked.home) \
+    affected!(),
+    " AS affected WHERE NOT EXISTS (SELECT 1 FROM generations AS g WHERE g.home = affected.home) \
      ORDER BY home ON CONFLICT DO NOTHING"
 );
 
-/// Reads them. A reset's UPDATE waits for the lock.
+/// Reads and locks them. A reset's UPDATE waits for the lock.
 const HOLD: &str = concat!(
     "SELECT home, current FROM generations WHERE home = ANY (ARRAY ",
-    asked!(),
+    affected!(),
     ") ORDER BY home FOR SHARE"
 );
 
-/// A condition like `is_current!` in a statement that deletes: what holds for a row does so until the commit. No number is
-/// greater than the present one; were they compared for equality, the planner would expect a handful of rows.
+/// Returns a condition like `is_current!`, for a statement that deletes: if it holds for a row, it does so until the
+/// commit. No number is greater than the present one; for an equality the planner would expect a handful of rows.
 macro_rules! is_held {
     ($tenant:literal) => {
         concat!(
@@ -58,12 +58,12 @@ macro_rules! is_held {
 }
 pub(super) use is_held;
 
-/// The present generations of sandboxes, by their own numbers. None of them ends until the commit.
+/// The present generations of sandboxes, by their own numbers. None of them ends before the commit.
 #[derive(Debug, Default)]
 pub(super) struct Generations(HashMap<i64, i64>);
 
 impl Generations {
-    /// Reads those of the sandboxes among these tenants and among the owners of these parcels.
+    /// Reads and locks those of the sandboxes among these tenants and among the owners of these parcels.
     pub(super) async fn hold(
         db: &Connection,
         tenants: impl IntoIterator<Item = Tenant>,
@@ -82,13 +82,13 @@ impl Generations {
         Ok(Self(held.into_iter().collect()))
     }
 
-    /// Returns the number that a tenant's rows are written with. Production has no generations.
+    /// Returns the number under which a tenant's rows are written. Production has no generations.
     pub(super) fn number(&self, tenant: Tenant) -> i64 {
         let home = tenant.number();
         self.0.get(&home).copied().unwrap_or(home)
     }
 
-    /// Returns whether rows with a number are of a present generation.
+    /// Returns true if rows with a number are of a present generation.
     pub(super) fn has(&self, number: i64) -> bool {
         self.number(Tenant::from_number(number)) == number
     }

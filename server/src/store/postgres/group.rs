@@ -1,8 +1,7 @@
-//! Group commit without savepoints: many writes in one transaction, by statements none of which fails for a
-//! conflict that is to be expected. What the group's writes have in common is done once for all of them,
-//! sorted, so that the groups of two servers wait for one another and never deadlock; a write that
-//! turns out to be refused when it has written something already stops the group, which is done again
-//! without it.
+//! Group commit without savepoints: many writes in one transaction, with statements that never fail because of an
+//! expected conflict. Work that the group's writes have in common is done once for all of them, sorted, so that the
+//! groups of two servers wait for one another and never deadlock. A write that turns out to be refused after it has
+//! written something stops the group, which is then repeated without it.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
@@ -20,42 +19,42 @@ use super::{
     lock_wait::LockWait,
     locks,
     outbox::Subscriptions,
-    records, settles,
-    writes::{Mutation, Stopped, Verdict, Write},
+    records, settle_deliveries,
+    write_queue::{Mutation, Stopped, Write, WriteOutcome},
 };
 use crate::{
     domain::{Changes, IdempotencyRecord, Op, ParcelRowId, RecordKey, Tenant},
     store::CommitOutcome,
 };
 
-/// Writes all of a group in a transaction that it leaves open, to be committed or rolled back. `Ok` only when the answers
-/// of all statements were read, and none forbids the commit.
+/// Writes a whole group in a transaction that it leaves open, to be committed or rolled back. It is `Ok` only if the
+/// answers of all statements were read, and none forbids the commit.
 ///
-/// Statements that do not need one another's answers go out together, so a group of creates waits for PostgreSQL four
-/// times, whatever its size: it begins, takes its keys, inserts its parcels, and writes all that follows from
-/// which of them were inserted.
+/// Statements that do not need one another's answers are sent together, so a group of creates waits for PostgreSQL four
+/// times, whatever its size: it begins, takes its keys, inserts its parcels, and writes everything that follows from
+/// those insertions.
 pub(super) async fn write(
     db: &Connection,
     lock_wait: LockWait,
     writes: &mut [Write],
-) -> Result<Vec<Verdict>, Stopped> {
+) -> Result<Vec<WriteOutcome>, Stopped> {
     let mut group = Group::begin(db, lock_wait, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
     group.settle_deliveries(writes).await?;
     group.make_calls(writes).await?;
     group.finish().await?;
-    Ok(group.verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Broken)).collect())
+    Ok(group.outcomes.into_iter().map(|outcome| outcome.unwrap_or(WriteOutcome::Broken)).collect())
 }
 
 struct Group<'a> {
     db: &'a Connection,
     application: Application<'a>,
-    /// By the position of the write.
-    verdicts: Vec<Option<Verdict>>,
+    /// The outcomes by the position of the write.
+    outcomes: Vec<Option<WriteOutcome>>,
     /// Writes under a key that another write of the group has: each with the position of that one.
     followers: Vec<(usize, usize)>,
-    /// Keys whose records are to go again: their writes were refused.
+    /// Keys whose records are deleted again, because their writes were refused.
     refused: Vec<RecordKey>,
 }
 
@@ -67,13 +66,13 @@ fn changes(write: &Write) -> Option<&Mutation> {
 }
 
 impl<'a> Group<'a> {
-    /// Locks the parcels that the group is about, and takes its idempotency keys.
+    /// Locks the parcels that the group concerns, and takes its idempotency keys.
     async fn begin(
         db: &'a Connection,
         lock_wait: LockWait,
         writes: &[Write],
     ) -> Result<Self, Stopped> {
-        let mut verdicts: Vec<Option<Verdict>> = writes.iter().map(|_| None).collect();
+        let mut outcomes: Vec<Option<WriteOutcome>> = writes.iter().map(|_| None).collect();
         let (mut records, mut followers) =
             (BTreeMap::<[u8; 16], (usize, &IdempotencyRecord)>::new(), vec![]);
         for (at, mutation) in
@@ -98,8 +97,8 @@ impl<'a> Group<'a> {
             let all = owners(writes).chain(may_be_disabled).collect();
             subscriptions.load_to_change(db, all).await
         };
-        // Parcels before keys, and keys before numbers, in every group of every server. Should BEGIN fail, what went out
-        // with it did no harm outside a transaction.
+        // Parcels before keys, and keys before numbers, in every group of every server. If BEGIN fails, the statements
+        // sent with it did no harm outside a transaction.
         let ((), generations, mut locked, ()) = try_join4(
             db.run(lock_wait.begin()),
             Generations::hold(db, tenants(writes), &parcels),
@@ -120,47 +119,47 @@ impl<'a> Group<'a> {
             sorted.iter().map(|record| record.key).filter(|key| !taken.contains(key)).collect();
         for found in records::find_all(db, &lost).await? {
             if let Some((at, _)) = records.get(&found.key.0)
-                && let Some(verdict) = verdicts.get_mut(*at)
+                && let Some(outcome) = outcomes.get_mut(*at)
             {
-                *verdict = Some(Verdict::settled(CommitOutcome::IdempotencyTaken(found)));
+                *outcome = Some(WriteOutcome::decided(CommitOutcome::IdempotencyTaken(found)));
             }
         }
         let application = Application::new((db, generations), locked, subscriptions);
-        let group = Self { db, application, verdicts, followers, refused: Vec::new() };
+        let group = Self { db, application, outcomes, followers, refused: Vec::new() };
         group.check_that_records_were_found(&lost, &records)?;
         Ok(group)
     }
 
-    /// A record that was there for the insert and is not for the read was purged in between: the group is
-    /// done again.
+    /// Checks that each record which the insert met was found by the read. If one was purged in between, the group is
+    /// repeated.
     fn check_that_records_were_found(
         &self,
         lost: &[RecordKey],
         records: &BTreeMap<[u8; 16], (usize, &IdempotencyRecord)>,
     ) -> Result<(), Stopped> {
-        let is_unsettled = |key: &RecordKey| {
+        let is_undecided = |key: &RecordKey| {
             let at = records.get(&key.0).map(|(at, _)| *at);
-            at.is_some_and(|at| self.verdicts.get(at).is_some_and(Option::is_none))
+            at.is_some_and(|at| self.outcomes.get(at).is_some_and(Option::is_none))
         };
-        if lost.iter().any(is_unsettled) {
+        if lost.iter().any(is_undecided) {
             return Err(Stopped::Failed(Failure::Conflict));
         }
         Ok(())
     }
 
-    /// Whether a write is still to be done.
+    /// Returns true if a write has no outcome yet.
     fn is_open(&self, at: usize) -> bool {
-        self.verdicts.get(at).is_some_and(Option::is_none)
+        self.outcomes.get(at).is_some_and(Option::is_none)
             && !self.followers.iter().any(|(follower, _)| *follower == at)
     }
 
-    fn settle(&mut self, at: usize, verdict: Verdict) {
-        if let Some(place) = self.verdicts.get_mut(at) {
-            *place = Some(verdict);
+    fn decide(&mut self, at: usize, outcome: WriteOutcome) {
+        if let Some(place) = self.outcomes.get_mut(at) {
+            *place = Some(outcome);
         }
     }
 
-    /// Inserts what does nothing but create one parcel, all of it by one statement for each table.
+    /// Inserts the parcels of writes that only create one, with one statement for each table.
     async fn insert_creates(&mut self, writes: &[Write]) -> Result<(), Stopped> {
         let mut batch = creates::Batch::default();
         for (at, write) in writes.iter().enumerate() {
@@ -178,12 +177,15 @@ impl<'a> Group<'a> {
         let created = batch.insert(self.db, &self.application.generations).await?;
         for Created { at, id, parcel, now } in created {
             let has_enqueued = self.application.created((id, parcel), now);
-            self.settle(at, Verdict::Settled { outcome: CommitOutcome::Committed, has_enqueued });
+            self.decide(
+                at,
+                WriteOutcome::Decided { outcome: CommitOutcome::Committed, has_enqueued },
+            );
         }
         Ok(())
     }
 
-    /// Applies the other changes one by one, in their order; creations whose number was taken among them.
+    /// Applies the other changes one by one, in their order, including creations whose number was taken.
     async fn apply_others(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Changes(mutation) = write else { continue };
@@ -193,45 +195,48 @@ impl<'a> Group<'a> {
             panicked(at, || check(&mutation.changes))?;
             let applied = self.application.apply(at, &mut mutation.changes);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
-            let applied = applied.map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })?;
+            let applied =
+                applied.map_err(|_panic| Stopped::By { at, outcome: WriteOutcome::Broken })?;
             match applied.map_err(|failure| failed(at, failure))? {
                 Applied::Whole { has_enqueued } => {
                     let outcome = CommitOutcome::Committed;
-                    self.settle(at, Verdict::Settled { outcome, has_enqueued });
+                    self.decide(at, WriteOutcome::Decided { outcome, has_enqueued });
                 }
                 Applied::Refused { outcome, has_written: false } => {
                     let record = mutation.changes.idempotency_record.as_ref();
                     self.refused.extend(record.map(|record| record.key));
-                    self.settle(at, Verdict::settled(outcome));
+                    self.decide(at, WriteOutcome::decided(outcome));
                 }
                 Applied::Refused { outcome, has_written: true } => {
-                    return Err(Stopped::By { at, verdict: Verdict::settled(outcome) });
+                    return Err(Stopped::By { at, outcome: WriteOutcome::decided(outcome) });
                 }
             }
         }
-        self.settle_followers(writes);
+        self.decide_followers(writes);
         Ok(())
     }
 
-    /// Those under a key that was taken by a write of this group, or before it, receive that record. Where
-    /// the first was refused, the next one under its key decides, in a later group.
-    fn settle_followers(&mut self, writes: &[Write]) {
+    /// Gives the record of a key to its followers, if a write of this group, or an earlier one, has taken the key. If
+    /// the first write was refused, the next one under its key decides, in a later group.
+    fn decide_followers(&mut self, writes: &[Write]) {
         for (at, first) in std::mem::take(&mut self.followers) {
             let record = || {
                 let first = writes.get(first).and_then(changes)?;
                 first.changes.idempotency_record.clone()
             };
-            let verdict = match self.verdicts.get(first) {
-                Some(Some(Verdict::Settled { outcome, .. })) => match outcome {
-                    CommitOutcome::Committed => record().map_or(Verdict::Broken, |record| {
-                        Verdict::settled(CommitOutcome::IdempotencyTaken(record))
+            let outcome = match self.outcomes.get(first) {
+                Some(Some(WriteOutcome::Decided { outcome, .. })) => match outcome {
+                    CommitOutcome::Committed => record().map_or(WriteOutcome::Broken, |record| {
+                        WriteOutcome::decided(CommitOutcome::IdempotencyTaken(record))
                     }),
-                    taken @ CommitOutcome::IdempotencyTaken(_) => Verdict::settled(taken.clone()),
-                    _ => Verdict::Later,
+                    taken @ CommitOutcome::IdempotencyTaken(_) => {
+                        WriteOutcome::decided(taken.clone())
+                    }
+                    _ => WriteOutcome::Later,
                 },
-                _ => Verdict::Later,
+                _ => WriteOutcome::Later,
             };
-            self.settle(at, verdict);
+            self.decide(at, outcome);
         }
     }
 
@@ -240,14 +245,14 @@ impl<'a> Group<'a> {
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Settle(one) = write else { continue };
             settlements.push(&mut **one);
-            self.settle(at, Verdict::Made);
+            self.decide(at, WriteOutcome::Done);
         }
         if settlements.is_empty() {
             return Ok(());
         }
-        // What waits behind them is written first, and so released.
+        // Events that wait behind them are written first, and so released.
         stop_at(self.application.flush().await?)?;
-        settles::write(self.db, &mut settlements).await.map_err(Stopped::Failed)
+        settle_deliveries::write(self.db, &mut settlements).await.map_err(Stopped::Failed)
     }
 
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
@@ -260,24 +265,24 @@ impl<'a> Group<'a> {
             let Write::Call(call) = write else { continue };
             let made = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
             match made {
-                Ok(Ok(())) => self.settle(at, Verdict::Made),
+                Ok(Ok(())) => self.decide(at, WriteOutcome::Done),
                 Ok(Err(failure)) if failure.is_of_connection() => {
                     return Err(Stopped::Failed(failure));
                 }
-                // Alone it is tried again.
+                // If it is alone, it is tried again.
                 Ok(Err(failure)) if failure.is_conflict() && is_alone => {
                     return Err(Stopped::Failed(failure));
                 }
                 Ok(Err(failure)) => {
-                    return Err(Stopped::By { at, verdict: Verdict::Failed(failure) });
+                    return Err(Stopped::By { at, outcome: WriteOutcome::Failed(failure) });
                 }
-                Err(_panic) => return Err(Stopped::By { at, verdict: Verdict::Broken }),
+                Err(_panic) => return Err(Stopped::By { at, outcome: WriteOutcome::Broken }),
             }
         }
         Ok(())
     }
 
-    /// Writes the rest, once for the whole group: its parcels, its counts, and the records that go again.
+    /// Writes the rest, once for the whole group: its parcels, its counts, and the deletion of records.
     async fn finish(&mut self) -> Result<(), Stopped> {
         let Application { counts, .. } = &mut self.application;
         let counts = std::mem::take(counts);
@@ -291,7 +296,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns the tenants of what a group adds and of its keys.
+/// Returns the tenants whose data a group adds, and those of its keys.
 fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     let records = writes.iter().filter_map(changes).filter_map(|mutation| {
         let record = mutation.changes.idempotency_record.as_ref()?;
@@ -300,7 +305,7 @@ fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     records.chain(owners(writes))
 }
 
-/// The tenants of what a group adds.
+/// Returns the tenants whose data a group adds.
 fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     let ops = writes.iter().filter_map(changes).flat_map(|mutation| &mutation.changes.ops);
     ops.filter_map(|op| match op {
@@ -317,29 +322,29 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     })
 }
 
-/// Stops the group for the write at a position, if there is one: something else is in its event's place.
+/// Stops the group for the write at a position, if there is one: another event has taken its event's place.
 fn stop_at(refused: Option<usize>) -> Result<(), Stopped> {
-    let verdict = Verdict::settled(CommitOutcome::VersionConflict);
-    refused.map_or(Ok(()), |at| Err(Stopped::By { at, verdict }))
+    let outcome = WriteOutcome::decided(CommitOutcome::VersionConflict);
+    refused.map_or(Ok(()), |at| Err(Stopped::By { at, outcome }))
 }
 
-/// A statement of one write failed. What is wrong with its values is wrong with it alone.
+/// Returns the effect of a failed statement of one write. A fault in its values concerns it alone.
 fn failed(at: usize, failure: Failure) -> Stopped {
     if failure.is_of_connection() || failure.is_conflict() {
         return Stopped::Failed(failure);
     }
 
     tracing::error!(error = %failure, "a write failed and was undone");
-    Stopped::By { at, verdict: Verdict::Broken }
+    Stopped::By { at, outcome: WriteOutcome::Broken }
 }
 
-/// Runs what may panic for one write alone.
+/// Runs code of one write that may panic.
 fn panicked(at: usize, run: impl FnOnce()) -> Result<(), Stopped> {
     std::panic::catch_unwind(AssertUnwindSafe(run))
-        .map_err(|_panic| Stopped::By { at, verdict: Verdict::Broken })
+        .map_err(|_panic| Stopped::By { at, outcome: WriteOutcome::Broken })
 }
 
-/// Where a test makes a write panic.
+/// Lets a test make a write panic.
 #[cfg_attr(not(test), expect(unused_variables, reason = "a test's hook"))]
 fn check(changes: &Changes) {
     #[cfg(test)]

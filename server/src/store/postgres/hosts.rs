@@ -1,6 +1,6 @@
-//! The hosts of an address, which are tried in their order: the first that takes writes is connected to. The
-//! driver can do that too, but it waits without end for a host that accepts a connection and says nothing, as the
-//! frozen primary before a failover does, and its errors do not say which host they are about.
+//! The hosts of an address, which are tried in order: the first that accepts writes is used. The driver can do that
+//! too, but it waits without limit for a host that accepts a connection and says nothing, as the frozen primary before
+//! a failover does, and its errors do not name the host.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use tokio_postgres::{
     config::{Host, LoadBalanceHosts},
 };
 
-/// How long a host may take until there is a connection, when there are others to try.
+/// Maximum time for connecting to a host if there are others to try.
 const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 const DEFAULT_PORT: u16 = 5432;
 
 /// One host of an address.
 #[derive(Clone)]
 pub(super) struct HostConfig {
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: String,
     pub(super) config: Config,
 }
 
-/// Refuses lists that are not of one length, and an order of ours to choose: one host takes writes, and the
-/// others are tried for nothing.
+/// Refuses lists of different lengths, and another order of the hosts: one host accepts writes, and the others are
+/// tried in vain.
 pub(super) fn check(config: &Config) -> Result<(), &'static str> {
     let (hosts, ports) = (config.get_hosts().len(), config.get_ports().len());
     let addresses = config.get_hostaddrs().len();
@@ -38,7 +38,7 @@ pub(super) fn check(config: &Config) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What messages call the hosts.
+/// Returns the names of the hosts in messages.
 pub(super) fn names(config: &Config) -> impl Iterator<Item = String> {
     (0..).zip(config.get_hosts()).map(|(place, host)| {
         let port = port(config, place);
@@ -50,13 +50,13 @@ pub(super) fn names(config: &Config) -> impl Iterator<Item = String> {
     })
 }
 
-/// The port of the host at a place.
+/// Returns the port of the host at a place.
 pub(super) fn port(config: &Config, place: usize) -> u16 {
     let ports = config.get_ports();
     ports.get(place).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT)
 }
 
-/// The address of each host alone, with what `set_up` sets.
+/// Returns the address of each host alone, with the settings that `set_up` makes.
 pub(super) fn each(config: &Config, set_up: impl Fn(&mut Config)) -> Vec<HostConfig> {
     let hosts = (0..).zip(config.get_hosts()).zip(names(config));
     let hosts = hosts.map(|((place, host), name)| {
@@ -75,7 +75,7 @@ pub(super) fn each(config: &Config, set_up: impl Fn(&mut Config)) -> Vec<HostCon
     hosts.collect()
 }
 
-/// What the driver cannot take away from a configuration is left out of a new one.
+/// Returns a new configuration without the hosts, because the driver cannot remove them from one.
 fn without_hosts(config: &Config) -> Config {
     let mut one = Config::new();
     if let Some(user) = config.get_user() {
@@ -101,9 +101,9 @@ fn without_hosts(config: &Config) -> Config {
     one
 }
 
-/// How long each of so many hosts may take, none of which may take longer than `most`.
-pub(super) fn time_for_each(hosts: usize, most: Duration) -> Duration {
-    if hosts > 1 { most.min(HOST_TIMEOUT) } else { most }
+/// Returns the maximum time for each of the hosts, none of which may take longer than `max`.
+pub(super) fn time_for_each(hosts: usize, max: Duration) -> Duration {
+    if hosts > 1 { max.min(HOST_TIMEOUT) } else { max }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Events of the outbox on their way: who has something due, what is leased to be sent, and what a
-//! leased event says. An event is another's until its lease ends; the lease's number, which is never
-//! given twice, distinguishes its row from any that took its place.
+//! Leases of outbox events: the tenants with due events, and the events that are leased to be sent. A leased event
+//! belongs to one sender until the lease ends. The lease's number, which is never reused, distinguishes its row from
+//! any that took its place.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use tokio_postgres::{Row, types::ToSql};
 use super::{
     Store, WRITE_TIMEOUT,
     connection::{Connection, get},
-    due::unleased,
+    due_events::unleased,
     endpoints,
     error::DbResult,
     generations::is_held,
@@ -46,8 +46,8 @@ impl Store {
         now: Millis,
     ) -> Result<LeasedBatch, StoreError> {
         let tenants: Vec<i64> = shares.iter().map(|(tenant, _)| tenant.number()).collect();
-        let wanted = Wanted {
-            most: shares.iter().map(|(_, most)| i64::try_from(*most).unwrap_or(i64::MAX)).collect(),
+        let request = LeaseRequest {
+            max: shares.iter().map(|(_, max)| i64::try_from(*max).unwrap_or(i64::MAX)).collect(),
             floors: self.0.floors.for_tenants(&tenants),
             tenants,
             server: self.0.server,
@@ -55,7 +55,7 @@ impl Store {
             now,
         };
         let store = self.clone();
-        let lease = async move |db: &Connection| lease(db, &wanted).await;
+        let lease = async move |db: &Connection| lease(db, &request).await;
         let mut leasing = tokio::spawn(async move { store.call_within(None, lease).await });
         let Ok(leased) = tokio::time::timeout(WRITE_TIMEOUT, &mut leasing).await else {
             tokio::spawn(self.clone().give_back(leasing));
@@ -68,7 +68,7 @@ impl Store {
         Ok(leased)
     }
 
-    /// Frees what is leased at last when no one waits for it any more. Otherwise it would wait for the lease's end.
+    /// Frees the events of a lease whose caller has stopped waiting. Otherwise they would wait for the lease's end.
     async fn give_back(self, leasing: JoinHandle<Result<LeasedBatch, StoreError>>) {
         let Ok(Ok(leased)) = leasing.await else { return };
         let Some((_, lease)) = leased.events.first() else { return };
@@ -82,7 +82,7 @@ impl Store {
         self.call(async move |db| forget(db, &lease).await).await
     }
 
-    /// Ends those of this server alone: another's are alive, or end by their time.
+    /// Ends the leases of this server alone: those of other servers are in use, or expire.
     pub(crate) async fn end_leases(&self, _now: Millis) -> Result<(), StoreError> {
         self.free_leased(None).await
     }
@@ -106,20 +106,21 @@ impl Store {
     }
 }
 
-/// What is to be leased: so many events of each tenant, which are looked for from its floor on.
-struct Wanted {
+/// The request for a lease: the maximum number of events of each tenant, and the floor from which they are searched
+/// for.
+struct LeaseRequest {
     tenants: Vec<i64>,
-    most: Vec<i64>,
+    max: Vec<i64>,
     floors: Vec<i64>,
     server: i64,
     clock: Option<i64>,
     now: Millis,
 }
 
-async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
+async fn lease(db: &Connection, request: &LeaseRequest) -> DbResult<LeasedBatch> {
     let number = outbox::next_lease(db).await?;
     let (mut leased, mut endpoints) = (LeasedBatch::default(), HashMap::new());
-    for (tenant, found) in endpoints::find_all(db, &wanted.tenants).await? {
+    for (tenant, found) in endpoints::find_all(db, &request.tenants).await? {
         match found {
             Ok(endpoint) if endpoint.disabled.is_none() => {
                 endpoints.insert(tenant, Arc::new(endpoint));
@@ -129,18 +130,18 @@ async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
             Err(failure) if failure.is_row() => {
                 let tenant = Tenant::from_number(tenant);
                 let why = DisabledBy::Unreadable;
-                store::endpoints::give_up(Sql::Postgres(db), tenant, why, wanted.now).await?;
+                store::endpoints::give_up(Sql::Postgres(db), tenant, why, request.now).await?;
                 leased.switched_off.push(tenant);
             }
             Err(failure) => return Err(failure),
         }
     }
-    for row in &take(db, wanted, (&endpoints, number)).await? {
+    for row in &take(db, request, (&endpoints, number)).await? {
         let Some(endpoint) = endpoints.get(&get(row, 9)?) else { continue };
         match read_lease(&sql::Row::Postgres(row), endpoint.tenant, number) {
             Ok(lease) => leased.events.push((Arc::clone(endpoint), lease)),
             Err(error) if error.is_of_row() => {
-                set_aside(db, get(row, 8)?, wanted.now).await?;
+                set_aside(db, get(row, 8)?, request.now).await?;
                 leased.unreadable.push(endpoint.tenant);
             }
             Err(error) => return Err(error.into()),
@@ -149,31 +150,31 @@ async fn lease(db: &Connection, wanted: &Wanted) -> DbResult<LeasedBatch> {
     Ok(leased)
 }
 
-/// Takes the events under the lease with a number, for all tenants by one statement. What another server is leasing
-/// at this moment is passed over: no two servers have the same event, and neither waits for the other. Each
-/// tenant has its share, and so its own look into the index: one look over all tenants would be the
-/// queue of the one that has the most.
+/// Takes the events under the lease with a number, for all tenants by one statement. Events that another server is
+/// leasing at this moment are skipped: no two servers have the same event, and neither waits for the other. Each tenant
+/// has a separate limit, and so a separate index scan: one scan over all tenants would be the queue of the one that has the
+/// most events.
 async fn take(
     db: &Connection,
-    wanted: &Wanted,
+    request: &LeaseRequest,
     (endpoints, number): (&HashMap<i64, Arc<Endpoint>>, i64),
 ) -> DbResult<Vec<Row>> {
-    let shares = wanted.tenants.iter().zip(&wanted.most).zip(&wanted.floors);
+    let shares = request.tenants.iter().zip(&request.max).zip(&request.floors);
     let shares: Vec<_> = shares.filter(|((tenant, _), _)| endpoints.contains_key(tenant)).collect();
     let tenants: Vec<i64> = shares.iter().map(|((tenant, _), _)| **tenant).collect();
-    let most: Vec<i64> = shares.iter().map(|((_, most), _)| **most).collect();
+    let max: Vec<i64> = shares.iter().map(|((_, max), _)| **max).collect();
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
-    // `due` stays, and so every index: what a lease writes is in none. An event that was written since the number was
-    // drawn is left for the next lease: its answer could not be distinguished from a late one. A plan for any floor takes two plain
-    // bounds of `due` for a handful of rows, and reads and sorts all that is due, however much that is; beside the
-    // comparison of two columns it goes along the index.
+    // `due` stays, and so every index: a lease writes no indexed column. An event that was written since the number was
+    // drawn is left for the next lease: its answer could not be distinguished from a late one. A generic plan expects
+    // two plain bounds of `due` to match a handful of rows, and so reads and sorts all due events, however many; with
+    // the comparison of two columns it follows the index.
     let sql = concat!(
         "WITH next AS (SELECT o.id FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) \
-         AS s (tenant, most, floor) CROSS JOIN LATERAL (SELECT id FROM outbox WHERE tenant = ",
+         AS s (tenant, max, floor) CROSS JOIN LATERAL (SELECT id FROM outbox WHERE tenant = ",
         current!("s.tenant"),
         " AND state = 1 AND (due, id) >= (s.floor, 0) AND due <= $5 AND after_lease < $7 AND ",
         unleased!(),
-        " ORDER BY due, id LIMIT s.most FOR UPDATE SKIP LOCKED) AS o), \
+        " ORDER BY due, id LIMIT s.max FOR UPDATE SKIP LOCKED) AS o), \
          mine AS (UPDATE outbox AS o SET leased = true, leased_by = $6, lease = $7, \
          lease_until = $8 + coalesce($1::bigint, (extract(epoch FROM now()) * 1000)::bigint), \
          first_attempt = coalesce(first_attempt, $5) FROM next \
@@ -182,11 +183,11 @@ async fn take(
          o.happened_at, o.attempts, o.id, o.tenant & 4294967295) SELECT * FROM mine ORDER BY id"
     );
     let given: [&(dyn ToSql + Sync); 8] =
-        [&wanted.clock, &tenants, &most, &floors, &wanted.now.0, &wanted.server, &number, &LEASE];
+        [&request.clock, &tenants, &max, &floors, &request.now.0, &request.server, &number, &LEASE];
     db.all(sql, &given).await
 }
 
-/// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
+/// Fails the event in an unreadable row: another lease would find it just as unreadable.
 async fn set_aside(db: &Connection, row: i64, now: Millis) -> DbResult<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
     outbox::log_attempts(db, &[(row, 1, &outcome)]).await?;
@@ -199,9 +200,10 @@ async fn set_aside(db: &Connection, row: i64, now: Millis) -> DbResult<()> {
     Ok(())
 }
 
-/// Deletes a leased event with its log; one that is deleted already, though it may have come again, stays.
+/// Deletes a leased event with its log. If it is deleted already, the same event that may have been enqueued again
+/// stays.
 async fn forget(db: &Connection, lease: &Lease) -> DbResult<()> {
-    // The parcel's row before the event's, as everyone does who has both.
+    // The parcel's row before the event's, in the order of every transaction that locks both.
     if let Some(parcel) = lease.parcel {
         outbox::lock_parcel(db, parcel.0).await?;
     }

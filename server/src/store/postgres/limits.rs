@@ -1,4 +1,4 @@
-//! The limits that servers share, and how many servers there are. What is decided from it: `server/src/domain/shared_limit.rs`.
+//! The limits that servers share, and the number of servers. `server/src/domain/shared_limit.rs` decides by them.
 
 use std::{
     collections::HashMap,
@@ -19,11 +19,11 @@ use crate::{
     store::StoreError,
 };
 
-/// How long a caller waits for what servers share.
+/// Maximum time that a caller waits for shared limits.
 const SHARED_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Takes of each key's second what is left of it, up to what is wanted; what was admitted unasked is counted in any
-/// case. In the order of their keys, so that two servers never deadlock.
+/// Takes the remainder of each key's second, up to the wanted number; requests that were admitted before are counted in
+/// any case. Sorted by key, so that two servers never deadlock.
 const CLAIM: &str = "\
     INSERT INTO rate_limit_windows AS w (second, kind, key, taken, granted, most, admitted, wanted) \
     SELECT c.second, c.kind, c.key, \
@@ -39,7 +39,7 @@ const CLAIM: &str = "\
         most = excluded.most, admitted = excluded.admitted, wanted = excluded.wanted \
     RETURNING w.second, w.kind, w.key, w.granted, w.taken";
 
-/// One that was not seen for five seconds counts no more.
+/// Announces this server and counts the others. One that was not seen for five seconds no longer counts.
 const MEET: &str = "\
     WITH me AS (INSERT INTO rate_limit_servers (server, seen_at) VALUES ($1, clock_timestamp()) \
         ON CONFLICT (server) DO UPDATE SET seen_at = excluded.seen_at) \
@@ -47,13 +47,13 @@ const MEET: &str = "\
     FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
 const FORGET_SERVERS: &str =
     "DELETE FROM rate_limit_servers WHERE seen_at < now() - interval '1 minute'";
-/// Those that are over. From where the last call of this server came to: beside a long transaction elsewhere the table
-/// and its index keep all that were deleted before, and claims wait for this statement.
+/// Deletes the windows that are over, from where the last call of this server ended: beside a long transaction
+/// elsewhere the table and its index keep all windows deleted before, and claims wait for this statement.
 const FORGET_WINDOWS: &str = "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
-/// All that are over, and those of a server whose clock was wrong.
+/// Deletes all windows that are over, and those of a server whose clock was wrong.
 const FORGET_ALL_WINDOWS: &str =
     "DELETE FROM rate_limit_windows WHERE second < $1::bigint - 10 OR second > $1::bigint + 10";
-/// How often all of them are looked at, in seconds.
+/// Interval at which all of them are checked, in seconds.
 const FULL_LOOK: i64 = 3_600;
 const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
 
@@ -78,13 +78,13 @@ impl Store {
         .await
     }
 
-    /// The others need not wait until this server is not seen any more.
+    /// Tells the others that this server leaves, so that they need not wait until it is no longer seen.
     pub(super) async fn leave_servers(&self) -> Result<(), StoreError> {
         let server = self.0.server;
         self.shared(async move |db| db.execute(LEAVE, &[&server]).await.map(drop)).await
     }
 
-    /// Makes a call beside the reads and the writes. It may be made twice when its connection is cut.
+    /// Makes a call beside the reads and the writes. It may run twice if its connection is cut.
     pub(super) async fn shared<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -94,13 +94,13 @@ impl Store {
     }
 }
 
-/// Deletes windows that no claim asks for any more; those before `over` are deleted.
+/// Deletes windows that no claim needs any more; those before `over` are deleted already.
 async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
     let (from, to) = (over.load(Ordering::Relaxed), second - 10);
     if from == 0 || second % FULL_LOOK == 0 {
         db.execute(FORGET_ALL_WINDOWS, &[&second]).await?;
     } else {
-        // A claim may come late by as much as its caller waits.
+        // A claim may come late by as long as its caller waits.
         db.execute(FORGET_WINDOWS, &[&(from - 10), &to]).await?;
     }
     over.store(to, Ordering::Relaxed);
@@ -112,10 +112,11 @@ async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {
     let seconds = each(|claim| claim.second);
     let kinds: Vec<i16> = claims.iter().map(|claim| stored(claim.key).0).collect();
     let keys = each(|claim| stored(claim.key).1);
-    let most = each(|claim| claim.limit.into());
+    let limits = each(|claim| claim.limit.into());
     let admitted = each(|claim| claim.admitted.into());
     let wanted = each(|claim| claim.wanted.into());
-    let given: super::connection::Given<'_> = &[&seconds, &kinds, &keys, &most, &admitted, &wanted];
+    let given: super::connection::Given<'_> =
+        &[&seconds, &kinds, &keys, &limits, &admitted, &wanted];
     let mut grants = HashMap::new();
     for row in db.all(CLAIM, given).await? {
         let key = (small::<i16>(&row, 1)?, get::<i64>(&row, 2)?);
@@ -127,7 +128,7 @@ async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {
     Ok(claims.iter().map(|claim| of(claim).unwrap_or(nothing)).collect())
 }
 
-/// A key as its row has it.
+/// Returns a key in the form of its row.
 const fn stored(key: SharedKey) -> (i16, i64) {
     match key {
         SharedKey::Api(row) => (0, row),

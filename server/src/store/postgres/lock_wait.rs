@@ -1,23 +1,24 @@
-//! How long writes wait for rows that someone else holds locked. Another server's group lets go of them with its COMMIT;
-//! a forgotten `BEGIN` in psql may hold them for hours, and all other writes of a server wait behind each that waits.
+//! The time that writes wait for rows that someone else has locked. Another server's group releases them with its
+//! COMMIT; a forgotten `BEGIN` in psql may hold them for hours, and all other writes of a server wait behind each that
+//! waits.
 
 use std::time::{Duration, Instant};
 
-/// How long waits stay short before one write waits long again. Rows may be locked for longer than a short wait, time and
-/// again, by groups whose COMMITs take long (a distant standby, a slow disk): if short waits were never
-/// ended, they would keep themselves up, and refuse the orders of a tenant that is busy on two servers.
+/// Time for which waits stay short before one write waits long again. Rows may repeatedly be locked for longer than a
+/// short wait, by groups whose COMMITs take long (a distant standby, a slow disk): if short waits never ended, they
+/// would keep themselves up, and refuse the orders of a tenant that is busy on two servers.
 const SHORT_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockWait {
-    /// More than PostgreSQL waits before it looks for a deadlock (`deadlock_timeout`, 1 s), or none would be found.
+    /// Longer than PostgreSQL waits before it looks for a deadlock (`deadlock_timeout`, 1 s), or none would be found.
     Long,
-    /// While someone holds a row for longer.
+    /// Used while someone holds a row for longer.
     Short,
 }
 
 impl LockWait {
-    /// What begins a transaction that waits so long.
+    /// Returns the statements that begin a transaction with this wait.
     pub(super) const fn begin(self) -> &'static str {
         match self {
             Self::Long => "BEGIN; SET LOCAL lock_timeout = '1500ms'",
@@ -26,26 +27,26 @@ impl LockWait {
     }
 }
 
-/// Whether a write was kept out to the end, and so how long the next ones wait.
+/// The history of writes that waited in vain, which decides the wait of the next ones.
 #[derive(Debug, Default)]
 pub(super) struct LockWaits {
-    /// When one was that had waited long; none once a group was done whole.
+    /// The time at which a write had waited long in vain; none once a group was completed.
     short_since: Option<Instant>,
 }
 
 impl LockWaits {
-    /// How long a group waits.
+    /// Returns the wait of a group.
     pub(super) const fn of_group(&self) -> LockWait {
         if self.short_since.is_some() { LockWait::Short } else { LockWait::Long }
     }
 
-    /// How long the first of its writes waits that are tried alone.
+    /// Returns the wait of the first write that is tried alone.
     pub(super) fn of_first(&self, now: Instant) -> LockWait {
         let is_short = |since| now.saturating_duration_since(since) < SHORT_FOR;
         if self.short_since.is_some_and(is_short) { LockWait::Short } else { LockWait::Long }
     }
 
-    /// Notes whether a group was done whole, after the first of its writes had waited so long alone.
+    /// Records whether a group was completed, after the first of its writes had waited alone.
     pub(super) const fn note(&mut self, is_whole: bool, first: LockWait, now: Instant) {
         match (is_whole, first) {
             (true, _) => self.short_since = None,
@@ -60,8 +61,8 @@ mod tests {
     use super::*;
     use crate::clock::stopwatch;
 
-    /// A group at a moment that has one write, whose row is locked for a while again whenever it is free. Answers whether
-    /// it was done.
+    /// Runs a group with one write, whose row is locked again for a while whenever it is free. Returns true if it was
+    /// done.
     fn commit(waits: &mut LockWaits, locked_for: Duration, now: Instant) -> bool {
         let outlasts = |wait| match wait {
             LockWait::Long => locked_for < Duration::from_millis(1_500),
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn short_waits_end_by_themselves_where_commits_take_longer_than_they() {
+    fn short_waits_end_by_themselves_if_commits_take_longer() {
         let (mut waits, began) = (LockWaits::default(), stopwatch());
         let second = |second| began + Duration::from_secs(second);
         let slow_commit = Duration::from_millis(200);

@@ -1,6 +1,6 @@
-//! The parcels that a group of writes is about, locked by one statement in the order of their ids, and written back by
-//! one. The lock makes what was read hold until the commit, and keeps deliveries of the same parcel from
-//! being settled while another of its events is enqueued.
+//! The parcels of a group of writes, locked by one statement in the order of their ids, and written back by one. The
+//! lock keeps what was read valid until the commit, and keeps deliveries of the same parcel from being settled while
+//! another of its events is enqueued.
 
 use std::collections::HashMap;
 
@@ -21,9 +21,9 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct Locked {
     pub(super) version: Version,
-    /// Its owner's, in the generation that it is of.
+    /// The owner's number, with the parcel's generation.
     pub(super) tenant: i64,
-    /// The day it was created, since 1970 began.
+    /// The day on which it was created, since 1970 began.
     pub(super) day: i64,
     pub(super) state: State,
     pub(super) country: String,
@@ -54,7 +54,7 @@ impl Locked {
     }
 }
 
-/// The parcels that changes are about, sorted, each once.
+/// Returns the parcels that changes concern, sorted, without duplicates.
 pub(super) fn parcels<'c>(changes: impl Iterator<Item = &'c Changes>) -> Vec<i64> {
     let mut parcels = Vec::new();
     for changes in changes {
@@ -79,7 +79,7 @@ fn subjects(op: &Op) -> &[ParcelRowId] {
     }
 }
 
-/// Locks those that are there, and beside them those whose deliveries are settled: by one statement, since two would
+/// Locks the parcels that exist, together with those whose deliveries are settled: by one statement, because two would
 /// lock in two orders.
 pub(super) async fn lock(
     db: &Connection,
@@ -97,7 +97,7 @@ pub(super) async fn lock(
     for row in &db.all(sql, &[&all]).await? {
         match (get(row, 0)?, read(row)) {
             (id, Ok(parcel)) => drop(locked.insert(ParcelRowId(id), parcel)),
-            // A row that cannot be read keeps none of its events from being settled.
+            // An unreadable row must not keep its events from being settled.
             (id, Err(_)) if parcels.binary_search(&id).is_err() => {}
             (_, Err(failure)) => return Err(failure),
         }
@@ -105,12 +105,12 @@ pub(super) async fn lock(
     Ok(locked)
 }
 
-/// Writes all of them back: those whose columns have changed, each with what it has now.
+/// Writes changed parcels back: every column that can change, with its present value.
 pub(super) async fn write(db: &Connection, changed: &[(ParcelRowId, &Locked)]) -> DbResult<()> {
     if changed.is_empty() {
         return Ok(());
     }
-    /// A column of the rows.
+    /// Returns a column of the rows.
     macro_rules! column {
         ($now:ident => $value:expr) => {
             changed.iter().map(|(_, $now)| $value).collect::<Vec<_>>()

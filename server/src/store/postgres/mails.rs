@@ -1,5 +1,5 @@
-//! E-mails: written with their change, leased to be sent, and what became of them. Whether one is worth sending is not
-//! asked here.
+//! E-mails: writing them with their change, and leasing them to be sent. Whether an e-mail is worth sending is decided
+//! elsewhere.
 
 use tokio_postgres::{Row, types::ToSql};
 
@@ -23,11 +23,11 @@ impl Store {
     pub(crate) async fn lease_mails(
         &self,
         now: Millis,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<MailLease>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
         let is_due = async move |db: &Connection| {
-            // The first of the index: without the order the planner expects one soon anywhere, and reads the table.
+            // The first of the index: without the order the planner expects to meet one soon, and reads the table.
             let sql = "SELECT coalesce((SELECT due FROM mails WHERE due IS NOT NULL \
                  ORDER BY due LIMIT 1) <= $1, false)";
             db.value::<bool>(sql, &[&now.0]).await
@@ -36,16 +36,16 @@ impl Store {
             return Ok(Vec::new());
         }
         let clock = self.lease_clock(now);
-        self.call(async move |db| lease(db, now, (clock, most)).await).await
+        self.call(async move |db| lease(db, now, (clock, max)).await).await
     }
 }
 
-/// Writes e-mails down, by one statement; one that its parcel has had stays as it is.
+/// Writes e-mails by one statement. One that its parcel has had already stays unchanged.
 pub(super) async fn insert(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
     if mails.is_empty() {
         return Ok(());
     }
-    /// A column of the new rows.
+    /// Returns a column of the new rows.
     macro_rules! column {
         ($mail:ident => $value:expr) => {
             mails.iter().map(|$mail| $value).collect::<Vec<_>>()
@@ -64,12 +64,13 @@ pub(super) async fn insert(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
     db.execute(sql, &given).await.map(drop)
 }
 
-/// What waits for one recipient of a parcel is leased together, and only the last of it is sent. What another server is
-/// leasing at this moment is passed over: no two servers have the same e-mail, and neither waits for the other.
+/// Leases e-mails. Those that wait for one recipient of a parcel are leased together, and only the last of them is
+/// sent. E-mails that another server is leasing at this moment are skipped: no two servers have the same one, and
+/// neither waits for the other.
 async fn lease(
     db: &Connection,
     now: Millis,
-    (clock, most): (Option<i64>, i64),
+    (clock, max): (Option<i64>, i64),
 ) -> DbResult<Vec<MailLease>> {
     let lease_number = outbox::next_lease(db).await?;
     let superseded = i16::from(MailStatus::Dropped(Dropped::Superseded).number());
@@ -92,13 +93,13 @@ async fn lease(
          SELECT * FROM changed WHERE is_last ORDER BY id"
     );
     let given: [&(dyn ToSql + Sync); 6] =
-        [&now.0, &most, &lease_number, &LEASE, &clock, &superseded];
+        [&now.0, &max, &lease_number, &LEASE, &clock, &superseded];
     let rows = db.all(&sql, &given).await?;
     let mut leased = Vec::new();
     for row in &rows {
         match read_lease(row, lease_number) {
             Ok(lease) => leased.push(lease),
-            // One that cannot be read stays leased: it is tried again, and holds up no others.
+            // An unreadable one stays leased: it is tried again, and holds up no others.
             Err(failure) if failure.is_row() => {}
             Err(failure) => return Err(failure),
         }

@@ -1,4 +1,4 @@
-//! Manifests in the database, as they are kept.
+//! Writes of manifests to the database.
 
 use tokio_postgres::types::ToSql;
 
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::domain::NewManifest;
 
-/// Keeps the manifest in its tenant's present generation with its parcels, each with its label's version, and answers its
-/// row; none when the air waybill has one.
+/// Inserts the manifest into its tenant's present generation with its parcels, each with its label's version. Returns
+/// its row; none if the air waybill already has a manifest.
 pub(super) async fn insert(
     db: &Connection,
     (tenant, manifest): (i64, &NewManifest),

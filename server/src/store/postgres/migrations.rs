@@ -1,4 +1,4 @@
-//! The schema, and how a database of an older version gets there.
+//! The schema, and the upgrade of a database of an older version.
 
 use std::{cmp::Ordering, time::Duration};
 
@@ -9,8 +9,8 @@ use super::{
     error::{DbResult, Failure},
 };
 
-/// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds,
-/// and what it makes useless is dropped by a later version. Where that cannot be, [`OLDEST_SCHEMA`] says so.
+/// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds, and
+/// anything that it makes useless is dropped by a later version. If that is impossible, [`OLDEST_SCHEMA`] says so.
 pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
@@ -28,31 +28,31 @@ pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0014_numbers.sql"),
 ];
 
-/// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it as it
-/// is; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
+/// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it
+/// unchanged; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
 /// older program knows whether it may start. Programs that do not look there know no schema after 3.
 pub(super) const OLDEST_SCHEMA: i64 = 14;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
-/// What is said of a program that is older than that.
+/// The message for a program that is older than that.
 pub(super) const OUTDATED: &str =
     "a newer program has changed the schema, and this one does not work on it any more";
 
-/// While a migration waits for a table, everyone else waits behind it, also who only reads: it gives up soon, for
-/// instance while `pg_dump` runs, and tries again.
+/// Limits the wait for tables. While a migration waits for one, everyone else waits behind it, readers too: it gives up
+/// soon, for instance while `pg_dump` runs, and tries again.
 const TABLE_LOCKS: &str = "SET LOCAL lock_timeout = '1s'";
-/// Between two tries.
+/// Pause between two tries.
 const UPGRADE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The lock under which schemas are changed: "parcelo" in ASCII.
 const LOCK: i64 = 0x0070_6172_6365_6C6F;
 
-/// The name under which the database keeps that a copy into it is not finished.
+/// Name under which the database records that a copy into it is not finished.
 const UNFINISHED: &str = "unfinished copy";
-/// Whether the schema is there.
+/// Checks that the schema exists.
 const IS_OURS: &str =
     "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
 
-/// Whether a schema in which tables are looked for has one, but for those that extensions bring along.
+/// Checks for a table in a schema of the search path, apart from those of extensions.
 const IS_FOREIGN: &str = "\
     SELECT EXISTS (SELECT FROM pg_class AS c \
         WHERE c.relkind IN ('r', 'p', 'f') \
@@ -60,9 +60,9 @@ const IS_FOREIGN: &str = "\
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass \
             AND d.objid = c.oid AND d.deptype = 'e'))";
 
-/// Puts sequences behind the rows that there are: logical replication, by which providers upgrade PostgreSQL, copies rows and no
-/// sequences. One that has given as many ids as its table has, or more, stays as it is. Leases are looked through only
-/// when another was behind.
+/// Moves sequences behind the existing rows: logical replication, which providers use for upgrades, copies rows
+/// and no sequences. A sequence that has given as many ids as its table has, or more, is unchanged. Leases are scanned
+/// only if another sequence was behind.
 const MEND_SEQUENCES: &str = "\
     DO $mend$ DECLARE sequence regclass; from_table text; highest bigint; is_behind boolean := false; BEGIN \
         FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
@@ -82,9 +82,9 @@ const MEND_SEQUENCES: &str = "\
         END IF; \
     END $mend$";
 
-/// Brings the schema up to date and answers the database's secret, which is `fresh` if it is new. Servers
-/// that start at once on an empty database make one schema and one secret: the lock is held until the commit, and
-/// waited for without a limit.
+/// Brings the schema up to date and returns the database's secret, which is `fresh` if it is new. Servers that start at
+/// once on an empty database make one schema and one secret: the lock is held until the commit, and waited for without
+/// a limit.
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
@@ -105,7 +105,7 @@ pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 3
     }
 }
 
-/// The likeliest failure of a first start.
+/// Adds advice to the likeliest failure of a first start.
 fn cannot_change(failure: Failure) -> Failure {
     advised(
         failure,
@@ -114,7 +114,8 @@ fn cannot_change(failure: Failure) -> Failure {
     )
 }
 
-/// A role that is not the owner has the rights of the manual, or too few.
+/// Adds advice to a failure for a lack of rights: a role that is not the owner has the rights that the manual names, or
+/// too few.
 pub(super) fn lacks_rights(failure: Failure) -> Failure {
     advised(
         failure,
@@ -141,16 +142,16 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> 
     secret(db, fresh).await
 }
 
-/// Brings the schema up to date for a copy into the database, and marks it: until the copy has removed the mark,
-/// in the transaction of its rows, no server starts on it. Without the mark a server would take what an
-/// interrupted copy leaves for a new database. One that holds anything is refused.
+/// Brings the schema up to date for a copy into the database, and marks it: no server starts on it until the copy has
+/// removed the mark, in the transaction of its rows. Without the mark a server would take an interrupted copy for a new
+/// database. A database that holds anything is refused.
 pub(super) async fn prepare_for_copy(db: &Connection, tables: &[&str]) -> DbResult<()> {
     db.run("BEGIN").await?;
     let prepared = async {
         upgrade(db).await?;
         refuse_other_schema(db).await?;
         for table in tables {
-            // What an upgrade writes, and the mark of a copy that was interrupted, are all that there may be.
+            // Only the rows that an upgrade writes, and the mark of an interrupted copy, may exist.
             let condition = match *table {
                 "meta" => "WHERE name NOT IN ('oldest_schema', 'unfinished copy')",
                 _ => "",
@@ -171,7 +172,7 @@ pub(super) async fn prepare_for_copy(db: &Connection, tables: &[&str]) -> DbResu
     prepared
 }
 
-/// Removes the mark of a copy, whose rows are all there.
+/// Removes the mark of a complete copy.
 pub(super) async fn finish_copy(db: &Connection) -> DbResult<()> {
     db.execute("DELETE FROM meta WHERE name = $1", &[&UNFINISHED]).await.map(drop)
 }
@@ -180,7 +181,7 @@ async fn is_unfinished(db: &Connection) -> DbResult<bool> {
     db.value("SELECT EXISTS (SELECT FROM meta WHERE name = $1)", &[&UNFINISHED]).await
 }
 
-/// Refuses a database whose schema is another than this program's, for reading it as it is.
+/// Refuses a database whose schema is not this program's, for reading it as it is.
 pub(super) async fn check(db: &Connection) -> DbResult<()> {
     if !has_schema(db).await? {
         let reason = "it is not a database of Parcelo's, or empty: name another with --from";
@@ -194,7 +195,8 @@ pub(super) async fn check(db: &Connection) -> DbResult<()> {
     Ok(())
 }
 
-/// A copy is of the tables and columns that this program knows: another schema would lose some.
+/// Refuses another schema than this program's: a copy has the tables and columns that this program knows, and would
+/// lose some.
 async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
     let (found, known) = (version(db).await?, MIGRATIONS.len());
     let advice = match found.cmp(&known) {
@@ -206,8 +208,8 @@ async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
     Err(Failure::Unsuitable(reason))
 }
 
-/// Brings the schema up to date, in a transaction that is under way. A newer program's is left as it is, and so is
-/// what it says of older programs.
+/// Brings the schema up to date, in a transaction that is under way. A newer program's schema is left unchanged, and so
+/// is its statement about older programs.
 async fn upgrade(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     db.run(TABLE_LOCKS).await?;
@@ -230,7 +232,7 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
     db.execute(note, &[&OLDEST_SCHEMA_NAME, &oldest.as_bytes()]).await.map(drop)
 }
 
-/// Whether this program may work beside the newer one that has made a schema: versions stand side by side while
+/// Returns whether this program may work beside the newer one that has made a schema: versions run side by side while
 /// servers are replaced one by one, and one that crashes meanwhile must start again.
 async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
     let oldest = "SELECT value FROM meta WHERE name = $1";
@@ -252,18 +254,19 @@ async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
     Ok(())
 }
 
-/// Whether this program is older than the oldest that the database admits, which it says in digits.
+/// Returns true if this program is older than the oldest that the database admits, which it states in digits.
 pub(super) fn is_outdated(oldest: &[u8]) -> bool {
     let oldest = str::from_utf8(oldest).ok().and_then(|digits| digits.parse::<usize>().ok());
     oldest.is_none_or(|oldest| oldest > MIGRATIONS.len())
 }
 
-/// Whether a first start has made the schema.
+/// Returns true if a first start has made the schema.
 async fn has_schema(db: &Connection) -> DbResult<bool> {
     db.value(IS_OURS, &[]).await
 }
 
-/// The same, for those who would make it, or advise to: not in a database that holds another program's tables.
+/// Returns true if the schema exists. It fails in a database with another program's tables, for callers that would make
+/// the schema, or advise it.
 pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
     if has_schema(db).await? {
         return Ok(true);
@@ -275,7 +278,7 @@ pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
     Ok(false)
 }
 
-/// How many migrations the database has.
+/// Returns the number of migrations that the database has.
 async fn version(db: &Connection) -> DbResult<usize> {
     let version: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
     Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))

@@ -1,23 +1,23 @@
 //! The PostgreSQL engine: one database for several servers.
 //!
-//! No request holds a connection. Writes wait in a queue for the writer, which owns one connection
-//! (`writer.rs`; one transaction for many of them: `group.rs`); reads wait in a queue for a few connections
-//! more (`readers.rs`). A request that is dropped leaves a call behind that completes, and a
-//! connection that is in doubt is thrown away. Nothing is kept in the process that another server
-//! would have to know.
+//! No request holds a connection. Writes wait in a queue for the writer, which owns one connection (`writer.rs`; one
+//! transaction for many of them: `group.rs`); reads wait in a queue for a few more connections (`readers.rs`). A
+//! dropped request leaves its call running, and a connection in an unknown state is discarded. The process caches
+//! nothing that another server would have to know.
 
 mod address;
-mod answers;
 mod apply;
 mod call;
+mod call_timeout;
 mod carriers;
 mod clock;
+mod clock_set_back;
 mod connect_error;
 pub(super) mod connection;
 mod counts;
 mod creates;
 mod deliveries;
-mod due;
+mod due_events;
 mod endpoints;
 mod erase;
 pub(super) mod error;
@@ -38,15 +38,14 @@ mod readers;
 mod records;
 mod replays;
 mod resets;
-mod set_back;
-mod settles;
+mod settle_deliveries;
 mod sign_in;
 mod silence;
 mod tls;
 pub(super) mod transfer;
+mod write_queue;
 mod writer;
 mod writer_connection;
-mod writes;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -70,24 +69,24 @@ use self::{
     error::Failure,
     readers::{Connections, Readers},
     silence::{Silence, TOO_LONG},
-    writer::{NotTaken, Writer},
+    write_queue::{Mutation, Write},
+    writer::Writer,
     writer_connection::Health,
-    writes::{Mutation, Write},
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError, turns::Turns};
 use crate::{clock::shared::SharedClock, domain::Changes};
 
-/// How long a caller waits for a write; it may still be done.
+/// Maximum time that a caller waits for a write; it may still be done.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a caller waits for a read.
+/// Maximum time that a caller waits for a read.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the last writes may take when the store is closed.
+/// Maximum time of the last writes when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A server's connections beside the writer's.
+/// Number of a server's connections beside the writer's.
 const READERS: Connections = Connections { points: 3, scans: 4 };
-/// A command's.
+/// Number of a command's connections beside the writer's.
 const ONE_READER: Connections = Connections { points: 0, scans: 1 };
-/// What a group of creates runs between BEGIN and COMMIT, without webhooks: for benches, which send it bare.
+/// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send them bare.
 pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
 
 /// The database. Clones are the same database.
@@ -97,7 +96,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     name: String,
     secret: [u8; 32],
-    /// This process among the servers, as long as it lives.
+    /// This process's server id.
     server: i64,
     writer: Writer,
     readers: Readers,
@@ -110,43 +109,43 @@ struct Inner {
     health: Arc<Health>,
     /// Time since PostgreSQL answered anything.
     silence: Arc<Silence>,
-    /// Whether it answers reads: it may let no further connection in.
+    /// Time since PostgreSQL answered a read: it may accept no further connection.
     unread: Silence,
-    /// A newer program has made this one's statements wrong.
+    /// True if a newer program has made this one's statements wrong.
     is_outdated: AtomicBool,
-    /// Notified when an event was enqueued.
+    /// Notified when an event is enqueued.
     wake: Arc<Notify>,
-    /// Held by the one mass write of this server that runs.
+    /// Held by the only mass write of this server that runs.
     mass_writes: tokio::sync::Mutex<()>,
     /// The ended generations that this server is erasing.
     erasing: Mutex<HashSet<i64>>,
     /// The database's clock.
     clock: Arc<SharedClock>,
-    /// Where a look for what is due begins.
-    floors: due::Floors,
+    /// The places at which searches for due events begin.
+    floors: due_events::Floors,
     /// The place where the next fold of counts begins.
     folds: counts::Folds,
     /// The undelivered events as they were last counted.
     backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
-    /// Where the look for events that wait for nothing has come to.
+    /// The row up to which stranded events were searched for.
     swept_to: AtomicI64,
-    /// Leases begin and end by the database's clock, as they always do outside tests.
+    /// True if leases begin and end by the database's clock, as they always do outside tests.
     #[cfg(test)]
     leases_by_database: AtomicBool,
-    /// Whether changes write the e-mails down that they bring.
+    /// True if changes write the e-mails that they cause.
     sends_mails: AtomicBool,
-    /// How often credentials were written through this store.
+    /// Number of writes of credentials through this store.
     credential_writes: AtomicU64,
     reads: AtomicU64,
     unreadable_parcels: AtomicU64,
     unreadable_events: AtomicU64,
-    /// Unreadable rows that are already in the log.
+    /// Unreadable rows that were already logged.
     logged_unreadable: Mutex<HashSet<String>>,
 }
 
 impl Store {
-    /// Connects to a database, and makes its schema if it is empty. `fresh_secret` becomes the database's
-    /// secret if it has none yet.
+    /// Connects to a database, and creates its schema if it is empty. `fresh_secret` becomes the database's secret if
+    /// it has none yet.
     pub(crate) async fn connect(
         address: Address,
         fresh_secret: [u8; 32],
@@ -154,7 +153,7 @@ impl Store {
         Self::connect_with(address, fresh_secret, READERS).await
     }
 
-    /// The same for a command that works beside the servers: two connections in all.
+    /// Connects for a command that runs beside the servers: two connections in all.
     pub(crate) async fn connect_for_admin(
         address: Address,
         fresh_secret: [u8; 32],
@@ -162,7 +161,7 @@ impl Store {
         Self::connect_with(address, fresh_secret, ONE_READER).await
     }
 
-    /// Whether there is a database of ours: a command that only looks must not make one.
+    /// Returns true if a database of ours exists: a command that only looks must not create one.
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
         let look =
@@ -177,7 +176,7 @@ impl Store {
     async fn connect_with(
         address: Address,
         fresh_secret: [u8; 32],
-        most: Connections,
+        connections: Connections,
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.for_caller(&name);
@@ -186,7 +185,7 @@ impl Store {
         let silence = Arc::clone(&writing.silence);
         let health = Arc::new(Health::default());
         let started = Writer::start(writing, Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(reading, most)?)));
+            .and_then(|writer| Ok((writer, Readers::start(reading, connections)?)));
         let (writer, readers) =
             started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
         let (secret, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
@@ -197,7 +196,7 @@ impl Store {
             writer,
             readers,
             lookups: records::Lookups::default(),
-            turns: Turns::new(most.scans),
+            turns: Turns::new(connections.scans),
             windows_over: AtomicI64::new(0),
             health,
             silence,
@@ -207,7 +206,7 @@ impl Store {
             mass_writes: tokio::sync::Mutex::default(),
             erasing: Mutex::default(),
             clock: Arc::default(),
-            floors: due::Floors::default(),
+            floors: due_events::Floors::default(),
             folds: counts::Folds::default(),
             backlogs: tokio::sync::Mutex::default(),
             swept_to: AtomicI64::new(0),
@@ -220,7 +219,7 @@ impl Store {
             unreadable_events: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
         }));
-        // Before anything is decided by it.
+        // Before anything is decided by the clock.
         if let Some(skew) = store.measure_clock_at_start().await? {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
@@ -231,7 +230,7 @@ impl Store {
         self.0.secret
     }
 
-    /// What errors call the database.
+    /// Returns the name of the database for errors.
     pub(super) fn name(&self) -> String {
         self.0.name.clone()
     }
@@ -257,10 +256,7 @@ impl Store {
             changes.add_mails();
         }
         let (mutation, answer) = Mutation::new(changes, Arc::clone(&self.0.wake));
-        self.0.writer.push(Write::Changes(mutation)).map_err(|not_taken| match not_taken {
-            NotTaken::Full => CommitOutcome::Full,
-            NotTaken::Stopped => CommitOutcome::Broken,
-        })?;
+        self.0.writer.push(Write::Changes(mutation))?;
         match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
             Ok(answer) => answer.unwrap_or(Err(CommitOutcome::Broken)),
             Err(_elapsed) => Err(CommitOutcome::Busy),
@@ -275,7 +271,7 @@ impl Store {
         tokio::spawn(async move {
             let wait = async move |_: &Connection| {
                 let mut waits = waits.lock().unwrap_or_else(PoisonError::into_inner);
-                // None when the group is repeated; no one hears it when the caller has gone.
+                // None when the group is repeated. If the caller has gone, no one receives it.
                 let _heard = waits.0.take().map(|began| began.send(()));
                 // The writer's thread has nothing else to do meanwhile.
                 let _dropped = waits.1.recv();
@@ -287,17 +283,17 @@ impl Store {
         Some(pause)
     }
 
-    /// Nothing to truncate, since the log is PostgreSQL's: see the manual for what PostgreSQL keeps of erased rows.
+    /// Does nothing, because the log is PostgreSQL's: see the manual for what PostgreSQL keeps of erased rows.
     #[expect(clippy::unused_async, reason = "a file's log is waited for")]
     pub(crate) async fn truncate_log(&self) {}
 
-    /// Finishes the writes that wait, as far as PostgreSQL can be reached.
+    /// Flushes queued writes, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {
         let finish = async {
-            // Not seen any more, it is forgotten in a few seconds anyway.
+            // A server that is not seen any more is forgotten in a few seconds anyway.
             let _ = self.leave_servers().await;
             if let Some(thread) = self.0.writer.stop().await {
-                // It waits for a thread, which must not hold up the runtime's own.
+                // It waits for a thread, and must not block the runtime's own.
                 let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;
             }
         };
@@ -325,7 +321,7 @@ impl Store {
         self.lost().is_none()
     }
 
-    /// A database that cannot be reached is not lost: it is waited for.
+    /// Returns `Closed` once the store is closed. An unreachable database is not lost: it is waited for.
     pub(super) fn lost(&self) -> Option<Lost> {
         self.0.health.is_closed.load(Ordering::Acquire).then_some(Lost::Closed)
     }
@@ -334,13 +330,13 @@ impl Store {
         self.has_writer() && self.fault().is_none()
     }
 
-    /// Whether the writer has a connection. Whatever else writes, beside it, asks first: where commits do not end, each
-    /// further one would leave a backend that waits.
+    /// Returns true if the writer has a connection. Other writes, beside the writer, check this first: if commits do
+    /// not end, each further one would leave a backend that waits.
     fn has_writer(&self) -> bool {
         self.0.health.is_connected.load(Ordering::Acquire)
     }
 
-    /// Why this server must not be used although it has a connection, as a part of a sentence.
+    /// Returns the reason, as a part of a sentence, why this server must not be used although it has a connection.
     pub(super) fn fault(&self) -> Option<String> {
         if self.0.is_outdated.load(Ordering::Relaxed) {
             return Some(format!("{}: install the newer program", migrations::OUTDATED));
@@ -355,7 +351,7 @@ impl Store {
         })
     }
 
-    /// Logs that PostgreSQL does not answer, and that it does again. The writer looks after its connection by itself.
+    /// Logs that PostgreSQL does not answer, and that it does again. The writer checks its connection by itself.
     pub(super) fn check(&self, _now: Instant) {
         match self.0.silence.news() {
             Some(true) => tracing::error!(

@@ -1,12 +1,12 @@
-//! The webhook outbox as changes write it: an event is in it if and only if its change was committed.
+//! Writes to the webhook outbox: an event is in it if and only if its change was committed.
 //!
-//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
-//! no due time. Settling the earlier one calls [`release`] in the same commit, which makes the next one
-//! `READY`. Each of the two locks the parcel's row first: if two servers did both
-//! at once, the new event would wait for one that is settled already, and no one would release it. A net under
-//! that lock, [`Store::release_stranded`], looks for such events all the same.
+//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has no due
+//! time. Settling the earlier one calls [`release`] in the same commit, which makes the next one `READY`. Both
+//! enqueuing and settling lock the parcel's row first: if two servers did them at once, the new event would wait for
+//! one that is settled already, and no one would release it. As a safety net below that lock,
+//! [`Store::release_stranded`] looks for such events nevertheless.
 //!
-//! What is to be sent and what is done are partitions of the table: a condition on `state` leads to one of them.
+//! Unsent and finished events are partitions of the table: a condition on `state` selects one of them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -36,16 +36,16 @@ pub(super) const READY: i16 = 1;
 pub(super) const DELIVERED: i16 = 2;
 pub(super) const FAILED: i16 = 3;
 pub(super) const HELD: i16 = 4;
-/// Failed or held; written exactly as in the index `outbox_missed`.
+/// Condition for failed or held events, written exactly as in the index `outbox_missed`.
 pub(super) const MISSED: &str = "state > 2";
 
-/// How many waiting events one look for stranded ones goes through.
+/// Number of waiting events that one search for stranded ones checks.
 const SWEPT_AT_ONCE: usize = 1_000;
 
-/// How much of an answer is kept.
+/// Maximum number of bytes of an answer that are logged.
 const MAX_ANSWER_BYTES: usize = 1_024;
 
-/// Deletes events with the log of their attempts; says how many there were and the last one's time.
+/// Deletes events with the log of their attempts. Returns their number and the last one's time.
 macro_rules! delete_events {
     ($($which:tt)+) => {
         concat!(
@@ -58,28 +58,28 @@ macro_rules! delete_events {
 }
 pub(super) use delete_events;
 
-/// What a tenant's endpoint wants to hear of.
+/// The kinds of events that a tenant's endpoint subscribes to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscription {
     pub(super) kinds: Kinds,
     pub(super) enabled: bool,
 }
 
-/// The subscriptions of tenants as a transaction has them.
+/// The subscriptions of tenants in a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions(HashMap<i64, Option<Subscription>>);
 
 impl Subscriptions {
-    /// Reads those of these tenants, unless they are known. Their endpoints' rows are locked until the commit
-    /// against being turned off: what was enqueued as due would be held by no one.
+    /// Reads those of these tenants, unless they are known. Their endpoints' rows are locked until the commit against
+    /// being turned off: otherwise events that were enqueued as due would be held by no one.
     pub(super) async fn load(&mut self, db: &Connection, tenants: Vec<Tenant>) -> DbResult<()> {
         let sql = "SELECT tenant, kinds, enabled FROM webhook_endpoints WHERE tenant = ANY($1) \
              ORDER BY tenant FOR SHARE";
         self.load_by(db, sql, tenants).await
     }
 
-    /// The same for a transaction that may turn one of the endpoints off. Two that have shared a row's lock and then
-    /// want it alone would wait for each other.
+    /// Reads them for a transaction that may turn one of the endpoints off. Two transactions that share a row's lock
+    /// and then need it exclusively would wait for each other.
     pub(super) async fn load_to_change(
         &mut self,
         db: &Connection,
@@ -109,24 +109,24 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// The tenant's subscription, which is loaded; none without an endpoint.
+    /// Returns the tenant's subscription, which is loaded; none without an endpoint.
     pub(super) fn of_tenant(&self, tenant: Tenant) -> Option<Subscription> {
         self.0.get(&tenant.number()).copied().flatten()
     }
 }
 
-/// What an event is about, when that exists already.
+/// The parcel or manifest of an event, if it exists already.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Subject {
     pub(super) parcel: Option<i64>,
     pub(super) manifest: Option<i64>,
 }
 
-/// Events that are to be enqueued together.
+/// Events that are enqueued together.
 #[derive(Debug, Default)]
 pub(super) struct NewEvents {
     all: Vec<NewEvent>,
-    /// The parcels that have one among them: their next one waits for it.
+    /// The parcels that have one of these events: their next one waits for it.
     parcels: HashSet<i64>,
 }
 
@@ -135,13 +135,14 @@ struct NewEvent {
     tenant: i64,
     subject: Subject,
     event: OutboxEvent,
-    /// When its change was decided.
+    /// The time at which its change was decided.
     now: Millis,
     status: i16,
 }
 
 impl NewEvents {
-    /// Adds one of a tenant's present generation behind the earlier ones of its parcel, whose row is new or locked.
+    /// Adds an event of a tenant's present generation behind the earlier ones of its parcel, whose row is new or
+    /// locked.
     pub(super) fn add(
         &mut self,
         (tenant, subscription): (i64, Subscription),
@@ -157,14 +158,15 @@ impl NewEvents {
         self.all.push(NewEvent { tenant, subject, event, now, status });
     }
 
-    /// Enqueues all that were added, by one statement. One that is the first of its parcel in here is behind an earlier
-    /// one that is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER` times.
+    /// Enqueues the added events by one statement. If one is the first of its parcel in here, it comes behind an
+    /// earlier event that is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER`
+    /// times.
     pub(super) async fn insert(&mut self, db: &Connection) -> DbResult<()> {
         if self.all.is_empty() {
             return Ok(());
         }
         let all = std::mem::take(&mut self.all);
-        /// A column of the new rows.
+        /// Returns a column of the new rows.
         macro_rules! column {
             ($new:ident => $value:expr) => {
                 all.iter().map(|$new| $value).collect::<Vec<_>>()
@@ -210,15 +212,15 @@ impl NewEvents {
     }
 }
 
-/// Locks a parcel's row, as all must who enqueue or settle its events.
+/// Locks a parcel's row, as every transaction must that enqueues or settles its events.
 pub(super) async fn lock_parcel(db: &Connection, parcel: i64) -> DbResult<()> {
     let sql = "SELECT id FROM parcels WHERE id = $1 FOR NO KEY UPDATE";
     db.execute(sql, &[&parcel]).await.map(drop)
 }
 
-/// Makes the next `WAITING` (0) event of each parcel `READY` (1), due at the moment beside it, unless an earlier one
-/// still comes first; answers how many. The parcels' rows are locked. Next is who has the lowest sequence in
-/// the parcel's history.
+/// Makes the next `WAITING` (0) event of each parcel `READY` (1), due at the time beside it, unless an earlier one
+/// still comes first. Returns their number. The parcels' rows are locked. The next event is the one with the lowest
+/// sequence in the parcel's history.
 pub(super) async fn release(db: &Connection, parcels: &[(i64, Millis)]) -> DbResult<u64> {
     if parcels.is_empty() {
         return Ok(0);
@@ -259,7 +261,7 @@ impl Store {
     }
 }
 
-/// A page of the events that wait, behind the row `after`: each with its parcel when it waits for nothing.
+/// Returns a page of the waiting events, behind the row `after`: each with its parcel if it waits for nothing.
 async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
     let sql = format!(
         "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
@@ -268,8 +270,8 @@ async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)
          WHERE parcel = w.parcel AND state = 1 AND attempts < $2 LIMIT 1) AS earlier ON true \
          ORDER BY w.id"
     );
-    let most = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
-    db.each(&sql, &[&after, &i64::from(RELEASED_AFTER), &most], |row| {
+    let max = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
+    db.each(&sql, &[&after, &i64::from(RELEASED_AFTER), &max], |row| {
         Ok((get(row, 0)?, get(row, 1)?))
     })
     .await
@@ -281,7 +283,7 @@ pub(super) async fn lock_parcels(db: &Connection, parcels: &[i64]) -> DbResult<(
     db.execute(sql, &[&parcels]).await.map(drop)
 }
 
-/// The next lease's number.
+/// Returns the next lease's number.
 pub(super) async fn next_lease(db: &Connection) -> DbResult<i64> {
     db.value("SELECT nextval('lease_numbers')", &[]).await
 }
@@ -291,7 +293,7 @@ pub(super) async fn log_attempts(
     db: &Connection,
     attempts: &[(i64, u32, &AttemptResult)],
 ) -> DbResult<()> {
-    /// A column of the new rows.
+    /// Returns a column of the new rows.
     macro_rules! column {
         ($attempt:ident => $value:expr) => {
             attempts.iter().map(|$attempt| $value).collect::<Vec<_>>()

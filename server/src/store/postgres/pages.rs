@@ -1,10 +1,9 @@
-//! Mass writes: writes of many rows, done page by page. A page is a transaction of its own on a connection that
-//! scans otherwise, so no order waits for it; a page that is done twice does
-//! no harm. One of this server's is under way at a time, and rows that another server has locked are passed
-//! over: they are its page.
+//! Mass writes: writes of many rows, done page by page. A page is a separate transaction on a connection that otherwise
+//! scans, so no order waits for it; running a page twice does no harm. One mass write of this server is under way at a
+//! time, and rows that another server has locked are skipped: they are its page.
 //!
-//! Statements choose a page's rows by `= ANY (ARRAY (SELECT … LIMIT …))`, which is `in_page!`. With `IN`, a plan that is made for any LIMIT
-//! expects a tenth of the table, and reads all of it for each page.
+//! Statements choose a page's rows by `= ANY (ARRAY (SELECT … LIMIT …))`, which is `in_page!`. With `IN`, a generic
+//! plan expects a tenth of the table, and reads all of it for each page.
 
 use std::time::Duration;
 
@@ -17,13 +16,13 @@ use super::{
 };
 use crate::store::StoreError;
 
-/// The most rows of a page's statement.
+/// Maximum number of rows of a page's statement.
 pub(super) const ROWS_PER_PAGE: i64 = 500;
-/// How often a page that met another transaction's locks is tried again, and the longest pause before that.
+/// Maximum number of retries of a page that met another transaction's locks, and the longest pause before one.
 const MAX_CONFLICTS: u32 = 20;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
 
-/// That a row's key is that of one that is chosen for a page, and that no other transaction has locked.
+/// Returns the condition that a row's key is one of those chosen for a page, and that no other transaction has locked.
 macro_rules! in_page {
     ($key:literal, $($chosen:tt)+) => {
         concat!(
@@ -38,7 +37,7 @@ macro_rules! in_page {
 }
 pub(in crate::store) use in_page;
 
-/// Deletes a page of the rows whose time is from `$2` to `$1`, and says how many there were and the last one's time.
+/// Deletes a page of the rows whose time is from `$2` to `$1`. Returns their number and the last one's time.
 macro_rules! delete_old {
     ($table:literal, $key:literal, $chosen:expr, $time:literal) => {
         concat!(
@@ -64,8 +63,8 @@ macro_rules! delete_old {
 pub(in crate::store) use delete_old;
 
 impl Store {
-    /// Deletes what is as old as `before`, page by page, by a statement like that of [`delete_old!`]; answers how many rows. A
-    /// page begins where the one before it has ended: beside a long transaction elsewhere, all that were deleted are
+    /// Deletes rows as old as `before`, page by page, by a statement like that of [`delete_old!`], and returns their
+    /// number. A page begins where the previous one ended: beside a long transaction elsewhere, all deleted rows are
     /// still in the index.
     pub(in crate::store) async fn delete_old(
         &self,
@@ -87,18 +86,18 @@ impl Store {
         }
     }
 
-    /// Writes a page, when it is its turn.
+    /// Writes a page when its turn comes.
     pub(in crate::store) async fn page<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let _turn = self.0.mass_writes.lock().await;
-        self.alone(write).await
+        self.in_transaction(write).await
     }
 
-    /// Writes in a transaction of its own, beside the writer.
-    pub(super) async fn alone<T, F>(&self, write: F) -> Result<T, StoreError>
+    /// Writes in a separate transaction, beside the writer.
+    pub(super) async fn in_transaction<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
@@ -110,7 +109,7 @@ impl Store {
     }
 }
 
-/// Runs it in a transaction, again if two of them stood in each other's way.
+/// Runs a write in a transaction, and again if it conflicts with another one.
 async fn transact<T>(
     db: &Connection,
     write: &impl AsyncFn(&Connection) -> DbResult<T>,
@@ -128,7 +127,7 @@ async fn transact<T>(
                 conflicts += 1;
                 sleep(CONFLICT_PAUSE.mul_f32(fastrand::f32())).await;
             }
-            // Whose connection it is rolls back.
+            // The owner of the connection rolls back.
             Err(failure) => return Err(failure),
         }
     }

@@ -11,10 +11,10 @@ use url::form_urlencoded;
 
 use super::hosts;
 
-/// The fields of a line of a password file.
+/// Number of fields in a line of a password file.
 const PASSFILE_FIELDS: usize = 5;
 
-/// Where a password was found, of four places the first that has one.
+/// The place where a password was found, the first of four that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordSource {
     Address,
@@ -23,13 +23,13 @@ pub(super) enum PasswordSource {
     Nowhere,
 }
 
-/// What was found for the hosts of an address.
+/// The passwords that were found for the hosts of an address.
 pub(super) enum FoundPassword {
-    /// The address has it.
+    /// The address has a password.
     InAddress,
-    /// One for all of them, from the environment.
+    /// One password for all hosts, from the environment.
     ForAll(String),
-    /// What the password file has for each.
+    /// The password file's entry for each host.
     ForEach(Vec<Option<String>>),
 }
 
@@ -51,7 +51,7 @@ impl FoundPassword {
     }
 }
 
-/// Looks for the password that an address lacks.
+/// Looks up the password that an address lacks.
 pub(super) fn find_passwords(config: &Config, passfile: Option<PathBuf>) -> FoundPassword {
     if config.get_password().is_some() {
         return FoundPassword::InAddress;
@@ -67,7 +67,7 @@ fn read_passfile(passfile: Option<PathBuf>) -> Option<String> {
     let passfile = passfile
         .or_else(|| env::var_os("PGPASSFILE").map(PathBuf::from))
         .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
-    // One that others can read is not used, as `libpq` has it.
+    // A file that others can read is not used, as in `libpq`.
     if fs::metadata(&passfile).ok()?.permissions().mode() & 0o077 != 0 {
         tracing::warn!("the password file can be read by others, and is not used");
         return None;
@@ -75,7 +75,8 @@ fn read_passfile(passfile: Option<PathBuf>) -> Option<String> {
     fs::read_to_string(passfile).ok()
 }
 
-/// The password of each host, as `libpq` has it: of the first line that fits, `host:port:database:user:password`.
+/// Returns the password of each host, chosen as `libpq` does: from the first line that matches,
+/// `host:port:database:user:password`.
 pub(super) fn passwords_in(lines: &str, config: &Config) -> Vec<Option<String>> {
     let user = config.get_user().unwrap_or_default();
     let name = config.get_dbname().unwrap_or(user);
@@ -98,7 +99,7 @@ fn password_of(wanted: [&str; PASSFILE_FIELDS - 1], lines: &str) -> Option<Strin
     })
 }
 
-/// The fields of a line, in which `\:` and `\\` stand for themselves.
+/// Splits a line into its fields, in which `\:` and `\\` stand for themselves.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut is_escaped) = (vec![String::new()], false);
     for character in line.chars() {
@@ -116,7 +117,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// An address as it was typed, but for the password.
+/// Returns an address as it was typed, without the password.
 pub(super) fn without_password(text: &str) -> String {
     let (start, query) = text.split_once('?').unwrap_or((text, ""));
     let parts = start.split_once("://").and_then(|(scheme, rest)| {
@@ -134,8 +135,8 @@ pub(super) fn without_password(text: &str) -> String {
     if query.is_empty() { start } else { format!("{start}?{query}") }
 }
 
-/// Whether a password that was typed without escapes ends too soon: its rest would be taken for the host, the database's
-/// name or a parameter, which messages show.
+/// Returns true if a password that was typed without escapes ends too soon: its rest would be taken for the host, the
+/// database's name or a parameter, which messages show.
 pub(super) fn is_password_cut((start, query): (&str, &str)) -> bool {
     let authority = start.split_once("://").map_or(start, |(_, rest)| rest);
     let is_cut_by_query =

@@ -1,5 +1,5 @@
-//! A few connections that read, and the tasks that own them. Each makes one read at a time. Reads of a few rows and scans wait
-//! in two queues: scans have some of the connections only, and there they come second.
+//! A few connections that read, and the tasks that own them. Each runs one read at a time. Reads of a few rows and
+//! scans wait in two queues: scans may use only some of the connections, and come second there.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -21,23 +21,23 @@ use super::{
 };
 use crate::clock::{is_older, stopwatch};
 
-/// How many reads may wait.
+/// Maximum number of reads that wait.
 const MAX_QUEUED_READS: usize = 4_096;
-/// After a connection that failed, the next is tried no sooner: reads are refused meanwhile, at once.
+/// Minimum pause after a failed connection before the next is tried: reads are refused meanwhile, at once.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
 type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
 
-/// How many connections there are.
+/// Numbers of connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Connections {
-    /// For reads of a few rows alone.
+    /// Number for reads of a few rows only.
     pub(super) points: usize,
-    /// For scans too.
+    /// Number for scans too.
     pub(super) scans: usize,
 }
 
-/// The way to the readers, which end with the last of it.
+/// The handle to the readers, which end when the last handle is dropped.
 #[derive(Clone)]
 pub(super) struct Readers {
     points: mpsc::Sender<Box<dyn Call>>,
@@ -45,8 +45,8 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// Starts their thread: what it does is wait for PostgreSQL.
-    pub(super) fn start(connector: Connector, most: Connections) -> std::io::Result<Self> {
+    /// Starts their thread. One is enough, because it only waits for PostgreSQL.
+    pub(super) fn start(connector: Connector, connections: Connections) -> std::io::Result<Self> {
         let queue = || {
             let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
             (queue, Arc::new(Mutex::new(waiting)))
@@ -55,10 +55,10 @@ impl Readers {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         thread::Builder::new().name("store-readers".to_owned()).spawn(move || {
             let all = LocalSet::new();
-            for _ in 0..most.points {
+            for _ in 0..connections.points {
                 all.spawn_local(serve(connector.clone(), Arc::clone(&first), None));
             }
-            for _ in 0..most.scans {
+            for _ in 0..connections.scans {
                 let scans = Some(Arc::clone(&second));
                 all.spawn_local(serve(connector.clone(), Arc::clone(&first), scans));
             }
@@ -67,18 +67,18 @@ impl Readers {
         Ok(Self { points, scans })
     }
 
-    /// Hands a read of a few rows over; false when too many wait.
+    /// Queues a read of a few rows. Returns false if too many wait.
     pub(super) fn push(&self, read: Box<dyn Call>) -> bool {
         self.points.try_send(read).is_ok()
     }
 
-    /// Hands over what may take long; false when too many wait.
+    /// Queues a read that may take long. Returns false if too many wait.
     pub(super) fn push_scan(&self, read: Box<dyn Call>) -> bool {
         self.scans.try_send(read).is_ok()
     }
 }
 
-/// Returns the next read, of the first queue if both have one.
+/// Returns the next read, from the first queue if both have one.
 async fn next(points: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call>> {
     let from = async |queue: &Queue| queue.lock().await.recv().await;
     let Some(scans) = scans else { return from(points).await };
@@ -103,7 +103,7 @@ async fn serve(connector: Connector, points: Queue, scans: Option<Queue>) {
     }
 }
 
-/// A connection, when there is one.
+/// A connection that is opened when it is needed.
 struct Reader {
     connector: Connector,
     connection: Option<Connection>,
@@ -111,7 +111,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Makes a read. When the connection turns out to have ended, it is made once more on a new one.
+    /// Runs a read. If the connection turns out to have ended, the read is run once more on a new one.
     async fn make(&mut self, read: &mut dyn Call) -> DbResult<()> {
         let had_connection = self.connection.is_some();
         match self.try_once(read).await {
@@ -126,7 +126,7 @@ impl Reader {
         let connection = self.take().await?;
         let made = AssertUnwindSafe(read.run(&connection)).catch_unwind().await;
         let made = made.unwrap_or(Err(Failure::Unanswered));
-        // A read may have opened a transaction; after an error it is ended, or else the connection is.
+        // A read may have opened a transaction; after an error it is rolled back, or else the connection is closed.
         let is_sound = match &made {
             Ok(()) => !connection.is_closed(),
             Err(failure) if failure.is_of_connection() => false,

@@ -1,4 +1,4 @@
-//! Idempotency records in the database. Which of them still counts is the domain's decision.
+//! Idempotency records in the database. The domain decides which of them still count.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,7 +23,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Keeps records, unless there is a living one with the key; answers the keys of those that were kept.
+/// Inserts records, unless there is a living one with the key. Returns the keys of the inserted ones.
 pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, first_seen, fingerprint, body) \
      SELECT n.key, n.tenant, n.first_seen, n.fingerprint, n.body \
      FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) \
@@ -44,7 +44,7 @@ impl Store {
     }
 
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
-        // A record that a group is replacing is locked, and alive when the group commits: it is passed over.
+        // A record that a group is replacing is locked, and alive once the group commits: it is skipped.
         let sql = delete_old!(
             "idempotency",
             "ctid",
@@ -55,15 +55,15 @@ impl Store {
     }
 }
 
-/// The keys that wait to be looked up. Every order begins with such a look, so they share a statement: the
-/// first that waits brings the others along, and those that come while it is on its way wait for the next.
+/// The keys that wait to be looked up. Every order begins with such a look-up, so they share a statement: the first one
+/// in the queue takes the others along, and those that arrive while it runs wait for the next.
 #[derive(Clone, Default)]
 pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
 
 type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
 
 impl Lookups {
-    /// Adds a look. For the first that waits a call is made, if `push` takes it.
+    /// Adds a look-up. The first one in the queue makes a call, if `push` accepts it.
     fn add(&self, lookup: Lookup, push: impl FnOnce(Box<dyn Call>) -> bool) {
         let is_first = {
             let mut waiting = self.waiting();
@@ -71,7 +71,7 @@ impl Lookups {
             waiting.len() == 1
         };
         if is_first && !push(Box::new(self.as_call())) {
-            // Others may have come meanwhile, who rely on this call.
+            // Others that rely on this call may have been added meanwhile.
             for (_, caller) in self.take() {
                 let _gone = caller.send(Err(Failure::Crowded));
             }
@@ -91,11 +91,11 @@ impl Lookups {
     }
 }
 
-/// The call that looks up all keys that wait when it is made.
+/// The call that looks up all keys that are waiting when it runs.
 struct LookupCall {
     waiting: Lookups,
     taken: Vec<Lookup>,
-    /// Each record, or why it cannot be read, which is its own callers' error alone.
+    /// Each record, or the reason why it cannot be read, which concerns only the callers of its key.
     found: HashMap<RecordKey, Result<IdempotencyRecord, String>>,
 }
 
@@ -112,14 +112,14 @@ impl Call for LookupCall {
         })
     }
 
-    /// Others may wait for it whose own look it spared.
+    /// Returns false: others may wait for it that made no call themselves.
     fn is_abandoned(&self) -> bool {
         false
     }
 
     fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
         if outcome.is_err() && self.taken.is_empty() {
-            // No connection was to be had, so none was taken yet.
+            // No connection was available, so none was taken yet.
             self.taken = self.waiting.take();
         }
         for (key, caller) in self.taken {
@@ -133,9 +133,8 @@ impl Call for LookupCall {
     }
 }
 
-/// Keeps the records, which are sorted by key and each of a key of its own, unless there is a living one with
-/// the key; answers the keys of those that were kept. One that waits for another server's transaction
-/// wins or loses with it.
+/// Inserts the records, which are sorted by key and have different keys, unless there is a living one with the key.
+/// Returns the keys of the inserted ones. A record that waits for another server's transaction wins or loses with it.
 pub(super) async fn insert_all(
     db: &Connection,
     generations: &Generations,
@@ -157,7 +156,7 @@ pub(super) async fn insert_all(
     Ok(kept.into_iter().collect())
 }
 
-/// Gives a record that this transaction keeps the body that it has now.
+/// Gives a record that this transaction has inserted its present body.
 pub(super) async fn rewrite(
     db: &Connection,
     generations: &Generations,
@@ -168,7 +167,7 @@ pub(super) async fn rewrite(
     db.execute(sql, &[&record.key.0.as_slice(), &tenant, &record.body]).await.map(drop)
 }
 
-/// The records under these keys, dead or alive.
+/// Returns the records under these keys, dead or alive.
 pub(super) async fn find_all(
     db: &Connection,
     keys: &[RecordKey],
@@ -188,7 +187,7 @@ async fn find_rows(db: &Connection, keys: &[RecordKey]) -> DbResult<Vec<Row>> {
     db.all(&sql, &[&keys]).await
 }
 
-/// Forgets the records under these keys.
+/// Deletes the records under these keys.
 pub(super) async fn delete_all(db: &Connection, keys: &[RecordKey]) -> DbResult<()> {
     if keys.is_empty() {
         return Ok(());
@@ -213,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_no_reader_takes_is_refused_with_those_that_relied_on_it() {
+    fn a_refused_look_up_refuses_those_that_rely_on_it() {
         let lookups = Lookups::default();
         let [(one, first), (other, second)] = [oneshot::channel(), oneshot::channel()];
         lookups.add((RecordKey([1; 16]), one), |_call| {

@@ -1,4 +1,4 @@
-//! Replays: events that an endpoint missed, or one of them, are sent again.
+//! Replays: one event, or all that an endpoint missed, are sent again.
 
 use tokio_postgres::Row;
 
@@ -15,7 +15,7 @@ use crate::{
     store::{EventsToReplay, StoreError},
 };
 
-/// How many events one commit replays: others wait for it.
+/// Maximum number of events that one commit replays: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 impl Store {
@@ -39,15 +39,15 @@ impl Store {
     }
 }
 
-/// The events that a page of a replay looked at, and how many of them are sent again.
+/// The events that a page of a replay checked, and the number of those that are sent again.
 #[derive(Default)]
 struct Replayed {
     rows: Vec<i64>,
     replayed: u64,
 }
 
-/// Replays a page of the tenant's events behind the row `after`. Earlier rows
-/// first, so that no event of a parcel overtakes another.
+/// Replays a page of the tenant's events behind the row `after`. Earlier rows come first, so that no event of a parcel
+/// overtakes another.
 async fn replay(
     db: &Connection,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
@@ -55,7 +55,7 @@ async fn replay(
 ) -> DbResult<Replayed> {
     let mut subscriptions = Subscriptions::default();
     subscriptions.load(db, vec![tenant]).await?;
-    // It may have been turned off since it was looked at.
+    // It may have been turned off since the check.
     if !subscriptions.of_tenant(tenant).is_some_and(|subscription| subscription.enabled) {
         return Ok(Replayed::default());
     }
@@ -80,7 +80,7 @@ async fn replay(
     Ok(Replayed { rows, replayed })
 }
 
-/// In which states an event is that is sent again.
+/// Returns the condition for the states of events that are sent again.
 const fn states(what: EventsToReplay) -> &'static str {
     match what {
         EventsToReplay::One(_) => "state NOT IN (0, 1)",
@@ -88,7 +88,7 @@ const fn states(what: EventsToReplay) -> &'static str {
     }
 }
 
-/// The events that are to be sent again, with their parcels.
+/// Returns the events to send again, with their parcels.
 async fn missed(
     db: &Connection,
     (tenant, what, after): (Tenant, EventsToReplay, i64),

@@ -1,9 +1,9 @@
-//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), in a transaction of
-//! its own that waits for the writes of the one before. From its commit on no read finds what the sandbox had, and every
-//! number, key and air waybill is free. What the generation had that has ended is counted for the answer, then erased
-//! page by page, beside everyone's orders; a restart goes on with it.
+//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), in a separate
+//! transaction that waits for the writes of the previous one. From its commit on no read finds the sandbox's earlier
+//! data, and every number, key and air waybill is free. The data of the ended generation is counted for the answer,
+//! then erased page by page, beside everyone's orders; a restart continues it.
 //!
-//! A reset that is asked for while the one before it is not counted yet answers both.
+//! A reset that is requested while the previous one is not counted yet answers both.
 
 use std::{
     collections::HashSet,
@@ -31,7 +31,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Pause before a page is tried again that the database had no time for.
+/// Pause before another try of a page that the database had no time for.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of rows that one statement counts.
 const ROWS_PER_COUNT: i64 = if cfg!(test) { 7 } else { 5_000 };
@@ -41,7 +41,7 @@ impl Store {
         if tenant.environment == Environment::Production {
             return Ok(Deleted::default());
         }
-        // In a task of its own: it completes, whatever becomes of this future.
+        // A separate task, so that it completes even if this future is dropped.
         let reset = tokio::spawn(self.clone().count_and_erase(tenant.number()));
         let broken = |_panicked| StoreError::Broken { database: self.name() };
         reset.await.map_err(broken)?
@@ -60,7 +60,8 @@ impl Store {
         Ok(all)
     }
 
-    /// Goes on with those that are older than a minute: who asked for one has gone, since a request waits for half of that.
+    /// Continues resets that are older than a minute: their callers have gone, because a request waits for half of
+    /// that.
     pub(crate) async fn resume_resets(&self) -> Result<(), StoreError> {
         let ended = self.read(async |db| {
             let sql = "SELECT number FROM ended_generations \
@@ -72,7 +73,7 @@ impl Store {
     }
 
     async fn count_and_erase(self, home: i64) -> Result<Deleted, StoreError> {
-        let ended = self.alone(async move |db| begin(db, home).await).await?;
+        let ended = self.in_transaction(async move |db| begin(db, home).await).await?;
         let mut all = Deleted::default();
         for number in ended.iter().copied() {
             let counted = self.page(async move |db| counted(db, number).await);
@@ -114,7 +115,7 @@ impl Store {
     }
 }
 
-/// Begins a sandbox's next generation. Returns those before it that are not counted yet, in their order.
+/// Begins a sandbox's next generation. Returns the earlier ones that are not counted yet, in their order.
 async fn begin(db: &Connection, home: i64) -> DbResult<Vec<i64>> {
     let next = "INSERT INTO generations AS g (home, current) VALUES ($1, $1::bigint + 4294967296) \
          ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
@@ -126,14 +127,14 @@ async fn begin(db: &Connection, home: i64) -> DbResult<Vec<i64>> {
     db.each(uncounted, &[&home], |row| get(row, 0)).await
 }
 
-/// Returns what an ended generation had, which the first who asks counts.
+/// Returns the counts of an ended generation. The first caller counts it.
 async fn counted(db: &Connection, number: i64) -> DbResult<Deleted> {
     let known = "SELECT parcels, manifests, events, keys, deliveries FROM ended_generations \
          WHERE number = $1 FOR UPDATE";
     match db.first(known, &[&number]).await? {
         Some(row) if get::<Option<i64>>(&row, 0)?.is_some() => read(&row),
         Some(_) => count(db, number).await,
-        // A minute ago: no one waits for it any more.
+        // It was erased a minute ago, when no one waited for it any more.
         None => Ok(Deleted::default()),
     }
 }
@@ -150,7 +151,7 @@ fn read(row: &Row) -> DbResult<Deleted> {
         .with_webhook_deliveries(counted(4)?))
 }
 
-/// Counts an ended generation, in short statements: nothing changes it any more.
+/// Counts an ended generation, in short statements: it no longer changes.
 async fn count(db: &Connection, number: i64) -> DbResult<Deleted> {
     let (parcels, events) = count_parcels(db, number).await?;
     let manifests = count_rows(db, ("manifests", "awb"), (number, String::new())).await?;
@@ -190,7 +191,7 @@ where
     }
 }
 
-/// Counts an ended generation's parcels and their events, of which a parcel's row implies two.
+/// Counts an ended generation's parcels and their events, two of which are implied by a parcel's row.
 async fn count_parcels(db: &Connection, number: i64) -> DbResult<(i64, i64)> {
     let sql = "WITH page AS (SELECT created_at, id FROM parcels \
          WHERE tenant = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4) \
@@ -208,7 +209,7 @@ async fn count_parcels(db: &Connection, number: i64) -> DbResult<(i64, i64)> {
     }
 }
 
-/// The pages that are erased after the events and before the parcels.
+/// The statements that erase pages after the events and before the parcels.
 const ERASURES: [&str; 2] = [
     "DELETE FROM idempotency WHERE tenant = $1 AND key = ANY (ARRAY (SELECT key FROM idempotency \
      WHERE tenant = $1 AND tenant % 2 = 1 ORDER BY key LIMIT $2))",
@@ -216,9 +217,9 @@ const ERASURES: [&str; 2] = [
      WHERE tenant = $1 ORDER BY awb LIMIT $2))",
 ];
 
-/// Erases a page of an ended generation, of the first table from `stage` on that has any of it. Returns the stage of the
-/// next page; none when all is erased, or another server erases it. A row that someone has locked is waited for: no one
-/// adds one, so none is left when none is found.
+/// Erases a page of an ended generation, from the first table from `stage` on that has any rows of it. Returns the
+/// stage of the next page; none if everything is erased, or another server erases it. It waits for rows that someone
+/// has locked: no one adds one, so if none is found, none is left.
 async fn erase_page(db: &Connection, number: i64, stage: usize) -> DbResult<Option<usize>> {
     let turn = "SELECT parcels IS NULL FROM ended_generations WHERE number = $1 \
          FOR UPDATE SKIP LOCKED";
@@ -226,8 +227,8 @@ async fn erase_page(db: &Connection, number: i64, stage: usize) -> DbResult<Opti
     if get(&turn, 0)? {
         count(db, number).await?;
     }
-    // Locked before anything that hangs on them is deleted, here and below: who settles an event at this moment logs an
-    // attempt, and who moves a parcel adds an event.
+    // Locked before their dependent rows are deleted, here and below: settling an event logs an attempt at the same
+    // time, and moving a parcel adds an event.
     let events = "SELECT id FROM outbox WHERE tenant = $1 ORDER BY id LIMIT $2 FOR UPDATE";
     if stage == 0 {
         let events = page(db, events, (number, ROWS_PER_PAGE)).await?;
@@ -251,11 +252,12 @@ async fn erase_page(db: &Connection, number: i64, stage: usize) -> DbResult<Opti
     end(db, number).await.map(|()| None)
 }
 
-async fn page(db: &Connection, sql: &str, (number, most): (i64, i64)) -> DbResult<Vec<i64>> {
-    db.each(sql, &[&number, &most], |row| get(row, 0)).await
+async fn page(db: &Connection, sql: &str, (number, max): (i64, i64)) -> DbResult<Vec<i64>> {
+    db.each(sql, &[&number, &max], |row| get(row, 0)).await
 }
 
-/// Forgets an ended generation. Its row stays for who may still read the counts, until the reset is resumed.
+/// Ends the erasure of a generation. Its row stays for callers that may still read the counts, until the reset is
+/// resumed.
 async fn end(db: &Connection, number: i64) -> DbResult<()> {
     counts::keep_folds_away(db).await?;
     db.execute("DELETE FROM parcel_counts WHERE tenant = $1", &[&number]).await?;

@@ -1,5 +1,5 @@
-//! Failures to sign in, counted over all servers: an attacker has no more attempts at several than at one. What
-//! they mean is decided in `server/src/domain/login_throttle.rs`. Networks and accounts are kept as keyed hashes.
+//! Failures to sign in, counted over all servers: an attacker has no more attempts at several servers than at one.
+//! `server/src/domain/login_throttle.rs` decides what they mean. Networks and accounts are stored as keyed hashes.
 
 use std::net::IpAddr;
 
@@ -22,9 +22,9 @@ use crate::{
     store::StoreError,
 };
 
-/// For how long a network is known from which an account was signed in to.
+/// Time for which a network is known from which an account was signed in to.
 const NETWORK_LIFETIME: i64 = 90 * Millis::DAY;
-/// By how much the servers' clocks may differ: a failure that lies in the future by no more is one of just now.
+/// Maximum difference of the servers' clocks: failures up to this far ahead count as now.
 const CLOCK_SKEW: i64 = Millis::MINUTE;
 
 impl Store {
@@ -44,7 +44,7 @@ impl Store {
             let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
             let (hashes, counted) = if is_known { &apart } else { &together };
             let counts = begin(db, counted, hashes, now).await?;
-            // One that is refused counts nothing, and leaves no row.
+            // A refused attempt counts nothing, and leaves no row.
             db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
             Ok(counts.map(|()| BegunLogin(counted.clone())))
         })
@@ -76,7 +76,7 @@ impl Store {
         .await
     }
 
-    /// Forgets what no attempt is judged by any more.
+    /// Deletes rows that no longer affect an attempt.
     pub(in crate::store) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
         let sql = delete_old!("login_failures", "counted_by", "login_failures WHERE ", "last");
         self.delete_old(sql, now.0 - FAILURE_LIFETIME).await?;
@@ -99,15 +99,15 @@ impl Store {
     }
 }
 
-/// Counts an attempt in the transaction that is open, whose rows it locks: of those who try at once no more get
-/// through than one after the other.
+/// Counts an attempt in the open transaction, and locks its rows: simultaneous attempts get no more tries than
+/// successive ones.
 async fn begin(
     db: &Connection,
     counted: &[CountedBy],
     hashes: &[Vec<u8>],
     now: Millis,
 ) -> DbResult<Result<(), u32>> {
-    // Rows that do not exist cannot be locked. In the order of their hashes, so that two servers never deadlock.
+    // Rows that do not exist cannot be locked. Sorted by hash, so that two servers never deadlock.
     let insert = "INSERT INTO login_failures (counted_by, failures, last) \
          SELECT by, 0, $2 FROM unnest($1::bytea[]) AS by ORDER BY by ON CONFLICT DO NOTHING";
     db.execute(insert, &[&hashes, &now.0]).await?;

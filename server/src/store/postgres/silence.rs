@@ -1,7 +1,7 @@
-//! Whether PostgreSQL answers at all. A server that is frozen, or behind a network that swallows everything, keeps its
-//! connections: nothing fails for as long as a statement may take. So every question and every answer of all
-//! connections is noted here. One slow statement means nothing while others are answered, and something is asked
-//! every second: the clock, and which servers there are.
+//! Detection of a PostgreSQL that does not answer at all. A server that is frozen, or behind a network that swallows
+//! everything, keeps its connections: nothing fails for as long as a statement may take. So every question and every
+//! answer of all connections is recorded here. One slow statement means nothing while others are answered, and
+//! something is asked every second: the clock, and the number of servers.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,28 +10,28 @@ use std::{
 
 use crate::clock::{is_older, stopwatch};
 
-/// From then on a server whose questions are not answered is not ready.
+/// Time without an answer after which a server is not ready.
 pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
 
-/// Since when nothing has been answered.
+/// The time since which nothing has been answered.
 #[derive(Debug, Default)]
 pub(super) struct Silence(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// When the first question after the last answer was asked.
+    /// Time of the first question after the last answer.
     since: Option<Instant>,
-    /// What was logged last.
+    /// The state that was logged last.
     is_logged: bool,
 }
 
 impl Silence {
-    pub(super) fn asked(&self) {
+    pub(super) fn question_sent(&self) {
         self.known().since.get_or_insert_with(stopwatch);
     }
 
-    /// Whichever question it is that was answered.
-    pub(super) fn answered(&self) {
+    /// Records an answer to any question.
+    pub(super) fn answer_received(&self) {
         self.known().since = None;
     }
 
@@ -39,13 +39,13 @@ impl Silence {
         self.known().is_too_long()
     }
 
-    /// Whether something was asked since the last answer.
+    /// Returns true if something was asked since the last answer.
     #[cfg(test)]
     pub(super) fn is_open(&self) -> bool {
         self.known().since.is_some()
     }
 
-    /// Whether it has become too long, or has ended; each is said once.
+    /// Returns true if the silence has become too long, and false if it has ended; each is reported once.
     pub(super) fn news(&self) -> Option<bool> {
         let mut known = self.known();
         let is_too_long = known.is_too_long();
@@ -70,18 +70,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_question_that_stays_open_while_nothing_is_answered_is_silence() {
+    fn silence_is_an_open_question_while_nothing_is_answered() {
         let silence = Silence::default();
         let ago = |age: Duration| stopwatch().checked_sub(age).unwrap();
         assert!(!silence.is_too_long(), "nothing was asked");
-        silence.asked();
+        silence.question_sent();
         assert_eq!((silence.is_too_long(), silence.news()), (false, None));
         silence.known().since = Some(ago(TOO_LONG * 2));
         // Another question ends no silence, and an answer to any of them does.
-        silence.asked();
+        silence.question_sent();
         assert!(silence.is_too_long());
         assert_eq!([silence.news(), silence.news()], [Some(true), None]);
-        silence.answered();
+        silence.answer_received();
         assert!(!silence.is_too_long());
         assert_eq!([silence.news(), silence.news()], [Some(false), None]);
     }

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL by rustls: what tokio-postgres asks of a TLS library, and what `sslmode` checks.
+//! TLS to PostgreSQL by rustls: the interface that tokio-postgres requires, and the checks of `sslmode`.
 
 use std::{
     convert::Infallible,
@@ -30,7 +30,7 @@ use tokio_rustls::{
 
 use super::address::{Address, Tls};
 
-/// How connections to one address are encrypted.
+/// The encryption of connections to one address.
 #[derive(Clone)]
 pub(super) struct Encryption(TlsConnector);
 
@@ -80,10 +80,10 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// What `libpq` checks where it does not check all, and rustls would.
+/// A verifier for modes in which `libpq` checks less than rustls would.
 #[derive(Debug)]
 struct Lenient {
-    /// `verify-ca`: a known authority's certificate, whichever host's it is. Without: whichever server answers.
+    /// `verify-ca`: a known authority's certificate, for any host. Without them any server is accepted.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
@@ -101,7 +101,7 @@ impl ServerCertVerifier for Lenient {
             return Ok(ServerCertVerified::assertion());
         };
         match authorities.verify_server_cert(certificate, chain, host, ocsp, now) {
-            // The name is looked at last, when all else is right.
+            // The name is checked last, when everything else is right.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -143,13 +143,13 @@ where
     type Error = Infallible;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
-        // It is asked for a Unix socket too, which has no name and no handshake.
+        // A Unix socket, which has no name and no handshake, gets here too.
         let host = ServerName::try_from(host.to_owned()).ok();
         Ok(Handshake { connector: self.0.clone(), host })
     }
 }
 
-/// A handshake that is to be made.
+/// A handshake that has not begun.
 pub(super) struct Handshake {
     connector: TlsConnector,
     host: Option<ServerName<'static>>,
@@ -177,7 +177,7 @@ pub(super) struct Encrypted<S>(Pin<Box<tokio_rustls::client::TlsStream<S>>>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        // SCRAM without it is what `channel_binding=prefer` falls back to.
+        // SCRAM without it is the fallback of `channel_binding=prefer`.
         ChannelBinding::none()
     }
 }

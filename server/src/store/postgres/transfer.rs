@@ -23,14 +23,14 @@ use crate::store::{
     transfer::{Field, TABLES, Table, Value},
 };
 
-/// Makes the table into which parcels are copied with their orders, which have a table of their own here.
+/// Creates the table into which parcels are copied with their orders, which have a separate table here.
 const STAGE: &str = "CREATE TEMP TABLE copied_parcels ON COMMIT DROP AS \
      SELECT p.*, o.order_json FROM parcels AS p, orders AS o LIMIT 0";
 
-/// A table takes as long as it takes, and one end waits for the other.
+/// Removes timeouts: a table may take long, and one end waits for the other.
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
-/// A database with a transaction that is under way.
+/// A database with an open transaction.
 pub(in crate::store) struct Database {
     db: Connection,
     name: String,
@@ -42,7 +42,7 @@ impl Database {
         let database = Self::connect(address).await?;
         let begin = async {
             migrations::check(&database.db).await?;
-            // Before the first read, whose moment is that of all.
+            // Before the first read, which determines the snapshot.
             database.lock_out_servers().await?;
             database.db.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await
         };
@@ -50,7 +50,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Begins to fill a database that is empty.
+    /// Begins to fill an empty database.
     pub(in crate::store) async fn target(address: Address) -> Result<Self, StoreError> {
         let database = Self::connect(address).await?;
         let begin = async {
@@ -76,7 +76,7 @@ impl Database {
         Ok(Self { db, name })
     }
 
-    /// Keeps servers and commands out until the connection ends. Those that have just ended are waited for.
+    /// Keeps servers and commands out until the connection ends. It waits for those that have just ended.
     async fn lock_out_servers(&self) -> DbResult<()> {
         let locked = self.db.execute("SELECT pg_advisory_lock($1)", &[&SERVERS_LOCK]).await;
         locked.map(drop).map_err(|failure| {
@@ -93,7 +93,7 @@ impl Database {
         &self.name
     }
 
-    /// Hands each row of a table to `each`.
+    /// Passes each row of a table to `each`.
     pub(in crate::store) async fn read(
         &self,
         table: &Table,
@@ -137,7 +137,7 @@ impl Database {
         Ok(Writer { database: self, table, way })
     }
 
-    /// Makes what was copied seen, by servers too.
+    /// Makes the copied rows visible, to servers too.
     pub(in crate::store) async fn commit(self) -> Result<(), StoreError> {
         let commit = async {
             for table in TABLES.iter().filter(|table| has_sequence(table)) {
@@ -149,7 +149,7 @@ impl Database {
         commit.await.map_err(|failure: Failure| failure.for_caller(&self.name))
     }
 
-    /// Counts a copy's rows for the planner, which takes every table for an empty one until autovacuum comes by.
+    /// Counts a copy's rows for the planner, which otherwise assumes empty tables until autovacuum runs.
     pub(in crate::store) async fn analyse(address: Address) -> Result<(), StoreError> {
         let database = Self::connect(address).await?;
         let analysed = database.db.run("ANALYZE").await;
@@ -170,14 +170,14 @@ impl Database {
 
 #[cfg(test)]
 impl Database {
-    /// What an operator would look up.
+    /// Returns the rows of a query of two texts, for tests.
     pub(in crate::store) async fn pairs(&self, sql: &str) -> Vec<(String, String)> {
         let pair = |row: &_| Ok((super::connection::get(row, 0)?, super::connection::get(row, 1)?));
         self.db.each(sql, &[], pair).await.unwrap()
     }
 }
 
-/// Puts rows into a table. What is not finished is undone with the transaction.
+/// A writer of rows into a table. Unfinished work is undone with the transaction.
 pub(in crate::store) struct Writer<'a> {
     database: &'a Database,
     table: &'static Table,
@@ -186,7 +186,7 @@ pub(in crate::store) struct Writer<'a> {
 
 enum Way {
     Copy(Pin<Box<BinaryCopyInWriter>>),
-    /// For the few rows that stand differently here.
+    /// For the few rows that are stored differently here.
     Insert(Statement),
 }
 
@@ -229,7 +229,7 @@ fn has_orders(table: &Table) -> bool {
     table.name == "parcels"
 }
 
-/// Puts the parcels and orders that were copied where they belong.
+/// Returns the statements that move copied parcels and orders to their tables.
 fn unstage(table: &Table) -> String {
     let columns = table.columns.iter().filter(|column| **column != "order_json");
     let columns = columns.copied().collect::<Vec<_>>().join(", ");
@@ -239,17 +239,18 @@ fn unstage(table: &Table) -> String {
     )
 }
 
-/// Not one of the numbers that sequences keep.
+/// Returns false for the numbers that sequences keep here.
 fn is_table(table: &Table) -> bool {
     !table.name.starts_with("last_")
 }
 
-/// Whether PostgreSQL gives the table's rows their ids; a parcel's are drawn before.
+/// Returns true if PostgreSQL gives the table's rows their ids; a parcel's are drawn before.
 fn has_sequence(table: &Table) -> bool {
     table.columns.first() == Some(&"id") && table.name != "parcels"
 }
 
-/// Ids that were copied are not given again. A manifest's may be named by a parcel or an event that has outlived it.
+/// Returns the statement that keeps copied ids from being given again. A manifest's id may be named by a parcel or an
+/// event that has outlived it.
 fn skip_ids(table: &str) -> String {
     let named = match table {
         "manifests" => {
@@ -257,7 +258,7 @@ fn skip_ids(table: &str) -> String {
         }
         _ => "",
     };
-    // A table in partitions has a sequence that is not a column's own.
+    // The sequence of a partitioned table is not a column's own.
     let sequence =
         format!("coalesce(pg_get_serial_sequence('{table}', 'id'), '{table}_ids')::regclass");
     let last = format!("greatest(0, (SELECT max(id) FROM {table}){named})");

@@ -1,8 +1,8 @@
-//! The writer: one task that owns one connection. It takes all that waits into one transaction, so one
-//! COMMIT serves many orders.
+//! The writer: one task that owns one connection. It takes all queued writes into one transaction, so one COMMIT serves
+//! many orders.
 //!
-//! A COMMIT whose answer was cut off may have been done or not, and callers are answered just that. Who repeats a write
-//! under its key is answered exactly: the insert of the key waits for the transaction in doubt.
+//! A COMMIT whose answer was cut off may have been done or not, and callers get exactly that answer. A caller that
+//! repeats a write under its key gets the exact answer: the insert of the key waits for the transaction in doubt.
 
 use std::{
     collections::HashMap,
@@ -23,49 +23,41 @@ use super::{
     group,
     lock_wait::{LockWait, LockWaits},
     migrations,
+    write_queue::{Stopped, Write, WriteOutcome},
     writer_connection::{Health, WriterConnection},
-    writes::{Stopped, Verdict, Write},
 };
-use crate::{clock::stopwatch, domain::Tenant};
+use crate::{clock::stopwatch, domain::Tenant, store::not_done::NotDone};
 
-/// Writes that may wait; more are refused.
+/// Maximum number of queued writes; more are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
-/// The most writes of one transaction: the first of them waits for the last.
+/// Maximum number of writes in one transaction: the first of them waits for the last.
 const MAX_WRITES_PER_COMMIT: usize = 256;
-/// How often a group that stood in the way of another server's, and that in its, is tried again.
+/// Retries of a deadlocked group.
 const MAX_CONFLICTS: u32 = 20;
-/// How often a write waits alone for rows that someone else holds locked, 1.5 s each time: with the wait of its group
-/// before that, less than its caller waits. The writes beside it do not, and of several only the first waits so long:
-/// a lock that keeps many out (a table's, a count's that all of a tenant's orders add to) would stop all others' for minutes.
+/// Maximum number of times that a write waits alone for rows that someone else has locked, 1.5 s each time: together
+/// with the wait of its group before that, less than its caller waits. The writes beside it do not wait, and of several
+/// only the first waits this long: a lock that keeps many out (a table's, or a count's that all of a tenant's orders
+/// add to) would stop all others for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
-/// Of a tenant's writes so many are found locked out one after the other before the others are not tried: they most likely
-/// want the same row, and each would wait for it in turn.
+/// Number of a tenant's writes that are found locked out in a row before its others are not tried: they most likely
+/// need the same row, and each would wait for it in turn.
 const MAX_LOCKED_OUT: usize = 3;
-/// A server's number, from the database's own randomness.
+/// Draws a server's number from the database's own randomness.
 const SERVER: &str = "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
-/// How often the connection is looked at while no write comes.
+/// Interval at which the connection is checked while no write comes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The way to the writer, which ends with the last of it.
+/// The handle to the writer, which ends when the last handle is dropped.
 pub(super) struct Writer {
     queue: mpsc::Sender<Message>,
     thread: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 enum Message {
-    /// The first: makes the schema.
+    /// The first message: creates the schema.
     Prepare([u8; 32], oneshot::Sender<DbResult<([u8; 32], i64)>>),
     Write(Write),
     Stop,
-}
-
-/// Why a write was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotTaken {
-    /// Too many wait.
-    Full,
-    /// The writer has ended.
-    Stopped,
 }
 
 impl Writer {
@@ -84,8 +76,8 @@ impl Writer {
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
     }
 
-    /// Makes the schema and returns the database's secret, which is `fresh` if it is new, and a number that no other server
-    /// has.
+    /// Creates the schema. Returns the database's secret, which is `fresh` if it is new, and a number that no other
+    /// server has.
     pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let (caller, answer) = oneshot::channel();
         // A writer that has ended gives no answer.
@@ -93,27 +85,27 @@ impl Writer {
         answer.await.unwrap_or(Err(Failure::Unanswered))
     }
 
-    /// Hands a write over; from here on it completes, even if no caller waits for it.
-    pub(super) fn push(&self, write: Write) -> Result<(), NotTaken> {
+    /// Queues a write. From then on it completes, even if no caller waits for it.
+    pub(super) fn push(&self, write: Write) -> Result<(), NotDone> {
         self.queue.try_send(Message::Write(write)).map_err(|refused| match refused {
-            mpsc::error::TrySendError::Full(_) => NotTaken::Full,
-            mpsc::error::TrySendError::Closed(_) => NotTaken::Stopped,
+            mpsc::error::TrySendError::Full(_) => NotDone::Full,
+            mpsc::error::TrySendError::Closed(_) => NotDone::Broken,
         })
     }
 
-    /// Lets the writer finish what waits, and answers its thread, to be waited for.
+    /// Lets the writer finish the queued writes, and returns its thread, to be joined.
     pub(super) async fn stop(&self) -> Option<JoinHandle<()>> {
-        // A writer that has ended already leaves nothing to wait for.
+        // If the writer has ended already, there is nothing to wait for.
         let _ended = self.queue.send(Message::Stop).await;
         self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 }
 
-/// The life of the writer: connections come and go.
+/// The loop of the writer: connections come and go.
 struct Session {
     health: Arc<Health>,
     connection: WriterConnection,
-    /// Whether the schema is there, without which no connection is of use.
+    /// True once the schema exists, without which no connection is of use.
     is_prepared: bool,
     lock_waits: LockWaits,
 }
@@ -123,7 +115,7 @@ impl Session {
         loop {
             let next = tokio::select! {
                 next = waiting.recv() => next,
-                // Also while no write comes: without a connection the server is not ready, and gets none.
+                // Also while no write comes: a server without a connection is not ready, and so gets no write.
                 () = sleep(LOOK_INTERVAL) => {
                     if self.is_prepared {
                         self.connection.look().await;
@@ -158,7 +150,7 @@ impl Session {
 
     async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let mut db = self.connection.open_unprepared().await?;
-        // An index on a large table takes as long as it takes, and so does waiting for another server's.
+        // An index on a large table may take long, and so may the wait for another server's.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secret = migrations::prepare(&db, fresh).await?;
         db.set_answer_timeout(answer_timeout);
@@ -168,7 +160,7 @@ impl Session {
         Ok((secret, server))
     }
 
-    /// Does all of `writes` in one transaction, but those that would undo the others' alone, then answers
+    /// Runs all `writes` in one transaction, except those that would undo the others, which run alone, then answers
     /// each.
     async fn commit(&mut self, writes: Vec<Write>) {
         let of_group = self.lock_waits.of_group();
@@ -178,7 +170,8 @@ impl Session {
         let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {
             let (mut locked_out, mut in_a_row) = (Vec::new(), HashMap::<i64, usize>::new());
-            // In the order in which they came: the first has waited longest. Who has gone repeats it, or does not want it.
+            // In the order of arrival: the first has waited longest. A caller that has gone repeats its write, or does
+            // not need it.
             for write in alone.into_iter().filter(|write| !write.is_abandoned()) {
                 let tenant = write.tenant().map(Tenant::number);
                 if tenant.is_some_and(|tenant| in_a_row.get(&tenant) == Some(&MAX_LOCKED_OUT)) {
@@ -207,14 +200,14 @@ impl Session {
         }
     }
 
-    /// Does writes in one transaction, and answers them. Those that are to be tried alone come back; one that was
-    /// alone does when its rows are locked.
+    /// Runs writes in one transaction, and answers them. Returns those that must be tried alone; a single write is
+    /// returned if its rows are locked.
     async fn commit_together(&mut self, mut writes: Vec<Write>, lock_wait: LockWait) -> Vec<Write> {
         let (mut alone, mut conflicts) = (Vec::new(), 0);
         while !writes.is_empty() {
             let stopped = match self.transact(&mut writes, lock_wait).await {
-                Ok(verdicts) => {
-                    let later = self.answer(writes, verdicts);
+                Ok(outcomes) => {
+                    let later = self.answer(writes, outcomes);
                     writes = later;
                     continue;
                 }
@@ -223,10 +216,10 @@ impl Session {
             let is_group = writes.len() > 1;
             match stopped {
                 Stopped::By { at, .. } if is_group => alone.push(writes.remove(at)),
-                Stopped::By { verdict, .. } => {
-                    self.answer(std::mem::take(&mut writes), vec![verdict]);
+                Stopped::By { outcome, .. } => {
+                    self.answer(std::mem::take(&mut writes), vec![outcome]);
                 }
-                // Two groups in each other's way: one of them goes through, so the other will.
+                // Of two groups that deadlock, one goes through, so the other will.
                 Stopped::Failed(failure) if failure.is_deadlock() && conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
@@ -237,7 +230,7 @@ impl Session {
                     writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
                 Stopped::Failed(failure) if is_group || failure.is_conflict() => {
-                    // Which of them brought it about is not known: each goes alone.
+                    // The write that caused it is unknown, so each goes alone.
                     tracing::warn!(error = %failure, "a group of writes was rolled back");
                     alone.append(&mut writes);
                 }
@@ -250,40 +243,40 @@ impl Session {
         alone
     }
 
-    /// Answers what is settled; answers what is to be tried again.
-    fn answer(&self, writes: Vec<Write>, verdicts: Vec<Verdict>) -> Vec<Write> {
-        let kept = writes.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_kept());
+    /// Answers the writes that have an outcome, and returns those that must be tried again.
+    fn answer(&self, writes: Vec<Write>, outcomes: Vec<WriteOutcome>) -> Vec<Write> {
+        let kept = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_kept());
         let (changes, orders) = kept
             .fold((0, 0), |(changes, orders), (write, _)| (changes + 1, orders + write.orders()));
-        // Before the first answer: who has it may look at the counts.
+        // Before the first answer, because its caller may check the counts.
         if changes > 0 {
             self.health.commits.fetch_add(1, Ordering::Relaxed);
             self.health.changes.fetch_add(changes, Ordering::Relaxed);
             self.health.orders.fetch_add(orders, Ordering::Relaxed);
         }
         let mut later = Vec::new();
-        for (write, verdict) in writes.into_iter().zip(verdicts) {
-            match verdict {
-                Verdict::Later => later.push(write),
-                verdict => write.answer(verdict),
+        for (write, outcome) in writes.into_iter().zip(outcomes) {
+            match outcome {
+                WriteOutcome::Later => later.push(write),
+                outcome => write.answer(outcome),
             }
         }
         later
     }
 
-    /// One transaction. `Ok` only when it is known to be committed.
+    /// Runs one transaction. It is `Ok` only if it is known to be committed.
     async fn transact(
         &mut self,
         writes: &mut [Write],
         lock_wait: LockWait,
-    ) -> Result<Vec<Verdict>, Stopped> {
-        // Whatever forbids it (a password that was changed, a primary that became a standby), nothing was done.
+    ) -> Result<Vec<WriteOutcome>, Stopped> {
+        // Whatever prevents it (a changed password, a primary that became a standby), nothing was done.
         let db = self.connection.take().await.map_err(|_| Failure::Unreachable)?;
-        // Boxed, once a group: all that a group does is too large to be a part of this future.
-        let verdicts = match Box::pin(group::write(&db, lock_wait, writes)).await {
-            Ok(verdicts) => verdicts,
+        // Boxed, once per group: the work of a group is too large to be a part of this future.
+        let outcomes = match Box::pin(group::write(&db, lock_wait, writes)).await {
+            Ok(outcomes) => outcomes,
             Err(stopped) => {
-                // Of what fails with its connection no further answer is waited for.
+                // If the connection has failed, no further answer is awaited.
                 if !stopped.is_of_connection() && db.run("ROLLBACK").await.is_ok() {
                     self.connection.put_back(db);
                 } else {
@@ -292,15 +285,15 @@ impl Session {
                 return Err(stopped);
             }
         };
-        // Every statement's answer was read and none was an error, so the transaction is not aborted: a
-        // COMMIT of an aborted one would answer ROLLBACK without an error.
+        // Every statement's answer was read and none was an error, so the transaction is not aborted: a COMMIT of an
+        // aborted one would answer ROLLBACK without an error.
         match db.run("COMMIT").await {
             Ok(()) => {
                 self.connection.put_back(db);
-                Ok(verdicts)
+                Ok(outcomes)
             }
             Err(failure) if !failure.is_of_connection() => {
-                // PostgreSQL says itself that it was not done.
+                // PostgreSQL itself reports that it was not done.
                 self.connection.put_back(db);
                 Err(Stopped::Failed(failure))
             }
@@ -314,7 +307,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// At its end, and also when it panics: a server without a writer is to end.
+    /// Runs at the end, and also after a panic: a server without a writer must end.
     fn drop(&mut self) {
         self.health.is_closed.store(true, Ordering::Release);
     }

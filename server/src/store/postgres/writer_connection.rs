@@ -1,4 +1,4 @@
-//! The connection of the writer: opened when it is needed, and replaced when it is of no use any more.
+//! The connection of the writer: opened when it is needed, and replaced when it is unusable.
 
 use std::{
     sync::{
@@ -14,17 +14,17 @@ use super::{
 };
 use crate::clock::{is_older, stopwatch};
 
-/// After a failure the next connection is opened no sooner: writes are refused meanwhile, at once.
+/// Minimum pause after a failure before the next connection is opened: writes are refused meanwhile, at once.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
-/// Ends a backend, unless it is committing or does not say what it does (`track_activities = off`): says for each that
-/// lives whether it was ended. While COMMIT waits for a synchronous standby, ending it would show rows that the standby
-/// does not have. That needs no privilege: it is our own role's.
+/// Ends a backend, unless it is committing or does not report its state (`track_activities = off`). Returns, for each
+/// that lives, whether it was ended. While COMMIT waits for a synchronous standby, ending it would show rows that the
+/// standby does not have. This needs no privilege: the backend is our own role's.
 const END_BACKEND: &str = "SELECT CASE \
      WHEN state LIKE 'idle%' OR state = 'active' AND query <> 'COMMIT' THEN pg_terminate_backend(pid) \
      ELSE false END FROM pg_stat_activity WHERE pid = $1 \
      AND extract(epoch FROM backend_start)::text = $2";
 
-/// What is known of the writer from outside.
+/// The state of the writer, for readers outside it.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     pub(super) is_connected: AtomicBool,
@@ -35,14 +35,14 @@ pub(super) struct Health {
     pub(super) orders: AtomicU64,
 }
 
-/// The connection, when there is one, and what is left of the one before it.
+/// The connection, if there is one, and the remains of the previous one.
 pub(super) struct WriterConnection {
     connector: Connector,
     health: Arc<Health>,
     live: Option<Connection>,
-    /// The backend of a connection that failed within a transaction. It may not know, and hold its locks.
+    /// The backend of a connection that failed within a transaction. It may not know that, and hold its locks.
     abandoned: Option<Backend>,
-    /// When the last connection could not be opened.
+    /// The time at which the last connection could not be opened.
     failed: Option<Instant>,
 }
 
@@ -51,18 +51,18 @@ impl WriterConnection {
         Self { connector, health, live: None, abandoned: None, failed: None }
     }
 
-    /// A connection whose database may have no schema yet.
+    /// Opens a connection to a database that may have no schema yet.
     pub(super) async fn open_unprepared(&self) -> DbResult<Connection> {
         self.connector.connect().await
     }
 
-    /// Takes a connection to a database that has its schema.
+    /// Uses a connection to a database that has its schema.
     pub(super) fn begin(&mut self, db: Connection) {
         self.live = Some(db);
         self.health.is_connected.store(true, Ordering::Release);
     }
 
-    /// Opens one if there is none.
+    /// Opens a connection if there is none.
     pub(super) async fn look(&mut self) {
         if !self.is_connected() {
             self.live = self.take().await.ok();
@@ -73,19 +73,19 @@ impl WriterConnection {
         self.live = Some(db);
     }
 
-    /// Of a connection that is in doubt nothing more is wanted than its end.
+    /// Gives up a connection in an unknown state: its backend must be ended.
     pub(super) fn abandon(&mut self, db: &Connection) {
         self.abandoned = Some(db.backend().clone());
     }
 
-    /// Whether there is a connection, as far as is known.
+    /// Returns true if there is a connection, as far as is known.
     fn is_connected(&self) -> bool {
         let is_connected = self.live.as_ref().is_some_and(|db| !db.is_closed());
         self.health.is_connected.store(is_connected, Ordering::Release);
         is_connected
     }
 
-    /// The connection, opened if need be; who takes it puts it back.
+    /// Returns the connection, opened if necessary. The caller puts it back.
     pub(super) async fn take(&mut self) -> DbResult<Connection> {
         if let Some(db) = self.live.take()
             && !db.is_closed()
@@ -99,7 +99,7 @@ impl WriterConnection {
         self.health.is_connected.store(opened.is_ok(), Ordering::Release);
         let failed = std::mem::replace(&mut self.failed, opened.is_err().then(stopwatch));
         match &opened {
-            // Once, however often it is tried: `/readyz` says the rest.
+            // Logged once, however often it is tried: `/readyz` says the rest.
             Err(failure) if failed.is_none() => {
                 tracing::error!(error = %failure, "no connection to the database");
             }
@@ -114,7 +114,7 @@ impl WriterConnection {
         let db = self.connector.connect().await?;
         if let Some(Backend { pid, started }) = &self.abandoned {
             let ended = db.each(END_BACKEND, &[pid, started], |row| get::<bool>(row, 0)).await?;
-            // Each further COMMIT would wait as it does, and leave one more backend that waits.
+            // Each further COMMIT would wait as well, and leave one more waiting backend.
             if ended.contains(&false) {
                 let reason = "its last COMMIT has not ended: does its synchronous standby answer?";
                 return Err(Failure::NotOpened(reason.to_owned()));

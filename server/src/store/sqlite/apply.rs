@@ -1,6 +1,6 @@
-//! `Changes` as SQL. What can forbid them is asked in this order: idempotency, versions, the operations; it stops
-//! at the first. Undoing what it did until then is the caller's part. A refused creation has done nothing:
-//! the key is asked for before the parcel is inserted, and its record is written last.
+//! `Changes` as SQL. Checks run in this order: idempotency, versions, the operations; the first that fails stops them.
+//! Undoing what was done until then is the caller's part. A refused creation has done nothing: the key is checked
+//! before the parcel is inserted, and its record is written last.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -17,7 +17,7 @@ use crate::{
     store::{columns, generations::is_current, number_taken},
 };
 
-/// Applies all of it, or says what forbids it; and whether the outbox has something new.
+/// Applies all changes, or returns the first refusal. The flag says whether the outbox has a new event.
 pub(super) fn apply(
     db: &Connection,
     keys: &LivingKeys,
@@ -26,7 +26,7 @@ pub(super) fn apply(
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
     let mut dead = None;
     if let Some(record) = &changes.idempotency_record {
-        // Another process may have kept one since the last write.
+        // Another process may have written one since the last write.
         keys.catch_up(db)?;
         match records::find(db, keys, &record.key)? {
             Some((_, found)) if is_alive(found.first_seen, changes.now) => {
@@ -57,7 +57,7 @@ pub(super) fn apply(
     Ok((CommitOutcome::Committed, enqueued))
 }
 
-/// Keeps the record, in the place of a dead one.
+/// Writes the record, in place of a dead one.
 fn keep_record(
     (db, keys): (&Connection, &LivingKeys),
     record: (&IdempotencyRecord, i64),
@@ -78,19 +78,19 @@ fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<V
     find.query_row([parcel.0], |row| row.get(0).map(Version)).optional()
 }
 
-/// Operations on their way into the database.
+/// Operations that are being applied.
 struct Application<'a> {
     db: &'a Connection,
     pending: &'a mut Pending,
     now: Millis,
-    /// The record that will be kept with them.
+    /// The record that will be written with them.
     record: Option<&'a mut IdempotencyRecord>,
-    /// Whether an event was enqueued.
+    /// True if an event was enqueued.
     enqueued: bool,
 }
 
 impl Application<'_> {
-    /// Applies one operation, or says what forbids it.
+    /// Applies one operation, or returns the reason for refusing it.
     fn apply(&mut self, op: &mut Op) -> rusqlite::Result<Option<CommitOutcome>> {
         let db = self.db;
         let (done, refusal) = match op {
@@ -145,8 +145,8 @@ impl Application<'_> {
         Ok(None)
     }
 
-    /// Inserts the parcel into the generation with this number. Returns false if its tracking number is taken; one of a
-    /// generation that has ended leaves it.
+    /// Inserts the parcel into the generation with this number. Returns false if its tracking number is taken; a parcel
+    /// of an ended generation gives it up.
     fn add_parcel(&self, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
         Ok(add_parcel(self.db, parcel, tenant)?
             || free_number(self.db, parcel)? && add_parcel(self.db, parcel, tenant)?)
@@ -154,7 +154,7 @@ impl Application<'_> {
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
         let before = outbox::transition_subject(self.db, parcel)?;
-        let counted = counts::place(self.db, parcel)?;
+        let counted = counts::key_of(self.db, parcel)?;
         if !move_to(self.db, parcel, event)? {
             return Ok(false);
         }
@@ -178,7 +178,7 @@ impl Application<'_> {
     }
 }
 
-/// Inserts the parcel with its order, behind all rows that there ever were. Returns false if its number is taken.
+/// Inserts the parcel with its order, behind all rows that ever existed. Returns false if its number is taken.
 fn add_parcel(db: &Connection, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
@@ -218,7 +218,7 @@ fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Res
     Ok(moved == 1 && insert_event(db, parcel, event)?)
 }
 
-/// A late event leaves `updated_at` where it is.
+/// Adds an event to a parcel. A late one leaves `updated_at` unchanged.
 fn add(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(concat!(
         "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
@@ -261,7 +261,7 @@ fn reprint(db: &Connection, parcel: ParcelRowId, at: Millis) -> rusqlite::Result
     Ok(update.execute(params![parcel.0, at.0])? == 1)
 }
 
-/// Takes a parcel of an ended generation away from the number that a new one is to have. Returns true if there was one.
+/// Takes a number away from a parcel of an ended generation, for a new parcel. Returns true if there was one.
 fn free_number(db: &Connection, new: &NewParcel) -> rusqlite::Result<bool> {
     let mut free = db.prepare_cached(
         "UPDATE parcels SET environment = -id WHERE environment = ?1 AND number = ?2 \

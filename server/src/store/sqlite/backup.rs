@@ -15,10 +15,9 @@ use super::{
     error::is_of_writing,
 };
 
-/// Writes a copy of a database as it is at one moment to a new file, and answers its size. Others may
-/// write meanwhile. Neither is upgraded: a copy made before an upgrade is the way back from it. Under its
-/// name the copy is whole and on the disk, or not there: half a copy would pass for a database without its
-/// newest orders, or for a new one.
+/// Writes a copy of a database, as it is at one moment, to a new file and returns its size. Others may write meanwhile.
+/// Neither is upgraded: a copy made before an upgrade is the way back from it. Under its final name the copy is whole
+/// and on the disk, or absent: half a copy would pass for a database without its newest orders, or for a new one.
 pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     let draft = draft(file)?;
     let source = connection::source(database)?;
@@ -34,7 +33,7 @@ pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     publish(draft, file)
 }
 
-/// A file that is to be `file` once it is whole.
+/// Creates a file that becomes `file` once it is whole.
 pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
     if file.symlink_metadata().is_ok() {
         return Err(StoreError::Exists { file: file.to_owned() });
@@ -42,7 +41,7 @@ pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
     draft_beside(file).map_err(|error| StoreError::copy(file, error))
 }
 
-/// Gives a draft that is whole its name, for good, and answers its size.
+/// Gives a complete draft its final name, durably, and returns its size.
 pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreError> {
     let failed = |error: io::Error| StoreError::copy(file, error);
     let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
@@ -56,7 +55,7 @@ pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreErr
     Ok(size)
 }
 
-/// A file in the same folder, for its owner only; it goes unless it gets the final name, or the process
+/// Creates a file in the same folder, for its owner only. It is deleted unless it gets the final name, or the process
 /// is killed.
 fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -67,7 +66,7 @@ fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
 pub(super) fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
     let copy = Connection::open(draft.path())?;
     copy.busy_timeout(connection::BUSY_TIMEOUT)?;
-    // A draft that is not finished is thrown away, so nothing need be undone in it.
+    // An unfinished draft is thrown away, so nothing needs to be undone in it.
     copy.execute_batch("PRAGMA journal_mode = OFF")?;
     Ok(copy)
 }

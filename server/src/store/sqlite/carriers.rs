@@ -1,4 +1,4 @@
-//! What carriers reported, in the database: the events they sent, and those that were refused.
+//! Writes of carrier reports: the events that were taken, and those that were refused.
 
 use rusqlite::{Connection, params};
 
@@ -7,7 +7,7 @@ use crate::{
     store::generations::is_current,
 };
 
-/// Marks an event as taken; false when it was taken before, and its parcel is still there.
+/// Marks an event as taken. Returns false if it was taken before and its parcel still exists.
 pub(super) fn see(db: &Connection, event: &AcceptedCarrierEvent) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(concat!(
         "INSERT INTO carrier_events (carrier, event_id, parcel, sequence, code) \
@@ -22,7 +22,7 @@ pub(super) fn see(db: &Connection, event: &AcceptedCarrierEvent) -> rusqlite::Re
     Ok(insert.execute(row)? == 1)
 }
 
-/// Logs a refused event, of the generation with this number, in the place of an earlier refusal of the same one.
+/// Logs a refused event in the generation with this number, in place of an earlier refusal of the same event.
 pub(super) fn log(
     db: &Connection,
     exception: &CarrierException,

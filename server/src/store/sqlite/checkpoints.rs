@@ -1,20 +1,20 @@
-//! Checkpoints: the write-ahead log's pages are moved into the database file by a thread of their own, so that
-//! no commit waits while thousands of pages are written and synced.
+//! Checkpoints: a separate thread moves the write-ahead log's pages into the database file, so that no commit waits
+//! while thousands of pages are written and synced.
 //!
-//! After each commit the writer knows how many pages the log has, and beyond a threshold it asks the thread to
-//! move them (`PASSIVE`: writers and readers go on). Meanwhile commits have made the log longer; the thread repeats
-//! until what is left is short. That rest the writer moves itself, between two commits: only while all of the log is in
-//! the file can the next commit start the log from its beginning, and while commits follow one another, another
-//! thread never sees such a moment. So the log's file stays at about the threshold.
+//! After each commit the writer knows the number of the log's pages, and beyond a threshold it asks the thread to move
+//! them (`PASSIVE`: writers and readers go on). Meanwhile commits have made the log longer; the thread repeats until
+//! only a short tail is left. The writer moves that tail itself, between two commits: the next commit can start the log
+//! from its beginning only while all of the log is in the file, and while commits follow one another, another thread
+//! never sees such a moment. So the log's file stays at about the threshold.
 //!
-//! Who waits for what: the thread syncs the log (its commits have synced it already) and then the file, as large as
-//! it is, and no commit waits for it. The writer syncs both again for its rest, of which all else is on the disk by then.
-//! `SQLite` syncs the file only when all of the log is moved, so the thread's sync is by our own descriptor.
+//! The waits: the thread syncs the log (its commits have synced it already) and then the file, however large it is, and
+//! no commit waits for it. The writer syncs both again for the tail only; the rest is already on the disk. `SQLite`
+//! syncs the file only when all of the log is moved, so the thread syncs through our own descriptor.
 //!
-//! A read holds the log from the page on which it began. A log that cannot be moved for that grows, up to the
-//! ceiling; there the writer waits a moment for reads to end, and again whenever the log is half as long again. So reads that
-//! overlap one another let the log begin again, and a stuck one, of another process perhaps, costs orders a few short waits and
-//! the disk a longer log.
+//! A read pins the log from the page on which it began. A log that cannot be moved because of that grows, up to the
+//! ceiling. There the writer waits a moment for reads to end, and again whenever the log is half as long again. So
+//! overlapping reads still let the log begin again, and a stuck one, perhaps of another process, costs orders a few
+//! short waits and the disk a longer log.
 
 use std::{
     io,
@@ -33,41 +33,41 @@ use rusqlite::Connection;
 use super::{
     StoreError, connection,
     error::is_fatal,
+    file_lock::{FileLock, LockedFile},
     health::{Health, Lost},
-    hold::{Held, Hold},
 };
 
-/// When the log is moved, in pages of 4 KiB, and what is done about one that cannot be.
+/// The log lengths at which it is moved, in pages of 4 KiB, and the wait for one that cannot be moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// From here on it is moved. A page that many commits write is moved once, so a long log is the cheaper one.
+    /// Length from which the log is moved. A page that many commits write is moved once, so a long log is cheaper.
     threshold: usize,
-    /// What the writer moves itself: about as much as a large commit.
+    /// Length of the tail that the writer moves itself: about as much as a large commit.
     rest: usize,
-    /// From here on the writer waits for readers.
+    /// Length from which the writer waits for readers.
     ceiling: usize,
-    /// For so long: longer than nearly all reads take, and short beside what an order waits.
+    /// Duration of that wait: longer than nearly all reads take, and short compared with an order's timeout.
     wait: Duration,
 }
 
-/// 40 MB, 1 MB and 160 MB.
+/// Limits of 40 MB, 1 MB and 160 MB.
 pub(super) const LIMITS: Limits =
     Limits { threshold: 10_000, rest: 250, ceiling: 40_000, wait: Duration::from_millis(50) };
 
-/// The thread moves the log so often in a row. A writer that is still ahead of it then waits for the disk: it moves the
-/// rest itself, however long that is.
+/// Maximum number of times that the thread moves the log in a row. A writer that is still ahead of it then waits for
+/// the disk: it moves the tail itself, however long that is.
 const MAX_PASSES: usize = 4;
 
-/// What came of moving the log.
+/// The outcome of moving the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moved {
-    /// As good as all of it.
+    /// Everything but a short tail.
     All,
-    /// As much as a reader, or another process, allowed.
+    /// As much as a reader or another process allowed.
     Part,
 }
 
-/// The writer's part of it.
+/// The writer's share of the checkpoints.
 pub(super) struct Checkpoints {
     limits: Limits,
     log: Arc<Log>,
@@ -75,17 +75,17 @@ pub(super) struct Checkpoints {
     thread: Option<(Sender<()>, JoinHandle<()>)>,
     answers: Receiver<Moved>,
     is_asked: bool,
-    /// The pages at which the thread is asked next.
+    /// The log length at which the thread is asked next.
     due: usize,
-    /// The pages at which the writer waits next.
+    /// The log length at which the writer waits next.
     ceiling: usize,
 }
 
 #[derive(Default)]
 struct Log {
-    /// After the last commit.
+    /// Length after the last commit.
     pages: AtomicUsize,
-    /// Held while the thread moves pages: two checkpoints at once are one too many for `SQLite`.
+    /// Held while the thread moves pages: `SQLite` allows one checkpoint at a time.
     turn: Mutex<()>,
 }
 
@@ -100,10 +100,10 @@ impl Log {
 }
 
 impl Checkpoints {
-    /// Starts the thread, and takes checkpoints out of the writer's commits.
+    /// Starts the thread, and removes checkpoints from the writer's commits.
     pub(super) fn start(
         writer: &mut Connection,
-        (file, hold): (&Path, &Hold),
+        (file, lock): (&Path, &FileLock),
         health: &Arc<Health>,
         limits: Limits,
     ) -> Result<Self, StoreError> {
@@ -111,7 +111,7 @@ impl Checkpoints {
         let db = connection::checkpoints(file).map_err(failed)?;
         let log = Arc::new(Log::default());
         let of_writer = Arc::clone(&log);
-        // SQLite has one hook of this kind: its own, which would move the log inside a commit, goes.
+        // SQLite has one hook of this kind. This replaces SQLite's hook, which would move the log inside a commit.
         writer
             .wal_hook(Some(move |_: &mut _, pages: i32| {
                 of_writer.pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
@@ -120,11 +120,11 @@ impl Checkpoints {
             .map_err(failed)?;
         let (ask, asked) = channel();
         let (answer, answers) = channel();
-        let mover = Mover { db, file: hold.file(), log: Arc::clone(&log), limits };
+        let mover = Mover { db, file: lock.file(), log: Arc::clone(&log), limits };
         let health = Arc::clone(health);
         let serve = move || {
             while asked.recv().is_ok() {
-                // A writer that has gone needs no answer.
+                // A writer that has ended needs no answer.
                 let _gone = answer.send(mover.run(&health));
             }
         };
@@ -134,7 +134,7 @@ impl Checkpoints {
         Ok(Self { limits, log, thread, answers, is_asked: false, due, ceiling })
     }
 
-    /// To be called after each commit; does what of a checkpoint is the writer's part.
+    /// Runs the writer's share of a checkpoint; call it after each commit.
     pub(super) fn after_commit(&mut self, db: &Connection) -> rusqlite::Result<()> {
         let pages = self.log.pages();
         let answer = self.answers.try_recv().ok();
@@ -148,16 +148,16 @@ impl Checkpoints {
             self.ceiling = pages + pages / 2;
             self.wait_for_readers(db, pages)?;
         } else if pages >= self.due && !self.is_asked {
-            // Should a reader be in the way, not at every commit again.
+            // If a reader is in the way, it is not asked again at every commit.
             self.due = pages + self.limits.threshold / 4;
             self.is_asked = true;
-            // A thread that has ended by a panic leaves it to the ceiling.
+            // If the thread has ended by a panic, the ceiling takes over.
             let _ended = self.thread.as_ref().map(|(ask, _)| ask.send(()));
         }
         Ok(())
     }
 
-    /// Moves all of the log and truncates its file; false when a reader still reads from it.
+    /// Moves all of the log and truncates its file. Returns false if a reader still uses it.
     pub(super) fn truncate_log(&self, db: &Connection) -> rusqlite::Result<bool> {
         let _turn = self.log.turn();
         connection::truncate_log(db)
@@ -184,16 +184,16 @@ impl Drop for Checkpoints {
     fn drop(&mut self) {
         if let Some((ask, thread)) = self.thread.take() {
             drop(ask);
-            // One that has panicked leaves nothing to wait for.
+            // If it has panicked, there is nothing to wait for.
             let _panicked = thread.join();
         }
     }
 }
 
-/// The thread's part of it.
+/// The thread's share of the checkpoints.
 struct Mover {
     db: Connection,
-    file: Held,
+    file: LockedFile,
     log: Arc<Log>,
     limits: Limits,
 }
@@ -202,7 +202,7 @@ impl Mover {
     fn run(&self, health: &Health) -> Moved {
         let _turn = self.log.turn();
         self.passes().unwrap_or_else(|error| {
-            // As with a commit: an fsync that failed cannot be tried again.
+            // As with a commit: an fsync that failed cannot be retried.
             if error.is_fatal() {
                 health.end(Lost::Disk);
             }
@@ -243,7 +243,7 @@ impl Failed {
     }
 }
 
-/// Moves pages of the log; answers whether that was all it had, and how many of them are in the file now.
+/// Moves pages of the log. Returns whether it moved all, and the number of the log's pages that are in the file now.
 fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<(Moved, usize)> {
     let sql = format!("PRAGMA wal_checkpoint({mode})");
     db.prepare_cached(&sql)?.query_row([], |row| {
@@ -261,15 +261,15 @@ mod tests {
     use super::*;
     use crate::store::{
         CommitOutcome,
-        sqlite::{hold, identity::IfEmpty, tests::commit_as_group},
+        sqlite::{file_lock, identity::IfEmpty, tests::commit_as_group},
         tests::conformance::{SECRET, create, sandbox},
     };
 
     /// A writer whose log is moved from 20 pages on.
-    struct Place {
+    struct Fixture {
         checkpoints: Checkpoints,
         db: Connection,
-        hold: Hold,
+        lock: FileLock,
         made: u32,
         folder: TempDir,
     }
@@ -277,18 +277,18 @@ mod tests {
     const SMALL: Limits =
         Limits { threshold: 20, rest: 1_000, ceiling: 80, wait: Duration::from_secs(5) };
 
-    impl Place {
+    impl Fixture {
         fn new(limits: Limits) -> Self {
             let folder = TempDir::new().unwrap();
             let file = folder.path().join("parcelo.db");
-            let hold = hold::hold(&file).unwrap();
+            let lock = file_lock::lock(&file).unwrap();
             let (mut db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
             let health = Arc::default();
-            let checkpoints = Checkpoints::start(&mut db, (&file, &hold), &health, limits).unwrap();
-            Self { checkpoints, db, hold, made: 0, folder }
+            let checkpoints = Checkpoints::start(&mut db, (&file, &lock), &health, limits).unwrap();
+            Self { checkpoints, db, lock, made: 0, folder }
         }
 
-        /// Commits an order, and answers how many pages the log has then.
+        /// Commits an order and returns the number of pages that the log has then.
         fn commit(&mut self) -> usize {
             self.made += 1;
             let order = create(sandbox(1), &format!("SB-NUMBER-{:04}", self.made), self.made);
@@ -311,62 +311,63 @@ mod tests {
 
     #[test]
     fn under_steady_load_the_log_begins_again_and_again() {
-        let mut place = Place::new(SMALL);
-        let most = (0..600).map(|_| place.commit()).max().unwrap();
-        // However slow the thread is, at the ceiling the writer does it; and a commit has some pages.
-        assert!((20..=80 + 20).contains(&most), "{most}");
-        let log = connection::log_of(&place.folder.path().join("parcelo.db"));
+        let mut fixture = Fixture::new(SMALL);
+        let longest = (0..600).map(|_| fixture.commit()).max().unwrap();
+        // However slow the thread is, the writer moves the log at the ceiling; and a commit has some pages.
+        assert!((20..=80 + 20).contains(&longest), "{longest}");
+        let log = connection::log_of(&fixture.folder.path().join("parcelo.db"));
         assert!(std::fs::metadata(log).unwrap().len() < 110 * 4_200);
     }
 
     #[test]
-    fn the_thread_moves_a_long_log_and_the_next_commit_begins_it_again() {
-        let mut place = Place::new(Limits { ceiling: usize::MAX, ..SMALL });
-        place.commit_until(|pages| pages >= 20);
-        assert_eq!(place.checkpoints.answers.recv(), Ok(Moved::All));
-        assert!(place.commit() < 20);
+    fn after_the_thread_moves_a_long_log_it_begins_again() {
+        let mut fixture = Fixture::new(Limits { ceiling: usize::MAX, ..SMALL });
+        fixture.commit_until(|pages| pages >= 20);
+        assert_eq!(fixture.checkpoints.answers.recv(), Ok(Moved::All));
+        assert!(fixture.commit() < 20);
     }
 
     #[test]
     fn the_writer_moves_the_rest_that_the_thread_left() {
-        let mut place = Place::new(Limits { ceiling: usize::MAX, ..SMALL });
-        place.checkpoints.is_asked = true;
+        let mut fixture = Fixture::new(Limits { ceiling: usize::MAX, ..SMALL });
+        fixture.checkpoints.is_asked = true;
         let (answer, answers) = channel();
-        place.checkpoints.answers = answers;
-        place.commit_until(|pages| pages >= 40);
+        fixture.checkpoints.answers = answers;
+        fixture.commit_until(|pages| pages >= 40);
         answer.send(Moved::All).unwrap();
-        assert!(place.commit() > 40, "what is moved after it begins the next");
-        assert!(place.commit() < 20);
+        assert!(fixture.commit() > 40, "what is moved after it begins the next");
+        assert!(fixture.commit() < 20);
     }
 
     #[test]
-    fn a_reader_that_is_stuck_stops_no_order_and_the_log_begins_again_after_it() {
-        let mut place = Place::new(Limits { wait: Duration::ZERO, ..SMALL });
-        let stuck = place.reader();
-        place.commit_until(|pages| pages > 300);
-        // It has waited at 80, 120, 180 and 270 pages, and not at each 20 more.
-        assert!(place.checkpoints.ceiling > 400, "{}", place.checkpoints.ceiling);
+    fn a_stuck_reader_stops_no_order_and_the_log_begins_again_later() {
+        let mut fixture = Fixture::new(Limits { wait: Duration::ZERO, ..SMALL });
+        let stuck = fixture.reader();
+        fixture.commit_until(|pages| pages > 300);
+        // It waited at 80, 120, 180 and 270 pages, and not at each 20 more.
+        assert!(fixture.checkpoints.ceiling > 400, "{}", fixture.checkpoints.ceiling);
         drop(stuck);
-        place.commit_until(|pages| pages < 20);
+        fixture.commit_until(|pages| pages < 20);
     }
 
     #[test]
     fn at_the_ceiling_the_writer_waits_for_reads_to_end() {
-        let mut place = Place::new(SMALL);
-        place.checkpoints.is_asked = true;
-        let read = place.reader();
+        let mut fixture = Fixture::new(SMALL);
+        fixture.checkpoints.is_asked = true;
+        let read = fixture.reader();
         let ended = thread::spawn(move || drop(read));
-        place.commit_until(|pages| pages >= 80);
-        assert!(place.commit() < 20);
+        fixture.commit_until(|pages| pages >= 80);
+        assert!(fixture.commit() < 20);
         ended.join().unwrap();
     }
 
     #[test]
-    fn a_log_that_cannot_be_moved_ends_the_store_as_a_failed_commit_does() {
-        let mut place = Place::new(Limits { threshold: usize::MAX, ceiling: usize::MAX, ..SMALL });
-        place.commit();
-        let db = connection::reader(&place.folder.path().join("parcelo.db")).unwrap();
-        let (file, log) = (place.hold.file(), Arc::default());
+    fn a_failed_checkpoint_ends_the_store_as_a_failed_commit_does() {
+        let mut fixture =
+            Fixture::new(Limits { threshold: usize::MAX, ceiling: usize::MAX, ..SMALL });
+        fixture.commit();
+        let db = connection::reader(&fixture.folder.path().join("parcelo.db")).unwrap();
+        let (file, log) = (fixture.lock.file(), Arc::default());
         let health = Health::default();
         assert_eq!(Mover { db, file, log, limits: SMALL }.run(&health), Moved::Part);
         assert_eq!(health.lost(), Some(Lost::Disk));

@@ -1,4 +1,4 @@
-//! Opening connections: their settings, and the database's secret; and copies from one to another.
+//! Opening connections: their settings, and the database's secret; and copies from one connection to another.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,18 +14,18 @@ use rusqlite::{
 };
 
 use super::{
-    StoreError, hold,
+    StoreError, file_lock,
     identity::{self, IfEmpty, SECRET},
     migrations::{IndexOfNumbers, STEPS_PER_LOOK, known, migrate, migrate_watched, schema},
 };
 
-/// How long a statement waits for a lock of another process: a command beside the server, or the server
-/// beside a command.
+/// Maximum time that a statement waits for a lock of another process: a command beside the server, or the server beside
+/// a command.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Prepared statements that a connection keeps: the default of 16 is fewer than the store has.
+/// Number of prepared statements that a connection keeps: the default of 16 is fewer than the store has.
 const MAX_CACHED_STATEMENTS: usize = 128;
 
-/// Savepoints keep the old pages aside: in memory, not in a file of their own.
+/// Keeps the old pages of savepoints in memory, not in a separate file.
 const TEMPORARY_IN_MEMORY: &str = "PRAGMA temp_store = MEMORY";
 
 /// All pages at once, for [`Backup::step`].
@@ -38,41 +38,41 @@ pub(super) fn writer(
     if_empty: IfEmpty,
     fresh: [u8; 32],
 ) -> Result<(Connection, [u8; 32]), StoreError> {
-    hold::create(file)?;
+    file_lock::create(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
-    settle(&db).map_err(failed)?;
+    configure(&db).map_err(failed)?;
     identity::check(&db, file, if_empty)?;
-    // FULL: an answer promises that the write is on the disk. What is erased is overwritten (see `vacuum`).
+    // FULL: an answer promises that the write is on the disk. Erased data is overwritten (see `vacuum`).
     //
-    // The cache: large enough for the pages that orders write over and over, and no larger. While the file is below
-    // 1 GiB, SQLite walks through all cached pages at nearly every commit: a b-tree split gives a page the number of
-    // the lock bytes' page for a moment, which lies behind the end of the file, and so the commit drops what is cached
-    // from there on. At 64 MB that was 7 % of all CPU time, at 16 MB it is not seen.
+    // The cache: large enough for the pages that orders write over and over, and no larger. While the file is below 1
+    // GiB, SQLite walks through all cached pages at nearly every commit: a b-tree split gives a page the number of the
+    // lock bytes' page for a moment, which lies behind the end of the file, and so the commit drops what is cached from
+    // there on. At 64 MB that was 7 % of all CPU time, at 16 MB it is not seen.
     //
-    // Checkpoints are rare, for a page that many commits write is moved once. A server's are taken out of its
-    // commits (see `checkpoints`). A log that a long read has made larger than its ceiling there is cut when it begins
-    // again, to 176 MB; cutting it takes some 50 ms, so not to less.
+    // Checkpoints are rare, because a page that many commits write is then moved once. A server's are removed from its
+    // commits (see `checkpoints`). A log that a long read has made larger than its ceiling there is cut to 176 MB when
+    // it begins again; cutting it takes some 50 ms, so the limit is no lower.
     db.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 10000; \
          PRAGMA journal_size_limit = 184549376; PRAGMA secure_delete = ON;",
     )
     .map_err(failed)?;
-    // The schema comes before the log, in one commit with the mark and the secrets: a first start that
-    // is killed leaves an empty file or a whole database.
+    // The schema comes before the log, in one commit with the mark and the secrets: a first start that is killed leaves
+    // an empty file or a whole database.
     let secret = prepare(&mut db, file, fresh)?;
     log_ahead(&db, file)?;
     Ok((db, secret))
 }
 
-/// Turns the write-ahead log on. Some file systems have no shared memory for it, and `SQLite` calls
-/// that no error: it answers the mode that stays.
+/// Turns the write-ahead log on. Some file systems have no shared memory for it, which `SQLite` reports not as an error
+/// but by answering the mode that stays.
 fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
     let set = || {
         let mode: String =
             db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-        // The first read opens the log, and makes it if need be.
+        // The first read opens the log, and creates it if necessary.
         schema(db)?;
         Ok(mode)
     };
@@ -82,50 +82,50 @@ fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A connection that moves pages of the log into a file which a writer has opened before.
+/// Opens a connection that moves pages of the log into a file which a writer has opened before.
 pub(super) fn checkpoints(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
-    settle(&db)?;
-    // What is moved is synced, log first.
+    configure(&db)?;
+    // Moved pages are synced, log first.
     db.execute_batch("PRAGMA synchronous = FULL")?;
     Ok(db)
 }
 
-/// Whether a file is a database of an older version. What cannot be read is left to those who open it.
+/// Returns true if a file is a database of an older version. An unreadable file is left to the code that opens it.
 pub(super) fn is_older(file: &Path) -> bool {
     let found = reader(file).and_then(|db| schema(&db));
     found.is_ok_and(|found| (1..known()).contains(&found))
 }
 
-/// A connection to a file that is to be copied as it is, of whatever version.
+/// Opens a connection for copying a file as it is, whatever its version.
 pub(super) fn source(file: &Path) -> Result<Connection, StoreError> {
-    hold::create(file)?;
+    file_lock::create(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
-    // One that only reads would leave its log behind.
+    // A read-only connection would leave its log behind.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags).map_err(failed)?;
-    settle(&db).map_err(failed)?;
+    configure(&db).map_err(failed)?;
     identity::check(&db, file, IfEmpty::Refuse)?;
     Ok(db)
 }
 
-/// A connection that reads a file which a writer has opened before.
+/// Opens a connection that reads a file which a writer has opened before.
 pub(super) fn reader(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
-    settle(&db)?;
+    configure(&db)?;
     Ok(db)
 }
 
-/// A database that lives as long as its one connection.
+/// Opens a database that lives as long as its only connection.
 pub(super) fn memory() -> rusqlite::Result<Connection> {
     let db = Connection::open_in_memory()?;
-    settle(&db)?;
+    configure(&db)?;
     Ok(db)
 }
 
-/// The same with its schema, copied from one that the process keeps: a suite starts hundreds.
+/// Opens a database in memory with the schema, copied from one that the process keeps: a test suite starts hundreds.
 pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
     static EMPTY: Mutex<Option<Connection>> = Mutex::new(None);
     let mut kept = EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,13 +141,12 @@ pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// The write-ahead log beside a database file.
+/// Returns the path of the write-ahead log beside a database file.
 pub(super) fn log_of(file: &Path) -> PathBuf {
-    hold::beside(file, "-wal")
+    file_lock::beside(file, "-wal")
 }
 
-/// Moves all of the log into the file and truncates it; false, at once, when a reader still reads
-/// from the log.
+/// Moves all of the log into the file and truncates it. Returns false, at once, if a reader still uses the log.
 pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     db.busy_timeout(Duration::ZERO)?;
     let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
@@ -165,7 +164,7 @@ pub(super) fn prepare(
     let mut prepared = || {
         let is_upgrade = schema(db)? < known();
         if is_upgrade {
-            // One statement may change each row of the largest table: what it would need to go back is as large.
+            // One statement may change each row of the largest table, and its rollback data is as large.
             db.execute_batch("PRAGMA temp_store = FILE")?;
             let say = |percent| tracing::info!("the index of tracking numbers is {percent} % done");
             index.watch(db, STEPS_PER_LOOK, say)?;
@@ -195,7 +194,7 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     Ok(fresh)
 }
 
-/// Copies all, or fails: `SQLite` calls it no error when another connection holds one of the two.
+/// Copies all pages, or fails: `SQLite` reports no error when another connection locks one of the two.
 pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
     match Backup::new(from, to)?.step(ALL_PAGES)? {
         StepResult::Done => Ok(()),
@@ -203,7 +202,7 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Re
     }
 }
 
-fn settle(db: &Connection) -> rusqlite::Result<()> {
+fn configure(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
     // Plans do not depend on bound values. Without this, SQLite looks at the values of LIMIT and of columns without
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn databases_in_memory_have_the_schema_in_common_and_nothing_else() {
+    fn databases_in_memory_share_the_schema_and_nothing_else() {
         let mut migrated = memory().unwrap();
         prepare(&mut migrated, Path::new(":memory:"), [0; 32]).unwrap();
         let tables = |db: &Connection| {
@@ -274,12 +273,12 @@ mod tests {
         INSERT INTO manifest_parcels VALUES (1, 1), (2, 1), (3, 1);";
 
     #[test]
-    fn what_an_older_file_holds_is_there_in_a_newer_one() {
+    fn data_of_an_older_file_is_there_in_a_newer_one() {
         let mut db = Connection::open_in_memory().unwrap();
         db.execute_batch(&MIGRATIONS[..7].concat()).unwrap();
         db.pragma_update(None, "user_version", 7).unwrap();
         db.execute_batch(OLD).unwrap();
-        // Never reprinted, reprinted before the flight was known, and after.
+        // Never reprinted; reprinted before the flight was known; reprinted after that.
         let parcels = [
             (1, 0, 1, None),
             (2, 86_399_999, 2, Some(49)),
@@ -304,7 +303,7 @@ mod tests {
         let flights = "SELECT group_concat(label_version) FROM manifest_parcels";
         assert_eq!(one(flights), "1,2,1", "the version that was printed under the flight");
         let due = "SELECT group_concat(coalesce(next_due, '-')) FROM webhook_endpoints";
-        assert_eq!(one(due), "77,-", "what is due is known of each endpoint");
+        assert_eq!(one(due), "77,-", "each endpoint has its due time");
         let counts = "SELECT group_concat(concat_ws(' ', tenant, held, events)) FROM outbox_counts";
         assert_eq!(one(counts), "1 0 2,2 1 1");
         assert_eq!(one("SELECT count(*) || '' FROM sqlite_schema WHERE name = 'kept'"), "0");
@@ -312,7 +311,7 @@ mod tests {
             FROM (SELECT * FROM parcel_counts ORDER BY tenant, day, state, country)";
         assert_eq!(one(counts), "1 -1 1 EC 1; 1 0 1 EC 2; 1 1 1 EC 1");
         let totals = "SELECT group_concat(concat_ws(' ', tenant, state, country, total), '; ') FROM parcel_totals";
-        assert_eq!(one(totals), "1 1 EC 4", "what lists call the total");
+        assert_eq!(one(totals), "1 1 EC 4", "the total of lists");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Copies in memory, and back, for tests that begin at the same state again and again.
+//! Copies in memory, and back, for tests that repeatedly start from the same state.
 
 use std::sync::PoisonError;
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Store {
-    /// A store in memory that holds what this one holds now.
+    /// Returns a store in memory with a copy of this store's present data.
     pub fn copy(&self) -> Result<Self, StoreError> {
         let copied = self.read(|db| {
             let mut copy = connection::memory()?;
@@ -19,7 +19,7 @@ impl Store {
         Self::prepared(copied?, &self.0.file, self.0.secret)
     }
 
-    /// Replaces all that a store in memory holds by what another holds.
+    /// Replaces all data of a store in memory by that of another store.
     pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
         let Mode::Inline(db) = &self.0.mode else {
             return Err(StoreError::InUse { file: self.0.file.clone() });
@@ -27,10 +27,10 @@ impl Store {
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| StoreError::from_sqlite(&self.0.file, error);
         let last = outbox::last_lease(&db).map_err(failed)?;
-        // They are read again when the lock on the database is free, not before.
+        // The keys are read again when the lock on the database is free, not before.
         self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
-        // What is on its way is of the state that goes.
+        // Events on their way belong to the state that is replaced.
         outbox::skip_leases_to(&db, last).map_err(failed)?;
         self.notify_outbox();
         Ok(())

@@ -1,6 +1,6 @@
-//! How many parcels a tenant has by day, state and country: kept in the commit that changes them, so
-//! that a list knows its total without a look at the parcels. What a commit changes is added up in memory and
-//! written once, at its end: its orders are mostly of one tenant, day and country.
+//! The number of a tenant's parcels by day, state and country. They are maintained in the commit that changes them, so
+//! that a list knows its total without reading the parcels. A commit's changes are added up in memory and written once,
+//! at its end: its orders are mostly of one tenant, day and country.
 
 use std::collections::BTreeMap;
 
@@ -12,72 +12,72 @@ use crate::{
     store::sql,
 };
 
-/// The day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] has it.
+/// Returns the day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] computes it.
 macro_rules! day {
     () => {
         "(created_at / 86400000 - (created_at < 0 AND created_at % 86400000 <> 0))"
     };
 }
 
-/// Where a parcel is counted.
+/// The key of the count that a parcel belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct CountKey {
     tenant: i64,
     day: i64,
     state: u8,
     country: CountryCode,
 }
 
-/// By how much the counts of a transaction's parcels change; not written yet.
+/// The changes of a transaction's counts that are not written yet.
 #[derive(Debug, Default)]
-pub(super) struct PendingCounts(BTreeMap<Place, i64>);
+pub(super) struct PendingCounts(BTreeMap<CountKey, i64>);
 
 impl PendingCounts {
     /// Counts a parcel that was created in the generation with this number.
     pub(super) fn created(&mut self, parcel: &NewParcel, tenant: i64) {
         let day = activity::day_of(parcel.created_at);
         let state = State::LabelGenerated.number();
-        self.add(Place { tenant, day, state, country: parcel.country }, 1);
+        self.add(CountKey { tenant, day, state, country: parcel.country }, 1);
     }
 
     /// Counts a parcel under the state that it has reached.
-    pub(super) fn moved(&mut self, from: Place, to: State) {
+    pub(super) fn moved(&mut self, from: CountKey, to: State) {
         self.add(from, -1);
-        self.add(Place { state: to.number(), ..from }, 1);
+        self.add(CountKey { state: to.number(), ..from }, 1);
     }
 
-    fn add(&mut self, place: Place, parcels: i64) {
-        *self.0.entry(place).or_default() += parcels;
+    fn add(&mut self, key: CountKey, parcels: i64) {
+        *self.0.entry(key).or_default() += parcels;
     }
 
     /// Writes the changes.
     pub(super) fn write(self, db: &Connection) -> rusqlite::Result<()> {
-        for (place, change) in self.0 {
+        for (key, change) in self.0 {
             match change {
                 0 => {}
-                1.. => more(db, place, change)?,
-                ..0 => less(db, place, change)?,
+                1.. => more(db, key, change)?,
+                ..0 => less(db, key, change)?,
             }
         }
         Ok(())
     }
 }
 
-fn more(db: &Connection, place: Place, change: i64) -> rusqlite::Result<()> {
+fn more(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
     let mut more = db.prepare_cached(
         "INSERT INTO parcel_counts (tenant, day, state, country, total) VALUES (?1, ?2, ?3, ?4, ?5) \
          ON CONFLICT DO UPDATE SET total = total + excluded.total",
     )?;
-    let Place { tenant, day, state, country } = place;
+    let CountKey { tenant, day, state, country } = key;
     more.execute(params![tenant, day, state, country.as_str(), change]).map(drop)
 }
 
-fn less(db: &Connection, place: Place, change: i64) -> rusqlite::Result<()> {
+fn less(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
     let mut less = db.prepare_cached(
         "UPDATE parcel_counts SET total = total + ?5 \
          WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4",
     )?;
-    let Place { tenant, day, state, country } = place;
+    let CountKey { tenant, day, state, country } = key;
     less.execute(params![tenant, day, state, country.as_str(), change])?;
     let mut empty = db.prepare_cached(
         "DELETE FROM parcel_counts \
@@ -86,7 +86,7 @@ fn less(db: &Connection, place: Place, change: i64) -> rusqlite::Result<()> {
     empty.execute(params![tenant, day, state, country.as_str()]).map(drop)
 }
 
-/// Takes off a parcel that is about to be deleted. What is left of a count may be 0, until [`sweep`].
+/// Subtracts a parcel that is about to be deleted. A count may be 0 until [`sweep`].
 pub(super) fn deletes(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<()> {
     const LESS: &str = concat!(
         "UPDATE parcel_counts SET total = total - 1 WHERE (tenant, day, state, country) = (SELECT tenant, ",
@@ -102,18 +102,18 @@ pub(super) fn forget(db: &Connection, number: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM parcel_totals WHERE tenant = ?1")?.execute([number]).map(drop)
 }
 
-/// Drops the counts that have come down to 0.
+/// Deletes the counts that have become 0.
 pub(super) fn sweep(db: &Connection) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM parcel_counts WHERE total = 0")?.execute([]).map(drop)
 }
 
-/// Returns where a parcel is counted.
-pub(super) fn place(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Place>> {
+/// Returns the key of the count that a parcel belongs to.
+pub(super) fn key_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<CountKey>> {
     const PLACE: &str =
         concat!("SELECT tenant, ", day!(), ", state, country FROM parcels WHERE id = ?1");
     let read = |row: &Row<'_>| {
         let country = sql::Row::Sqlite(row).parse(3, CountryCode::parse)?;
-        Ok(Place { tenant: row.get(0)?, day: row.get(1)?, state: row.get(2)?, country })
+        Ok(CountKey { tenant: row.get(0)?, day: row.get(1)?, state: row.get(2)?, country })
     };
     db.prepare_cached(PLACE)?.query_row([parcel.0], read).optional()
 }

@@ -1,4 +1,4 @@
-//! What came of deliveries: settled, logged, shown, counted, and deleted when they are old.
+//! Outcomes of deliveries: settled, logged, shown, counted, and deleted when they are old.
 
 use rusqlite::{Connection, Row, params};
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Store {
-    /// The events that have not reached their endpoints yet, tenant by tenant.
+    /// Returns the number of undelivered events, tenant by tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         let read = |db: &Connection| {
             let mut find = db.prepare_cached(concat!(
@@ -36,9 +36,9 @@ impl Store {
         self.scan(None, move |store| store.read(read)).await
     }
 
-    /// Writes down an attempt and what it means for the event, its successors and the endpoint. When the
-    /// event was replayed or its endpoint replaced meanwhile, the attempt is logged and means nothing;
-    /// when the event is deleted, there is nothing to log it for.
+    /// Records an attempt and its effect on the event, its successors and the endpoint. If the event was replayed or
+    /// its endpoint replaced meanwhile, the attempt is logged without effect. If the event is deleted, nothing is
+    /// logged.
     pub async fn settle(
         &self,
         lease: Lease,
@@ -54,26 +54,26 @@ impl Store {
         Ok(settled)
     }
 
-    /// There is one writer, so an event is enqueued before its predecessor is settled, or after that.
+    /// Releases nothing: with one writer an event is enqueued before its predecessor is settled, or after that.
     #[expect(clippy::unused_async, reason = "the other engine waits")]
     pub async fn release_stranded(&self, _now: Millis) -> Result<u64, StoreError> {
         Ok(0)
     }
 
-    /// Deletes a leased event that has nothing left to tell, with its log.
+    /// Deletes a leased event that has no content any more, with its log.
     pub async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
         self.call(move |db| {
             let Some(Found { row, .. }) = leases::find(db, &lease)? else { return Ok(()) };
-            // Its row's id will be another event's, whose log this is not.
+            // The row's id will be another event's, which must not inherit this log.
             db.execute("DELETE FROM webhook_attempts WHERE outbox = ?1", [row])?;
             db.execute("DELETE FROM outbox WHERE id = ?1", [row]).map(drop)
         })
         .await
     }
 
-    /// Deletes what came about at `before` or earlier, with its log, page by page.
+    /// Deletes events from `before` or earlier with their logs, page by page.
     pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
-        let purged = self.in_pages(move |db, most| purge(db, before, most)).await?;
+        let purged = self.in_pages(move |db, max| purge(db, before, max)).await?;
         self.erased(purged > 0);
         Ok(usize::try_from(purged).unwrap_or(usize::MAX))
     }
@@ -132,7 +132,7 @@ fn settle(
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
 }
 
-/// An event that was held meanwhile and has arrived all the same is delivered.
+/// Ends an event with a status. One that was held meanwhile and has arrived nevertheless is delivered.
 fn finish(
     db: &Connection,
     (row, number): (i64, u32),
@@ -151,7 +151,7 @@ fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> rusqlite::Re
     update.execute(params![row, at.0, number]).map(drop)
 }
 
-/// Whether the endpoint has accepted anything since the first attempt at this event.
+/// Returns true if the endpoint has accepted anything since the first attempt at this event.
 fn has_answered_since(db: &Connection, row: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(concat!(
         "SELECT EXISTS (SELECT 1 FROM outbox o JOIN webhook_endpoints e ON e.tenant = ",
@@ -161,15 +161,15 @@ fn has_answered_since(db: &Connection, row: i64) -> rusqlite::Result<bool> {
     find.query_row([row], |row| row.get(0))
 }
 
-fn purge(db: &Connection, before: Millis, most: i64) -> rusqlite::Result<usize> {
-    // Rows are appended as time goes by: when the first are young, all are.
+fn purge(db: &Connection, before: Millis, max: i64) -> rusqlite::Result<usize> {
+    // Rows are appended as time goes by: if the first are young, all are.
     let old = concat!(
         "SELECT id FROM (SELECT id, created_at FROM outbox WHERE ",
         is_current!("tenant"),
         " ORDER BY id LIMIT ?2) WHERE created_at <= ?1"
     );
     let attempts = format!("DELETE FROM webhook_attempts WHERE outbox IN ({old})");
-    db.prepare_cached(&attempts)?.execute([before.0, most])?;
+    db.prepare_cached(&attempts)?.execute([before.0, max])?;
     let events = format!("DELETE FROM outbox WHERE id IN ({old})");
-    db.prepare_cached(&events)?.execute([before.0, most])
+    db.prepare_cached(&events)?.execute([before.0, max])
 }

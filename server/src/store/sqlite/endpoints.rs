@@ -1,4 +1,4 @@
-//! Endpoints in the database: setting them up, turning them on and off, replaying what they missed.
+//! Endpoints in the database: holding their events, and replaying missed ones.
 
 use rusqlite::{Connection, Row, ToSql, params};
 
@@ -12,18 +12,18 @@ use crate::{
     store::{EventsToReplay, generations::current},
 };
 
-/// How many events one commit holds or replays: others wait for it.
+/// Maximum number of events that one commit holds or replays: others wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 impl Store {
-    /// Holds what would have been sent to an endpoint that is off, at most 250 events a commit: nothing
-    /// is sent to it meanwhile. It stops when the endpoint is turned on again.
+    /// Holds the unsent events of an endpoint that is off, at most 250 a commit: nothing is sent to it meanwhile. It
+    /// stops when the endpoint is turned on again.
     pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         while self.call(move |db| hold(db, tenant.number())).await? == MAX_EVENTS_PER_COMMIT {}
         Ok(())
     }
 
-    /// Enqueues an event that no change brings about (a test) for the tenant's endpoint.
+    /// Enqueues an event without a change behind it (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError> {
         let made = self.call(move |db| {
             let Some(subscription) = outbox::subscription(db, tenant)? else { return Ok(()) };
@@ -34,8 +34,8 @@ impl Store {
         Ok(())
     }
 
-    /// Sends events again, at most 250 a commit and first the first, and answers how many. It stops when
-    /// the endpoint is turned off.
+    /// Sends events again, at most 250 a commit, the earliest first, and returns their number. It stops when the
+    /// endpoint is turned off.
     pub async fn replay(
         &self,
         tenant: Tenant,
@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-/// Holds a page of what would have been sent to an endpoint that is off, and answers how many events.
+/// Holds a page of the unsent events of an endpoint that is off, and returns their number.
 fn hold(db: &Connection, tenant: i64) -> rusqlite::Result<usize> {
     let mut update = db.prepare_cached(concat!(
         "UPDATE outbox SET state = ?2, due = NULL WHERE id IN (SELECT id FROM outbox WHERE tenant = ",
@@ -66,14 +66,14 @@ fn hold(db: &Connection, tenant: i64) -> rusqlite::Result<usize> {
     update.execute([tenant, HELD])
 }
 
-/// Replays a page of the tenant's events behind the row `after`, and answers which rows. Earlier rows
-/// first, so that no event of a parcel overtakes another.
+/// Replays a page of the tenant's events behind the row `after`, and returns the rows. Earlier rows come first, so that
+/// no event of a parcel overtakes another.
 fn replay(
     db: &Connection,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
 ) -> rusqlite::Result<Vec<i64>> {
-    // It may have been turned off since it was looked at.
+    // It may have been turned off since the check.
     if !outbox::subscription(db, tenant)?.is_some_and(|subscription| subscription.enabled) {
         return Ok(Vec::new());
     }

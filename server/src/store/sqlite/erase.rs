@@ -1,6 +1,5 @@
-//! Erasing a sandbox's rows: what goes with a parcel, and in which order. Which parcels go, and
-//! when, is decided in [`super::resets`] and by [`Store::purge`]. Production's are permanent, and
-//! nothing in here touches them.
+//! Erasing a sandbox's rows: what belongs to a parcel, and in which order it goes. [`super::resets`] and
+//! [`Store::purge`] decide which parcels go, and when. Production's are permanent, and nothing in here touches them.
 
 use parcelo::model::Deleted;
 use rusqlite::Connection;
@@ -16,7 +15,8 @@ use crate::{
     },
 };
 
-/// The sandboxes that have parcels, of which the counts have many rows each: one look for each tenant.
+/// Returns the condition for sandboxes that have parcels. The counts have many rows of each, so the query jumps from
+/// one tenant to the next.
 macro_rules! sandboxes {
     () => {
         concat!(
@@ -30,27 +30,27 @@ macro_rules! sandboxes {
     };
 }
 
-/// Of their parcels that were created at `?1` or before, some.
+/// Selects some of their parcels that were created at `?1` or before.
 pub(super) const OLD: &str = concat!(
     "SELECT id FROM parcels WHERE ",
     sandboxes!(),
     " AND created_at <= ?1 ORDER BY tenant, created_at, id LIMIT ?2"
 );
-/// Of their manifests, some.
+/// Deletes some of their manifests.
 const OLD_MANIFESTS: &str = concat!(
     "DELETE FROM manifests WHERE id IN (SELECT id FROM manifests \
      WHERE tenant % 2 = 1 AND submitted_at <= ?1 AND ",
     is_current!("tenant"),
     " LIMIT ?2)"
 );
-/// Of their idempotency records, some.
+/// Deletes some of their idempotency records.
 pub(super) const OLD_RECORDS: &str = concat!(
     "DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE ",
     sandboxes!(),
     " AND tenant % 2 = 1 AND first_seen <= ?1 LIMIT ?2)"
 );
 
-/// Some of the records and manifests of a generation that has ended; the second condition is that of an index.
+/// Deletes some of the records and manifests of an ended generation; the second condition matches that of an index.
 const ENDED_RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
      (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 LIMIT ?2)";
 const ENDED_MANIFESTS: &str =
@@ -73,7 +73,7 @@ const ATTEMPTS: &str = "DELETE FROM webhook_attempts WHERE id IN \
      (SELECT id FROM webhook_attempts WHERE outbox = ?1 LIMIT ?2)";
 
 impl Store {
-    /// Deletes what all sandboxes have from `before` and earlier, page by page.
+    /// Deletes the data of all sandboxes from `before` and earlier, page by page.
     pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
         let mut all = Deleted::default();
         loop {
@@ -88,7 +88,7 @@ impl Store {
     }
 }
 
-/// One page of the purge; says whether there may be more.
+/// Does one page of the purge. The flag says whether there may be more.
 fn purge(db: &Connection, before: i64, budget: &mut Budget) -> rusqlite::Result<(Deleted, bool)> {
     let mut eraser = Eraser::new(db, budget);
     let is_more = eraser.old_parcels(before)?
@@ -101,12 +101,12 @@ fn purge(db: &Connection, before: i64, budget: &mut Budget) -> rusqlite::Result<
     Ok((eraser.finish()?, is_more))
 }
 
-/// Deletes rows, and counts them as the answer of a reset does.
+/// Deletes rows, and counts them for the answer of a reset.
 pub(super) struct Eraser<'a> {
     db: &'a Connection,
     budget: &'a mut Budget,
     deleted: Deleted,
-    /// The highest parcel that was deleted.
+    /// The highest row of a deleted parcel.
     highest: i64,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Eraser<'a> {
         Self { db, budget, deleted: Deleted::default(), highest: 0 }
     }
 
-    /// Writes down what must be remembered of what was deleted, and answers how much it was.
+    /// Records what must be remembered of the deleted rows, and returns their numbers.
     pub(super) fn finish(self) -> rusqlite::Result<Deleted> {
         if self.highest > 0 {
             let sql = "UPDATE deleted_parcels SET highest = max(highest, ?1)";
@@ -124,9 +124,9 @@ impl<'a> Eraser<'a> {
         Ok(self.deleted)
     }
 
-    // What follows answers true when the page was over before all was deleted.
+    // The methods below return true if the page ended before everything was deleted.
 
-    /// All that a generation has which has ended. No read finds it, so a parcel may lose its rows in several pages.
+    /// Erases everything of an ended generation. No read finds it, so a parcel may lose its rows in several pages.
     pub(super) fn generation(&mut self, number: i64) -> rusqlite::Result<bool> {
         Ok(self
             .deliveries("SELECT id FROM outbox WHERE tenant = ?1 ORDER BY id LIMIT ?2", number)?
@@ -147,7 +147,7 @@ impl<'a> Eraser<'a> {
         Ok(false)
     }
 
-    /// Old parcels, each whole: callers see it until it is gone.
+    /// Erases old parcels, each whole: callers see it until it is gone.
     fn old_parcels(&mut self, before: i64) -> rusqlite::Result<bool> {
         while let Some(parcels) = self.some(OLD, before)? {
             for parcel in parcels {
@@ -173,7 +173,7 @@ impl<'a> Eraser<'a> {
         Ok(())
     }
 
-    /// One parcel, and what hangs on it but its webhook events.
+    /// Erases one parcel with its rows, except its webhook events.
     fn parcel(&mut self, parcel: i64) -> rusqlite::Result<bool> {
         let (events, is_more) = self.delete(EVENTS, parcel)?;
         self.deleted.tracking_events += events;
@@ -198,7 +198,7 @@ impl<'a> Eraser<'a> {
         Ok(false)
     }
 
-    /// Events of the outbox that `which` selects, with their attempts.
+    /// Erases the events of the outbox that `which` selects, with their attempts.
     fn deliveries(&mut self, which: &str, given: i64) -> rusqlite::Result<bool> {
         while let Some(events) = self.some(which, given)? {
             for event in events {
@@ -214,21 +214,21 @@ impl<'a> Eraser<'a> {
         Ok(false)
     }
 
-    /// Manifests.
+    /// Erases manifests.
     fn manifests(&mut self, sql: &str, given: i64) -> rusqlite::Result<bool> {
         let (rows, is_more) = self.delete(sql, given)?;
         self.deleted.manifests += rows;
         Ok(is_more)
     }
 
-    /// Idempotency records.
+    /// Erases idempotency records.
     fn records(&mut self, sql: &str, given: i64) -> rusqlite::Result<bool> {
         let (rows, is_more) = self.delete(sql, given)?;
         self.deleted.idempotency_keys += rows;
         Ok(is_more)
     }
 
-    /// The next rows that `which` selects; its last parameter is how many.
+    /// Returns the next rows that `which` selects; its last parameter is their maximum number.
     fn some(&self, which: &str, given: i64) -> rusqlite::Result<Option<Vec<i64>>> {
         let mut find = self.db.prepare_cached(which)?;
         let rows = find.query_map([given, self.budget.next_rows()], |row| row.get(0))?;
@@ -238,7 +238,7 @@ impl<'a> Eraser<'a> {
 
     fn delete(&mut self, sql: &str, given: i64) -> rusqlite::Result<(u64, bool)> {
         let mut delete = self.db.prepare_cached(sql)?;
-        self.budget.repeat(|most| delete.execute([given, most]))
+        self.budget.repeat(|max| delete.execute([given, max]))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the database, in words by which an operator knows what to do.
+//! Store errors, with advice for the operator.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{ErrorCode, ffi, types::Type};
 
-/// What the engine underneath says; which engine that is stays the store's own business.
+/// The underlying engine's error. Its type stays private to the store.
 pub(crate) type EngineError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A failure of the database. No message holds data of a row.
@@ -19,7 +19,7 @@ pub enum StoreError {
     Open {
         /// The database.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A copy cannot be written; the database is as it was.
@@ -27,10 +27,10 @@ pub enum StoreError {
     Copy {
         /// The copy.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: EngineError,
     },
-    /// A file that is to be made exists already.
+    /// The new file exists already.
     #[error("{file} exists already and is left as it is: name another file", file = .file.display())]
     Exists {
         /// The file.
@@ -97,11 +97,11 @@ pub enum StoreError {
         "the database {database} holds a row that cannot be read{which}: check the disk, and restore a backup"
     )]
     Damaged {
-        /// Where it is.
+        /// The name of the database.
         database: String,
-        /// Which row, in parentheses, if that is known.
+        /// The row in parentheses, if it is known.
         which: String,
-        /// Which column, and how it is wrong.
+        /// The column, and the fault in it.
         source: EngineError,
     },
     /// The database engine failed, or refused a statement.
@@ -109,7 +109,7 @@ pub enum StoreError {
         "the database {database} failed ({source}): check the file, the disk and its free space"
     )]
     Engine {
-        /// Where it is.
+        /// The name of the database.
         database: String,
         /// Why.
         source: EngineError,
@@ -117,39 +117,39 @@ pub enum StoreError {
     /// Another process held the database for 5 s; a write may still be done.
     #[error("the database {database} is busy: try again")]
     Busy {
-        /// Where it is.
+        /// The name of the database.
         database: String,
     },
     /// Too many writes wait; this one was not taken.
     #[error("too many writes wait for the database {database}: try again")]
     Full {
-        /// Where it is.
+        /// The name of the database.
         database: String,
     },
-    /// The database server is not there, or not now.
+    /// The database server does not run, or cannot be reached at the moment.
     #[error(
         "the database {database} cannot be reached ({reason}): check that it runs and takes connections from here"
     )]
     Unreachable {
-        /// Where it is.
+        /// The name of the database.
         database: String,
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
-    /// The database server is there, and its settings or its contents forbid its use.
+    /// The database server is reachable, and its settings or its contents forbid its use.
     #[error("the database {database} cannot be used: {reason}")]
     Unsuitable {
-        /// Where it is.
+        /// The name of the database.
         database: String,
-        /// What is wrong, and what to do.
+        /// The fault, and the remedy.
         reason: String,
     },
     /// A database could not be copied to another engine.
     #[error("nothing was copied to {target}: {reason}")]
     NotCopied {
-        /// What was to be made.
+        /// The target of the copy.
         target: String,
-        /// Why it was not.
+        /// The reason.
         reason: String,
     },
     /// The command works on files only.
@@ -157,30 +157,30 @@ pub enum StoreError {
         "the database {database} is not a file, and this command works on files only: use PostgreSQL's own tools (pg_dump, VACUUM)"
     )]
     OnlyFiles {
-        /// Where it is.
+        /// The name of the database.
         database: String,
     },
-    /// The connection was cut while a write was committed, and it was done or not.
+    /// The connection was cut while a write was committed: it was done, or not.
     #[error(
         "the connection to the database {database} was cut during a commit, which was done or not: look up what it was to change"
     )]
     InDoubt {
-        /// Where it is.
+        /// The name of the database.
         database: String,
     },
     /// Too many long reads of the tenant wait; this one was not done.
     #[error("too many long reads wait for the database {database}: try again")]
     Crowded {
-        /// Where it is.
+        /// The name of the database.
         database: String,
     },
-    /// The write failed: it is not acknowledged, and unless the store was closed no other will be. After
-    /// a failed fsync it may be found done at the next start.
+    /// The write failed: it is not acknowledged, and unless the store was closed no other will be. After a failed fsync
+    /// it may be found done at the next start.
     #[error(
         "the database {database} takes no more writes: see the log for the reason, then start again"
     )]
     Broken {
-        /// Where it is.
+        /// The name of the database.
         database: String,
     },
 }
@@ -208,7 +208,7 @@ impl StoreError {
     }
 }
 
-/// What of a parcel cannot be read, so that an operator finds it.
+/// The place of damage in a parcel, so that an operator finds it.
 #[derive(Debug, thiserror::Error)]
 #[error("{table}, parcel row {row}")]
 struct Unreadable {
@@ -217,7 +217,7 @@ struct Unreadable {
     source: rusqlite::Error,
 }
 
-/// The error of a parcel that cannot be read, with the table and the parcel's row.
+/// Returns the error of a parcel that cannot be read, with the table and the parcel's row.
 pub(in crate::store) fn unreadable(
     table: &'static str,
     row: i64,
@@ -227,7 +227,7 @@ pub(in crate::store) fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(0, Type::Null, source)
 }
 
-/// The table in which a parcel cannot be read, if that is what the error says.
+/// Returns the table in which a parcel cannot be read, if that is the error.
 pub(super) fn unreadable_table(error: &rusqlite::Error) -> Option<&'static str> {
     find(error).map(|unreadable| unreadable.table)
 }
@@ -243,14 +243,14 @@ fn named(error: &rusqlite::Error) -> String {
     find(error).map(|unreadable| format!(" ({unreadable})")).unwrap_or_default()
 }
 
-/// Whether a query of one row failed for what is in the row, or on its page. Text that is to be JSON and
-/// is not fails as a plain error when `SQLite` looks into it.
+/// Returns true if a query of one row failed because of the row's content, or its page. Text that should be JSON and is
+/// not fails as a plain error when `SQLite` parses it.
 pub(in crate::store) fn is_of_row(error: &rusqlite::Error) -> bool {
     let is_plain = |error: &ffi::Error| error.extended_code == ffi::SQLITE_ERROR;
     is_damaged(error) || is_corrupt(error) || error.sqlite_error().is_some_and(is_plain)
 }
 
-/// Whether a row does not hold what was once written to it; the next one may.
+/// Returns true if a row does not hold what was once written to it; the next one may.
 pub(in crate::store) fn is_damaged(error: &rusqlite::Error) -> bool {
     matches!(
         error,
@@ -261,17 +261,17 @@ pub(in crate::store) fn is_damaged(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether another connection holds the write lock.
+/// Returns true if another connection holds the write lock.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Whether a constraint of a table refused a row.
+/// Returns true if a constraint of a table refused a row.
 pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
-/// Whether something could not be written, which is no fault of what was read.
+/// Returns true if something could not be written, which is no fault of the data that was read.
 #[cfg(feature = "server")]
 pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -286,13 +286,13 @@ pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether a page of the file does not hold what it should.
+/// Returns true if a page of the file does not hold what it should.
 pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
-/// Whether the file can no longer be trusted to keep what is written. An fsync that failed once
-/// may succeed the next time without the data being there, so there is no second try.
+/// Returns true if the file can no longer be trusted to keep what is written. An fsync that failed once may succeed the
+/// next time without the data being there, so there is no second try.
 pub(super) fn is_fatal(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

@@ -1,15 +1,15 @@
 //! Group commit: many writes, one transaction, one fsync.
 //!
-//! No caller is answered before the commit. That includes refusals: "this number exists" may rest on a row that
-//! another write of the same group inserted, and if the commit fails, that row never existed.
+//! No caller is answered before the commit. That includes refusals: "this number exists" may rest on a row that another
+//! write of the same group inserted, and if the commit fails, that row never existed.
 //!
 //! There are two kinds of write: changes that the domain decided, and plain calls (accounts, keys, purges).
 //!
 //! A write that stops half way undoes only itself. A plain call has a savepoint for that. Changes have none at first:
-//! it would be a third of what an order costs in here, and what forbids them is nearly always found before they have
-//! written anything. Where a panic, an error or a late refusal does stop them half way (the count of changed rows has
-//! moved since they began), the group is rolled back and done again with a savepoint for each write. So every write
-//! can be applied twice, and what it answers is of the last time.
+//! it would be a third of an order's cost in here, and the reason for a refusal is nearly always found before they have
+//! written anything. If a panic, an error or a late refusal does stop them half way (the count of changed rows has
+//! moved since they began), the group is rolled back and run again with a savepoint for each write. So a write may run
+//! twice; the last run's result counts.
 
 use std::{
     mem,
@@ -28,46 +28,40 @@ use super::{
     living_keys::LivingKeys,
     pending::Pending,
 };
-use crate::{domain::Changes, store::Kept};
+use crate::{
+    domain::Changes,
+    store::{Kept, not_done::NotDone},
+};
 
-/// One write: what it does to the database, and how its caller is answered.
+/// A write: its statements, and the answer to its caller.
 pub(super) trait WriteJob: Send {
     /// Writes. It may be called again, after a rollback.
     fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied>;
     /// Answers the caller.
     fn answer(self: Box<Self>, result: JobResult);
-    /// Whether it has a savepoint from the start, before which all that is pending is written.
+    /// Returns true if it has a savepoint from the start. Everything pending is written before that.
     fn needs_savepoint(&self) -> bool {
         true
     }
-    /// How many orders it writes.
+    /// Returns the number of orders that it writes.
     fn orders(&self) -> usize {
         0
     }
 }
 
-/// What a write came to.
+/// The decision of a write that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applied {
-    /// It stands.
-    Stands,
-    /// It refuses; whatever it did is undone.
-    Refuses,
+    /// The write stands.
+    Whole,
+    /// The write is refused; everything it did is undone.
+    Refused,
 }
 
-/// What became of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JobResult {
-    /// It was done and is durable, or it refused and the reason is durable.
-    Settled(Applied),
-    /// Another process held the database; nothing was done.
-    Busy,
-    /// It failed and is not acknowledged. Nothing was done, unless it was the commit's own fsync that
-    /// failed: then the next start may find it done.
-    Broken,
-}
+/// The outcome of a write. `Ok` is durable, and so is the reason for a refusal.
+pub(super) type JobResult = Result<Applied, NotDone>;
 
-/// Changes on their way to the database.
+/// Changes in the queue of the writer.
 pub(super) struct Mutation {
     changes: Changes,
     outcome: CommitOutcome,
@@ -75,7 +69,7 @@ pub(super) struct Mutation {
     keys: Arc<LivingKeys>,
     /// The row of its idempotency record.
     record: Option<i64>,
-    /// Notified when an event was enqueued.
+    /// Notified when an event is enqueued.
     dispatcher: Arc<Notify>,
     caller: oneshot::Sender<Kept>,
 }
@@ -101,11 +95,11 @@ impl WriteJob for Mutation {
         let keeps_record = self.changes.idempotency_record.is_some();
         self.record = keeps_record.then(|| self.keys.last_added());
         let done = matches!(self.outcome, CommitOutcome::Committed);
-        Ok(if done { Applied::Stands } else { Applied::Refuses })
+        Ok(if done { Applied::Whole } else { Applied::Refused })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == JobResult::Settled(Applied::Stands) {
+        if result == Ok(Applied::Whole) {
             if let Some(row) = self.record {
                 self.keys.committed(row);
             }
@@ -115,10 +109,9 @@ impl WriteJob for Mutation {
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {
-            JobResult::Settled(Applied::Stands) => Ok(self.changes.into_body()),
-            JobResult::Settled(Applied::Refuses) => Err(self.outcome),
-            JobResult::Busy => Err(CommitOutcome::Busy),
-            JobResult::Broken => Err(CommitOutcome::Broken),
+            Ok(Applied::Whole) => Ok(self.changes.into_body()),
+            Ok(Applied::Refused) => Err(self.outcome),
+            Err(not_done) => Err(not_done.into()),
         });
     }
 
@@ -131,26 +124,22 @@ impl WriteJob for Mutation {
     }
 }
 
-/// A plain call on its way to the database.
+/// A plain call in the queue of the writer.
 pub(super) struct PlainWrite<T, F> {
     run: F,
     result: Option<rusqlite::Result<T>>,
-    caller: oneshot::Sender<PlainWriteOutcome<T>>,
+    caller: oneshot::Sender<PlainResult<T>>,
 }
 
-/// What became of a plain call.
-pub(super) enum PlainWriteOutcome<T> {
-    Done(rusqlite::Result<T>),
-    Busy,
-    Broken,
-}
+/// The result of a plain call, or the reason why it was not done.
+type PlainResult<T> = Result<rusqlite::Result<T>, NotDone>;
 
 impl<T, F> PlainWrite<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<PlainWriteOutcome<T>>) {
+    pub(super) fn new(run: F) -> (Box<Self>, oneshot::Receiver<PlainResult<T>>) {
         let (caller, answer) = oneshot::channel();
         (Box::new(Self { run, result: None, caller }), answer)
     }
@@ -165,27 +154,24 @@ where
         match (self.run)(db) {
             Err(error) if is_constraint(&error) => {
                 self.result = Some(Err(error));
-                Ok(Applied::Refuses)
+                Ok(Applied::Refused)
             }
             done => {
                 self.result = Some(Ok(done?));
-                Ok(Applied::Stands)
+                Ok(Applied::Whole)
             }
         }
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        let outcome = match (result, self.result) {
-            (JobResult::Settled(_), Some(done)) => PlainWriteOutcome::Done(done),
-            (JobResult::Busy, _) => PlainWriteOutcome::Busy,
-            (JobResult::Settled(_) | JobResult::Broken, _) => PlainWriteOutcome::Broken,
-        };
+        let Self { result: done, caller, .. } = *self;
+        let answer = result.and_then(|_applied| done.ok_or(NotDone::Broken));
         // A caller that has gone needs no answer.
-        let _gone = self.caller.send(outcome);
+        let _gone = caller.send(answer);
     }
 }
 
-/// Does all of `jobs` in one transaction, then answers each.
+/// Runs all `jobs` in one transaction, then answers each.
 pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn WriteJob>>) {
     let results = results(db, health, &mut jobs);
     for (job, result) in jobs.into_iter().zip(results) {
@@ -196,39 +182,39 @@ pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn Wri
 fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
     let mut attempt = Attempt { savepoints: Savepoints::ForThoseThatNeedOne, excluded: Vec::new() };
     while health.is_writable() {
-        let given_up = match transact(db, jobs, &attempt) {
-            // A commit into a file that is no longer there is gone with the process.
+        let stopped = match transact(db, jobs, &attempt) {
+            // A commit into a file that no longer exists is lost with the process.
             Ok(_) if !health.check_place() => break,
             Ok(results) => {
                 count(health, &results, jobs);
                 return results;
             }
-            Err(given_up) => given_up,
+            Err(stopped) => stopped,
         };
         let is_rolled_back = ensure_rolled_back(db);
-        match given_up {
-            GivenUp::HalfWay if is_rolled_back => {
+        match stopped {
+            Stopped::HalfWay if is_rolled_back => {
                 attempt.savepoints = Savepoints::ForEach;
             }
-            // A damaged page fails only the writes that touch it: the group is repeated without this one.
-            // After such an error SQLite takes no write before a rollback.
-            GivenUp::Failed { error, by: Some(by) } if is_corrupt(&error) && is_rolled_back => {
+            // A damaged page fails only the writes that touch it: the group is repeated without this one. After such an
+            // error SQLite takes no write before a rollback.
+            Stopped::Failed { error, by: Some(by) } if is_corrupt(&error) && is_rolled_back => {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");
                 attempt.excluded.push(by);
             }
-            GivenUp::Failed { error, .. } => {
+            Stopped::Failed { error, .. } => {
                 return vec![fail(health, &error, is_rolled_back); jobs.len()];
             }
-            GivenUp::HalfWay => {
+            Stopped::HalfWay => {
                 health.end(Lost::Disk);
                 tracing::error!("a group could not be rolled back: it is read-only from now on");
             }
         }
     }
-    vec![JobResult::Broken; jobs.len()]
+    vec![Err(NotDone::Broken); jobs.len()]
 }
 
-/// What an error of the whole group means for all of it.
+/// Returns the outcome of every write after an error of the whole group.
 fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobResult {
     if is_fatal(error) || !is_rolled_back {
         health.end(Lost::Disk);
@@ -236,25 +222,23 @@ fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobRe
     } else {
         tracing::warn!(%error, "a group of writes was rolled back");
     }
-    if is_busy(error) { JobResult::Busy } else { JobResult::Broken }
+    Err(if is_busy(error) { NotDone::Busy } else { NotDone::Broken })
 }
 
-/// Rolls the transaction back unless `SQLite` has done so; true if none is open any more. After some errors (a full
-/// disk, an I/O error) `SQLite` does it by itself: then it is in autocommit mode again, and a `ROLLBACK` would fail.
+/// Rolls the transaction back unless `SQLite` has done so. Returns true if none is open any more. After some errors (a
+/// full disk, an I/O error) `SQLite` rolls back by itself: then it is in autocommit mode again, and a `ROLLBACK` would
+/// fail.
 fn ensure_rolled_back(db: &Connection) -> bool {
     db.is_autocommit() || run(db, "ROLLBACK").is_ok()
 }
 
 fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
-    let kept = jobs
-        .iter()
-        .zip(results)
-        .filter(|(_, result)| **result == JobResult::Settled(Applied::Stands));
+    let kept = jobs.iter().zip(results).filter(|(_, result)| **result == Ok(Applied::Whole));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
 
-/// How a group is tried.
+/// The parameters of one try of a group.
 struct Attempt {
     savepoints: Savepoints,
     /// Writes that are left out, by their positions.
@@ -267,15 +251,15 @@ enum Savepoints {
     ForEach,
 }
 
-/// Why a transaction is rolled back.
-enum GivenUp {
+/// The reason why a transaction is rolled back.
+enum Stopped {
     /// A write stopped half way and had no savepoint.
     HalfWay,
-    /// An error of the whole group, and the write that brought it about.
+    /// An error of the whole group, and the write that caused it.
     Failed { error: rusqlite::Error, by: Option<usize> },
 }
 
-impl From<rusqlite::Error> for GivenUp {
+impl From<rusqlite::Error> for Stopped {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed { error, by: None }
     }
@@ -285,19 +269,19 @@ fn transact(
     db: &Connection,
     jobs: &mut [Box<dyn WriteJob>],
     attempt: &Attempt,
-) -> Result<Vec<JobResult>, GivenUp> {
-    // Takes the write lock now: a lock that is first wanted by a later statement can fail with `BUSY` there, when
-    // part of the group is done.
+) -> Result<Vec<JobResult>, Stopped> {
+    // Takes the write lock now: a later statement that first needed it could fail with `BUSY`, after part of the group
+    // is done.
     run(db, "BEGIN IMMEDIATE")?;
     let mut pending = Pending::default();
     let results = jobs.iter_mut().enumerate().map(|(at, job)| {
         if attempt.excluded.contains(&at) {
-            return Ok(JobResult::Broken);
+            return Ok(Err(NotDone::Broken));
         }
-        let by = |error| GivenUp::Failed { error, by: Some(at) };
+        let by = |error| Stopped::Failed { error, by: Some(at) };
         if attempt.savepoints == Savepoints::ForThoseThatNeedOne && !job.needs_savepoint() {
             return run_job(db, job.as_mut(), &mut pending)
-                .map_err(|error| error.map_or(GivenUp::HalfWay, by));
+                .map_err(|error| error.map_or(Stopped::HalfWay, by));
         }
         write_pending(db, mem::take(&mut pending))?;
         run_with_savepoint(db, job.as_mut()).map_err(by)
@@ -308,16 +292,16 @@ fn transact(
     Ok(results)
 }
 
-/// Writes what is pending of several writes. A damaged page fails those of them that touch it: with a savepoint for
-/// each, every write brings its own.
-fn write_pending(db: &Connection, pending: Pending) -> Result<(), GivenUp> {
+/// Writes the pending data of several writes. A damaged page fails those of them that touch it: with a savepoint for
+/// each, every write writes only its share.
+fn write_pending(db: &Connection, pending: Pending) -> Result<(), Stopped> {
     pending.write(db).map_err(|error| match error {
         error if is_fatal(&error) && !is_corrupt(&error) => error.into(),
-        _ => GivenUp::HalfWay,
+        _ => Stopped::HalfWay,
     })
 }
 
-/// Does one write without a savepoint. It fails with an error of the whole group, or with none when the write stopped
+/// Runs one write without a savepoint. It fails with an error of the whole group, or with none if the write stopped
 /// half way.
 fn run_job(
     db: &Connection,
@@ -327,52 +311,52 @@ fn run_job(
     let before = db.total_changes();
     // A connection is as usable after a panic as before: every statement is reset when it is dropped.
     match catch_unwind(AssertUnwindSafe(|| job.apply(db, pending))) {
-        Ok(Ok(Applied::Stands)) => Ok(JobResult::Settled(Applied::Stands)),
+        Ok(Ok(Applied::Whole)) => Ok(Ok(Applied::Whole)),
         Ok(Err(error)) if is_of_group(db, &error) => Err(Some(error)),
         _ if db.total_changes() != before => Err(None),
         undone => Ok(without_trace(undone)),
     }
 }
 
-/// Does one write in a savepoint of its own; an error is one of the whole group.
+/// Runs one write in a savepoint; an error concerns the whole group.
 fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
-    // The savepoint is opened outside `catch_unwind`: a panic leaves it open, to be rolled back below.
+    // The savepoint is opened outside `catch_unwind`: a panic leaves it open, and it is rolled back below.
     run(db, "SAVEPOINT one")?;
     let apply = || {
         let mut pending = Pending::default();
         let applied = job.apply(db, &mut pending)?;
-        if applied == Applied::Stands {
+        if applied == Applied::Whole {
             pending.write(db)?;
         }
         Ok(applied)
     };
     match catch_unwind(AssertUnwindSafe(apply)) {
-        Ok(Ok(Applied::Stands)) => {
+        Ok(Ok(Applied::Whole)) => {
             run(db, "RELEASE one")?;
-            Ok(JobResult::Settled(Applied::Stands))
+            Ok(Ok(Applied::Whole))
         }
         Ok(Err(error)) if is_of_group(db, &error) => Err(error),
         undone => undo(db, without_trace(undone)),
     }
 }
 
-/// Whether an error in one write is one of its whole group. In autocommit mode the transaction, savepoints and all,
-/// is gone: nothing of this group stands.
+/// Returns true if an error in one write concerns its whole group. In autocommit mode the transaction, with its
+/// savepoints, is gone: nothing of this group stands.
 fn is_of_group(db: &Connection, error: &rusqlite::Error) -> bool {
     is_fatal(error) || db.is_autocommit()
 }
 
-/// What became of a write of which nothing is left.
+/// Returns the outcome of a write that left no trace.
 fn without_trace(undone: thread::Result<rusqlite::Result<Applied>>) -> JobResult {
     match undone {
-        Ok(Ok(applied)) => JobResult::Settled(applied),
+        Ok(Ok(applied)) => Ok(applied),
         Ok(Err(error)) => {
             tracing::error!(%error, "a write failed and was undone");
-            JobResult::Broken
+            Err(NotDone::Broken)
         }
         Err(_panic) => {
             tracing::error!("a write panicked and was undone");
-            JobResult::Broken
+            Err(NotDone::Broken)
         }
     }
 }

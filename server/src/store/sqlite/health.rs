@@ -1,4 +1,4 @@
-//! Whether the database can be written and read, and is still the file it was.
+//! Health of the database: it can be written and read, and is still the same file.
 
 use std::{
     path::Path,
@@ -11,15 +11,15 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{Mode, Store, StoreError, connection, error::is_busy, hold::Files};
+use super::{Mode, Store, StoreError, connection, error::is_busy, file_lock::Files};
 
-/// For how long reads of our own table fail before the server says that it is not ready. One that fails
-/// once may have met a program that replaced the log.
+/// Time for which reads of our own table fail before the server says that it is not ready. A single failed read may
+/// have met a program that replaced the log.
 const UNREADY_AFTER: Duration = Duration::from_secs(2);
-/// For how long they fail before the database is given up.
+/// Time for which they fail before the database is given up.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(6);
 
-/// Why a store takes no more writes.
+/// The reason why a store accepts no writes any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// It was closed.
@@ -32,22 +32,22 @@ pub enum Lost {
     Reads,
 }
 
-/// How much was written since the store was opened.
+/// Statistics of writes since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
-    /// Transactions.
+    /// Number of transactions.
     pub commits: u64,
-    /// The writes they held.
+    /// Number of writes in them.
     pub changes: u64,
-    /// The orders among those.
+    /// Number of orders among those.
     pub orders: u64,
-    /// Reads that were not part of a write.
+    /// Number of reads that were not part of a write.
     pub reads: u64,
-    /// Reads that met a parcel which cannot be read, by the table that holds the damage.
+    /// Number of reads that met an unreadable parcel, by the table that holds the damage.
     pub unreadable: [(&'static str, u64); 2],
 }
 
-/// Whether the database can be written, and how much was.
+/// The state of the database: whether it can be written, and the counts of writes.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     lost: OnceLock<Lost>,
@@ -62,7 +62,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// That of a database in these files.
+    /// Returns the health of a database in these files.
     pub(super) fn for_files(files: Files) -> Self {
         Self { files: Some(files), ..Self::default() }
     }
@@ -75,12 +75,12 @@ impl Health {
         self.lost().is_none()
     }
 
-    /// No write is taken from here on. The first reason stays.
+    /// Stops further writes. The first reason stays.
     pub(super) fn end(&self, why: Lost) {
         let _ = self.lost.set(why);
     }
 
-    /// Whether the files are where they were; if not, no write is taken any more.
+    /// Returns true if the files are where they were. If not, no write is accepted any more.
     pub(super) fn check_place(&self) -> bool {
         let Some(missing) = self.files.as_ref().and_then(Files::missing) else { return true };
         if self.is_writable() {
@@ -91,7 +91,7 @@ impl Health {
         false
     }
 
-    /// Counts that a parcel's row, or its history's, could not be read.
+    /// Counts a parcel whose row, or whose history, could not be read.
     pub(super) fn count_unreadable(&self, table: &'static str) {
         let count = match table {
             "events" => &self.unreadable_events,
@@ -100,7 +100,7 @@ impl Health {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a commit by the orders of each write that it kept.
+    /// Counts a commit, given the number of orders of each write that it kept.
     pub(super) fn count(&self, orders: &[usize]) {
         if !orders.is_empty() {
             self.commits.fetch_add(1, Ordering::Relaxed);
@@ -110,18 +110,18 @@ impl Health {
     }
 }
 
-/// What a series of reads says about the disk.
+/// The state of the disk according to a series of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readable {
-    /// As far as is known.
+    /// It is readable as far as is known.
     Yes,
-    /// Not for some seconds.
+    /// It has not been readable for some seconds.
     NotNow,
-    /// Not for so long that waiting does not help.
+    /// It has been unreadable for too long to wait any longer.
     Never,
 }
 
-/// Reads of our own table, one after the other.
+/// Successive reads of our own table.
 #[derive(Debug, Default)]
 struct Reads {
     failing_since: Option<Instant>,
@@ -142,8 +142,8 @@ impl Reads {
     }
 }
 
-/// A connection that does nothing but see whether the file can be read: were it opened for that each
-/// time, a server without a free descriptor would take its disk for broken.
+/// A connection that only checks that the file can be read. If it were opened for each check, a server without a free
+/// descriptor would consider its disk broken.
 pub(super) struct Probe {
     db: Mutex<Connection>,
     reads: Mutex<Reads>,
@@ -155,7 +155,7 @@ impl Probe {
         Ok(Self { db: Mutex::new(db), reads: Mutex::default() })
     }
 
-    /// Reads the secret, from the file: what `SQLite` remembers of it says nothing about the disk.
+    /// Reads the secret from the file, because what `SQLite` has cached says nothing about the disk.
     fn read(&self) -> rusqlite::Result<[u8; 32]> {
         let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
         db.execute_batch("PRAGMA shrink_memory")?;
@@ -164,7 +164,7 @@ impl Probe {
 }
 
 impl Store {
-    /// How much was written.
+    /// Returns the statistics of writes.
     pub fn stats(&self) -> Stats {
         let Health { commits, changes, orders, .. } = &*self.0.health;
         let [commits, changes, orders] =
@@ -178,24 +178,23 @@ impl Store {
         Stats { commits, changes, orders, reads, unreadable }
     }
 
-    /// False once the disk has failed or the store is closed: it is read-only from then on, for a
-    /// failed fsync cannot be tried again, and the process should end.
+    /// Returns false once the disk has failed or the store is closed. It is read-only from then on, because a failed
+    /// fsync cannot be retried, and the process should end.
     pub fn is_writable(&self) -> bool {
         self.0.health.is_writable()
     }
 
-    /// Why it takes no more writes, if so.
+    /// Returns the reason why it accepts no writes any more, if that is so.
     pub fn lost(&self) -> Option<Lost> {
         self.0.health.lost()
     }
 
-    /// False while reads of the store's own settings fail, for some seconds already.
+    /// Returns false if reads of the store's own settings have been failing for some seconds.
     pub fn is_readable(&self) -> bool {
         !self.0.health.is_unreadable.load(Ordering::Acquire)
     }
 
-    /// Looks whether the file is still there and can be read, as of `now`. Call it every now and then;
-    /// it blocks.
+    /// Checks at `now` that the file still exists and is readable. Blocking; call it periodically.
     pub fn check(&self, now: Instant) {
         let Mode::File { probe, .. } = &self.0.mode else { return };
         let health = &self.0.health;
@@ -205,7 +204,7 @@ impl Store {
         let found = probe.read();
         let was_read = match &found {
             Ok(secret) => *secret == self.0.secret,
-            // A lock held by another process says nothing about the disk.
+            // A lock of another process says nothing about the disk.
             Err(error) => is_busy(error),
         };
         let reads = probe.reads.lock().unwrap_or_else(PoisonError::into_inner).after(was_read, now);
@@ -231,7 +230,7 @@ mod tests {
     use crate::clock::stopwatch;
 
     #[test]
-    fn reads_that_fail_for_some_seconds_are_not_ready_and_then_for_good() {
+    fn reads_that_fail_for_seconds_are_not_ready_and_then_for_good() {
         let (mut reads, start) = (Reads::default(), stopwatch());
         let table = [
             (0, true, Readable::Yes),

@@ -1,5 +1,5 @@
-//! Whose a database file is. Nothing is written to one before it is known to be ours: another
-//! program's `SQLite` file would take our tables without a word.
+//! Checks that a database file is ours before writing to it: another program's `SQLite` file would accept our tables
+//! without an error.
 
 use std::{fs, path::Path};
 
@@ -13,13 +13,13 @@ use super::{
 /// `PRAGMA application_id` of our files: "PCLO". Files from before 0.2 have none.
 const APPLICATION_ID: i32 = 0x5043_4C4F;
 
-/// How long the header of a database is: `SQLite` calls a file of one byte empty, and would write over it.
+/// Size of a database's header: `SQLite` considers a file of one byte empty, and would overwrite it.
 const HEADER_BYTES: u64 = 100;
 
-/// The name of the secret that a database keeps.
+/// Name of the secret that a database keeps.
 pub(super) const SECRET: &str = "secret";
 
-/// What becomes of a database without any content.
+/// The treatment of a database without any content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfEmpty {
     /// It is new, and gets our tables.
@@ -34,8 +34,8 @@ enum Identity {
     Foreign,
 }
 
-/// Refuses what is not ours, what is newer than this program, and what is empty but should not be.
-/// It only reads.
+/// Refuses a file that is not ours, one that is newer than this program, and one that is empty but should not be. It
+/// only reads.
 pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(), StoreError> {
     match identify(db) {
         _ if is_scrap(file) => Err(StoreError::Foreign { file: file.to_owned() }),
@@ -50,7 +50,7 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
     }
 }
 
-/// Whether the file is too short for a database, and not empty.
+/// Returns true if the file is too short for a database, and not empty.
 fn is_scrap(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| (1..HEADER_BYTES).contains(&found.len()))
 }
@@ -68,16 +68,16 @@ fn identify(db: &Connection) -> rusqlite::Result<Identity> {
     let (id, version) = (application_id(db)?, schema(db)?);
     let contents: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(match id {
-        // A first start that was killed before 0.2 leaves a file with a header and nothing else.
+        // A first start that was killed, before 0.2, leaves a file with a header and nothing else.
         0 if contents == 0 && version == 0 => Identity::Empty,
         0 if version > 0 && has_secret(db)? => Identity::Ours,
-        // Without its secret no key and no label link works: a new one would hide that for a while.
+        // Without its secret no key and no label link works, and a new one would hide that for a while.
         APPLICATION_ID if has_secret(db)? => Identity::Ours,
         _ => Identity::Foreign,
     })
 }
 
-/// Returns true if there is our table of settings with a secret in it. Another program's table may have the same name.
+/// Returns true if our table of settings exists and has a secret in it. Another program's table may have the same name.
 fn has_secret(db: &Connection) -> rusqlite::Result<bool> {
     let columns = "SELECT count(*) FROM pragma_table_info('meta') WHERE name IN ('name', 'value')";
     if db.query_row(columns, [], |row| row.get::<_, i64>(0))? != 2 {
@@ -88,7 +88,7 @@ fn has_secret(db: &Connection) -> rusqlite::Result<bool> {
     db.prepare(secret)?.exists([SECRET])
 }
 
-/// Says in the file that it is ours.
+/// Marks the file as ours.
 pub(super) fn mark(db: &Connection) -> rusqlite::Result<()> {
     if application_id(db)? == APPLICATION_ID {
         return Ok(());
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::store::sqlite::connection::prepare;
 
-    fn told(db: &Connection, if_empty: IfEmpty) -> Result<(), String> {
+    fn check_as_text(db: &Connection, if_empty: IfEmpty) -> Result<(), String> {
         check(db, Path::new("parcelo.db"), if_empty).map_err(|error| error.to_string())
     }
 
@@ -116,17 +116,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_from_before_is_ours_and_gets_the_id_with_its_next_start() {
+    fn an_older_file_is_ours_and_gets_the_id_at_its_next_start() {
         let mut db = ours();
         db.pragma_update(None, "application_id", 0).unwrap();
-        assert_eq!(told(&db, IfEmpty::Refuse), Ok(()));
+        assert_eq!(check_as_text(&db, IfEmpty::Refuse), Ok(()));
         assert_eq!(prepare(&mut db, Path::new("parcelo.db"), [8; 32]).unwrap(), [7; 32]);
         assert_eq!(application_id(&db).unwrap(), APPLICATION_ID);
-        assert_eq!(told(&db, IfEmpty::Refuse), Ok(()));
+        assert_eq!(check_as_text(&db, IfEmpty::Refuse), Ok(()));
     }
 
     #[test]
-    fn what_is_not_ours_is_refused_and_what_is_empty_is_new_where_it_may_be() {
+    fn foreign_files_are_refused_and_empty_ones_are_new_if_allowed() {
         let spoilt = [
             "PRAGMA application_id = 1;",
             "DELETE FROM meta;",
@@ -140,21 +140,21 @@ mod tests {
         for sql in spoilt {
             let db = ours();
             db.execute_batch(sql).unwrap();
-            let words = told(&db, IfEmpty::Create).expect_err(sql);
+            let words = check_as_text(&db, IfEmpty::Create).expect_err(sql);
             assert!(words.contains("is not a Parcelo database"), "{sql}: {words}");
         }
         let empty = Connection::open_in_memory().unwrap();
-        assert_eq!(told(&empty, IfEmpty::Create), Ok(()));
-        assert!(told(&empty, IfEmpty::Refuse).unwrap_err().contains("is empty"));
+        assert_eq!(check_as_text(&empty, IfEmpty::Create), Ok(()));
+        assert!(check_as_text(&empty, IfEmpty::Refuse).unwrap_err().contains("is empty"));
     }
 
     #[test]
-    fn what_a_newer_program_wrote_is_refused_as_such() {
+    fn a_newer_program_s_file_is_refused_as_such() {
         let db = ours();
         db.pragma_update(None, "user_version", 99).unwrap();
         for id in [0, APPLICATION_ID] {
             db.pragma_update(None, "application_id", id).unwrap();
-            assert!(told(&db, IfEmpty::Create).unwrap_err().contains("schema 99"), "{id}");
+            assert!(check_as_text(&db, IfEmpty::Create).unwrap_err().contains("schema 99"), "{id}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The keys of idempotency records once more, some hundred to a row: what a start fills the map of keys from. The
-//! records have their answers with them, a gigabyte for a million, of which a start would read every page; an index
-//! or a table of keys would cost each order a statement's work and each commit a page. These are written with every
-//! 256th order, and the few records behind the last of them are read themselves.
+//! A second list of the keys of idempotency records, some hundred to a row, from which a start fills the map of keys.
+//! The records themselves include their answers, a gigabyte for a million, and a start would read every page of that.
+//! An index or a table of keys would cost each order the work of a statement and each commit a page. Chunks are written
+//! with every 256th order, and the few records behind the last chunk are read themselves.
 //!
-//! A chunk may name rows that are gone. Of a key there are 40 bits, which tell nothing of what was erased.
+//! A chunk may name rows that are gone. It has 40 bits of each key, which reveal nothing that was erased.
 //!
-//! A key that is missing here would be free for a second order. So each chunk has a checksum and begins where the one before it
-//! ends; behind the first that does not, the records are read.
+//! A key that is missing here would be free for a second order. So each chunk has a checksum and begins where the one
+//! before it ends; behind the first that does not, the records are read.
 
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -16,9 +16,9 @@ use super::{
     key_map::KeyPart,
 };
 
-/// The rows of a chunk, at most: about as many as fit in a page.
+/// Maximum number of rows of a chunk: about as many as fit in a page.
 pub(super) const ROWS: i64 = 256;
-/// The bytes of a row: what is known of its key, and its id.
+/// Size of a row: the part of its key, and its id.
 const ROW_BYTES: usize = 5 + 8;
 
 /// The end of a list of chunks.
@@ -30,8 +30,8 @@ pub(super) struct End {
     pub(super) is_sound: bool,
 }
 
-/// Reads all rows after `after`, in the order of their ids, and perhaps some before it. Returns where the chunks end, behind
-/// which it has read the records.
+/// Reads all rows after `after`, in the order of their ids, and perhaps some before it. Returns where the chunks end;
+/// behind that it has read the records.
 pub(super) fn read(
     db: &Connection,
     after: i64,
@@ -39,7 +39,7 @@ pub(super) fn read(
 ) -> rusqlite::Result<End> {
     let end = chunks_after((db, after), i64::MAX, &mut each)?;
     if !end.is_sound {
-        // The records have it all: a start that reads a gigabyte is better than none.
+        // The records have everything: a start that reads a gigabyte is better than none.
         tracing::error!("the list of idempotency keys is damaged: their records are read instead");
     }
     rows_after((db, end.up_to), i64::MAX, each)?;
@@ -55,33 +55,33 @@ pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
     }
 }
 
-/// Reads the rows of so many chunks after `after`, as far as they are sound, and returns them with their last row.
+/// Reads the rows of `max` chunks after `after`, as far as they are sound, and returns them with their last row.
 pub(super) fn some(
     db: &Connection,
     after: i64,
-    most: i64,
+    max: i64,
 ) -> rusqlite::Result<(i64, Vec<(KeyPart, i64)>)> {
     let mut rows = Vec::new();
-    let end = chunks_after((db, after), most, &mut |key, id| rows.push((key, id)))?;
+    let end = chunks_after((db, after), max, &mut |key, id| rows.push((key, id)))?;
     Ok((end.up_to, rows))
 }
 
 fn chunks_after(
     (db, after): (&Connection, i64),
-    most: i64,
+    max: i64,
     each: &mut impl FnMut(KeyPart, i64),
 ) -> rusqlite::Result<End> {
     let mut up_to = after;
     let mut find = db.prepare_cached(
         "SELECT after, up_to, checksum, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to LIMIT ?2",
     )?;
-    let mut chunks = find.query([after, most])?;
+    let mut chunks = find.query([after, max])?;
     loop {
         let read = chunks.next().and_then(|chunk| chunk.map(Chunk::read).transpose());
         let chunk = match read {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(End { up_to, is_sound: true }),
-            // Also a page of another table in the place of one of these.
+            // This includes a page of another table in place of one of these.
             Err(error) if is_of_row(&error) => return Ok(End { up_to, is_sound: false }),
             Err(error) => return Err(error),
         };
@@ -90,7 +90,7 @@ fn chunks_after(
             return Ok(End { up_to, is_sound: false });
         }
         for row in chunk.keys.as_chunks::<ROW_BYTES>().0 {
-            // Both are there, always: the row is as long as the two.
+            // Both always exist: the row is as long as the two.
             if let (Some(key), Some(id)) = (row.first_chunk(), row.last_chunk()) {
                 each(KeyPart(*key), i64::from_be_bytes(*id));
             }
@@ -99,7 +99,7 @@ fn chunks_after(
     }
 }
 
-/// A chunk as it stands in the table.
+/// A chunk as it is stored in the table.
 struct Chunk {
     after: i64,
     up_to: i64,
@@ -122,22 +122,22 @@ impl Chunk {
     }
 }
 
-/// Returns true if a record has one of the rows between two chunks. Without any, the chunks between were of rows that are gone.
+/// Returns true if a record has one of the rows between two chunks. If none has, the missing chunks were of rows that
+/// are gone.
 fn has_rows(db: &Connection, (after, up_to): (i64, i64)) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE id > ?1 AND id <= ?2)";
     db.prepare_cached(sql)?.query_row([after, up_to], |row| row.get(0))
 }
 
-/// Returns the checksum of a chunk, by its place too: what stands in another's place has another.
+/// Returns the checksum of a chunk, which includes its place: a chunk in another's place has a wrong one.
 fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
     let hash = Sha256::new().chain_update(after.to_be_bytes()).chain_update(up_to.to_be_bytes());
     let hash: [u8; 32] = hash.chain_update(keys).finalize().into();
-    // 64 bits find what goes wrong by chance.
+    // 64 bits find accidental errors.
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// Writes all chunks again, from the records, into a table of their own: in one that is damaged a row may not be found that is
-/// in the way.
+/// Rewrites all chunks from the records, into a new table: in a damaged one, a row that conflicts may not be found.
 pub(super) fn mend(db: &Connection) -> rusqlite::Result<()> {
     let made = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
     let made: String = db.query_row(made, [], |row| row.get(0))?;
@@ -165,26 +165,27 @@ pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Deletes some of the chunks of which no row is left.
-pub(super) fn delete_dead(db: &Connection, most: i64) -> rusqlite::Result<usize> {
+/// Deletes some of the chunks whose rows are all gone.
+pub(super) fn delete_dead(db: &Connection, max: i64) -> rusqlite::Result<usize> {
     let mut delete = db.prepare_cached(
         "DELETE FROM key_chunks WHERE up_to IN (SELECT up_to FROM key_chunks \
          WHERE up_to < coalesce((SELECT min(id) FROM idempotency), 9223372036854775807) \
          ORDER BY up_to LIMIT ?1)",
     )?;
-    delete.execute([most])
+    delete.execute([max])
 }
 
-/// With those of generations that have ended: they do not come back, and may be known in vain.
+/// Passes the rows after `after` to `each`, including those of ended generations: they do not come back, and knowing
+/// them is harmless.
 fn rows_after(
     (db, after): (&Connection, i64),
-    most: i64,
+    max: i64,
     mut each: impl FnMut(KeyPart, i64),
 ) -> rusqlite::Result<()> {
     let mut find = db.prepare_cached(
         "SELECT substr(key, 1, 5), id FROM idempotency WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;
-    let mut rows = find.query([after, most])?;
+    let mut rows = find.query([after, max])?;
     while let Some(row) = rows.next()? {
         each(KeyPart(row.get(0)?), row.get(1)?);
     }

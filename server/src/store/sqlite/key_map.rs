@@ -1,13 +1,13 @@
-//! Which rows an idempotency key may have: a map in memory from part of the key to row ids. It only ever says
+//! The rows that an idempotency key may have: a map in memory from part of the key to row ids. It only ever says
 //! "perhaps this row" or "no row"; the caller compares the key on the row.
 //!
-//! Of a key's 128 bits it holds 40: eight choose the table, 32 are the tag. Another key's row is therefore possible
-//! and harmless (with 8 million keys, one look-up in 140,000 reads a row for nothing), and an entry has 12 bytes, 15
-//! to 30 with the free places of its table, where the whole key would take twice that.
+//! It holds 40 of a key's 128 bits: eight choose the table, 32 are the tag. Another key's row is therefore possible and
+//! harmless (with 8 million keys, one look-up in 140,000 reads a row for nothing), and an entry has 12 bytes, 15 to 30
+//! with the free places of its table, where the whole key would take twice that.
 //!
 //! Keys are hashes without a secret, so a caller can find, by trying, keys whose low bits agree. Places therefore
-//! follow from a hash of the tag whose secret is drawn in each process, and no caller can fill one place. For many
-//! keys with one tag it takes a million million tries each, and each of them gains a read of one row by its id.
+//! follow from a hash of the tag with a secret that is drawn in each process, and no caller can fill one place. For
+//! many keys with one tag it takes a million million tries each, and each of them gains a read of one row by its id.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -18,10 +18,10 @@ use hashbrown::HashTable;
 
 use crate::domain::RecordKey;
 
-/// Each table doubles by itself: what waits for that waits for a 256th of all keys to move (under a
-/// millisecond with 8 million), and the memory for old and new is there for a 256th at a time.
+/// Number of tables. Each doubles by itself: a caller waits for a 256th of all keys to move (under a millisecond with 8
+/// million), and the memory for old and new is needed for a 256th at a time.
 const TABLES: usize = 256;
-/// A table gives memory back when it uses less than this share of it.
+/// Divisor of a table's capacity: the table gives memory back when it uses less than that share of it.
 const SHRINK_BELOW: usize = 4;
 
 /// The map. Every method takes one table's lock at a time.
@@ -30,13 +30,13 @@ pub(super) struct KeyMap {
     hasher: RandomState,
 }
 
-/// What the map holds of a key.
+/// The part of a key that the map holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyPart(pub(super) [u8; 5]);
 
 impl From<&RecordKey> for KeyPart {
     fn from(key: &RecordKey) -> Self {
-        // The first five, which 16 bytes always have.
+        // The first five bytes, which 16 always have.
         Self(key.0.first_chunk().copied().unwrap_or_default())
     }
 }
@@ -60,7 +60,7 @@ impl KeyMap {
         Self { tables, hasher: RandomState::new() }
     }
 
-    /// The rows that may hold the key, newest first.
+    /// Returns the rows that may hold the key, newest first.
     pub(super) fn rows(&self, key: KeyPart) -> Vec<i64> {
         let (table, tag) = self.place(key);
         let found = table.iter_hash(self.hash(tag)).filter(|entry| entry.tag == tag);
@@ -70,7 +70,7 @@ impl KeyMap {
         rows
     }
 
-    /// Adds a row of the key's; says whether it was new.
+    /// Adds a row of the key and returns true if it was new.
     pub(super) fn insert(&self, key: KeyPart, id: i64) -> bool {
         let (mut table, tag) = self.place(key);
         let (entry, hash) = (Entry { tag, id: id.to_ne_bytes() }, self.hash(tag));
@@ -81,7 +81,7 @@ impl KeyMap {
         is_new
     }
 
-    /// Forgets all rows before `id`.
+    /// Removes all rows before `id`.
     pub(super) fn forget_before(&self, id: i64) {
         for table in &*self.tables {
             let mut table = lock(table);
@@ -93,17 +93,17 @@ impl KeyMap {
         }
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(super) fn clear(&self) {
         self.forget_before(i64::MAX);
     }
 
-    /// How many rows it knows.
+    /// Returns the number of rows that it holds.
     pub(super) fn len(&self) -> usize {
         self.tables.iter().map(|table| lock(table).len()).sum()
     }
 
-    /// The key's table, locked, and its tag.
+    /// Returns the key's table, locked, and its tag.
     fn place(&self, key: KeyPart) -> (MutexGuard<'_, HashTable<Entry>>, [u8; 4]) {
         let KeyPart([tag @ .., table]) = key;
         #[expect(clippy::indexing_slicing, reason = "a byte is below 256")]

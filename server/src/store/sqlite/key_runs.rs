@@ -1,32 +1,32 @@
 //! The oldest keys of idempotency records, on the disk, once there are too many for memory.
 //!
-//! A run is a stretch of a million records, its keys in order, so that writing it fills one page after the other: an
-//! index would dirty a page for each. It is looked up in from the commit of its end on; until then memory has its
-//! keys too. Runs are never merged: there is one for each million, and one goes as a whole when its records are gone.
+//! A run is a stretch of a million records with its keys in order, so that writing it fills one page after the other:
+//! an index would dirty a page for each. Look-ups use it from the commit of its end on; until then memory has its keys
+//! too. Runs are never merged: there is one for each million, and it is deleted as a whole when its records are gone.
 
 use rusqlite::{Connection, params};
 
 use super::{Mode, Store, StoreError, key_chunks, key_map::KeyPart};
 
-/// The most keys in memory (230 MB), and what comes until the next purge.
+/// Maximum number of keys in memory (230 MB), apart from those that come until the next purge.
 pub(super) const MAX_KEYS: usize = 8_000_000;
-/// The chunks of a run.
+/// Number of chunks of a run.
 const CHUNKS: i64 = 1_000_000 / key_chunks::ROWS;
-/// The keys of one write: an order that waits for it waits about a millisecond.
+/// Number of keys of one write: an order that waits for it waits about a millisecond.
 const KEYS_PER_WRITE: usize = 500;
 
 impl Store {
-    /// Brings the oldest keys to the disk until at most so many are in memory.
-    pub(super) async fn spill_keys(&self, most: usize) -> Result<(), StoreError> {
+    /// Moves the oldest keys to the disk until at most `max` are in memory.
+    pub(super) async fn spill_keys(&self, max: usize) -> Result<(), StoreError> {
         let Mode::File { .. } = &self.0.mode else { return Ok(()) };
-        while self.0.keys.len() > most {
+        while self.0.keys.len() > max {
             let store = self.clone();
             let Ok(run) = tokio::task::spawn_blocking(move || store.next_run()).await else {
                 break;
             };
             let (up_to, keys) = run?;
             if keys.is_empty() {
-                // What is known of these rows is in no chunk yet: the next order's chunk has it.
+                // These rows are in no chunk yet: the next order's chunk includes them.
                 break;
             }
             self.write_run(up_to, keys).await?;
@@ -36,7 +36,7 @@ impl Store {
         Ok(())
     }
 
-    /// The keys behind the last run, sorted, and their last row.
+    /// Returns the keys behind the last run, sorted, and their last row.
     fn next_run(&self) -> Result<(i64, Vec<(KeyPart, i64)>), StoreError> {
         let (up_to, mut keys) = self.read(|db| {
             let after = finished(db)?.last().copied().unwrap_or(0);
@@ -73,13 +73,13 @@ fn finish(db: &Connection, up_to: i64) -> rusqlite::Result<()> {
     insert.execute([up_to]).map(drop)
 }
 
-/// The runs that are whole, by their last rows, newest last.
+/// Returns the last rows of the complete runs, oldest first.
 pub(super) fn finished(db: &Connection) -> rusqlite::Result<Vec<i64>> {
     let mut find = db.prepare_cached("SELECT up_to FROM key_runs ORDER BY up_to")?;
     find.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The rows that may hold the key, of these runs, newest first.
+/// Returns the rows of these runs that may hold the key, newest first.
 pub(super) fn rows(db: &Connection, runs: &[i64], key: KeyPart) -> rusqlite::Result<Vec<i64>> {
     let mut all = Vec::new();
     for run in runs.iter().rev() {
@@ -93,8 +93,8 @@ pub(super) fn rows(db: &Connection, runs: &[i64], key: KeyPart) -> rusqlite::Res
     Ok(all)
 }
 
-/// Deletes some of the runs of which no row is left, and of those that were never finished.
-pub(super) fn delete_dead(db: &Connection, most: i64) -> rusqlite::Result<usize> {
+/// Deletes some of the runs whose rows are all gone, and of those that were never finished.
+pub(super) fn delete_dead(db: &Connection, max: i64) -> rusqlite::Result<usize> {
     let oldest = "coalesce((SELECT min(id) FROM idempotency), 9223372036854775807)";
     let runs = format!("DELETE FROM key_runs WHERE up_to < {oldest}");
     db.prepare_cached(&runs)?.execute([])?;
@@ -102,5 +102,5 @@ pub(super) fn delete_dead(db: &Connection, most: i64) -> rusqlite::Result<usize>
         "DELETE FROM run_keys WHERE (run, key, id) IN \
          (SELECT run, key, id FROM run_keys WHERE run < {oldest} LIMIT ?1)"
     );
-    db.prepare_cached(&keys)?.execute([most])
+    db.prepare_cached(&keys)?.execute([max])
 }

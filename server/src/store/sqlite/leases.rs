@@ -1,6 +1,6 @@
-//! Events of the outbox on their way: who has something due, what is leased to be sent, and what a
-//! leased event says. An event is another's until its lease ends; the lease's number, which is never
-//! given twice, distinguishes its row from any that took its place.
+//! Leases of outbox events: the tenants with due events, and the events that are leased to be sent. A leased event
+//! belongs to one sender until the lease ends. The lease's number, which is never reused, distinguishes its row from
+//! any that took its place.
 
 use std::sync::Arc;
 
@@ -25,16 +25,16 @@ use crate::{
     },
 };
 
-/// The row of an event that was leased.
+/// The row of a leased event.
 pub(super) struct Found {
     pub(super) row: i64,
     pub(super) parcel: Option<i64>,
-    /// Whether the lease is the row's last, and no replay or new endpoint has ended it.
+    /// True if the lease is the row's last, and no replay or new endpoint has ended it.
     pub(super) is_current: bool,
 }
 
 impl Store {
-    /// Resolves when an event was enqueued, or had been since the last call.
+    /// Resolves when an event is enqueued, or if one was since the last call.
     pub async fn outbox_changed(&self) {
         self.0.wake.notified().await;
     }
@@ -43,24 +43,24 @@ impl Store {
         self.0.wake.notify_one();
     }
 
-    /// Up to `most` tenants to whose endpoints something is to be sent, who waits longest first.
+    /// Returns up to `max` tenants with events due for their endpoints, the longest waiting first.
     pub async fn tenants_with_due(
         &self,
         now: Millis,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<Tenant>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
                 "SELECT tenant FROM webhook_endpoints WHERE enabled = 1 AND next_due <= ?1 \
                  ORDER BY next_due LIMIT ?2",
             )?;
-            let most = i64::try_from(most).unwrap_or(i64::MAX);
+            let max = i64::try_from(max).unwrap_or(i64::MAX);
             let tenant = |row: &Row<'_>| row.get(0).map(Tenant::from_number);
-            find.query_map([now.0, most], tenant)?.collect()
+            find.query_map([now.0, max], tenant)?.collect()
         })
     }
 
-    /// When the next delivery is due.
+    /// Returns the time at which the next delivery is due.
     pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(|db| {
             let mut find = db.prepare_cached(
@@ -71,8 +71,8 @@ impl Store {
         })
     }
 
-    /// Leases up to so many due events of each tenant, in one commit: no other sender gets them until the
-    /// lease ends. Rows that cannot be read are set aside, so that they hold up no others.
+    /// Leases due events in one commit, up to the given number for each tenant: no other sender gets them until the
+    /// lease ends. Unreadable rows are set aside, so that they hold up no others.
     pub async fn lease(
         &self,
         shares: Vec<(Tenant, usize)>,
@@ -85,16 +85,16 @@ impl Store {
         Ok(leased)
     }
 
-    /// Ends every lease: for a server that starts, since no other can hold one.
+    /// Ends every lease. For a server that starts: no other server can hold one then.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
-        let page = move |db: &Connection, most| {
+        let page = move |db: &Connection, max| {
             let mut update = db.prepare_cached(concat!(
                 "UPDATE outbox SET leased = 0, due = iif(due IS NULL, NULL, ?1) \
                  WHERE id IN (SELECT id FROM outbox WHERE leased = 1 AND ",
                 is_current!("tenant"),
                 " LIMIT ?2)"
             ))?;
-            update.execute([now.0, most])
+            update.execute([now.0, max])
         };
         self.in_pages(page).await.map(drop)
     }
@@ -107,11 +107,11 @@ fn lease(
 ) -> rusqlite::Result<LeasedBatch> {
     let number = outbox::next_lease(db)?;
     let mut leased = LeasedBatch::default();
-    for (tenant, most) in shares {
+    for (tenant, max) in shares {
         match at_once(endpoints::find(Sql::Sqlite(db), *tenant)) {
             Ok(Some(endpoint)) if endpoint.disabled.is_none() => {
                 let endpoint = Arc::new(endpoint);
-                lease_of(db, (&endpoint, *most, number), now, &mut leased)?;
+                lease_of(db, (&endpoint, *max, number), now, &mut leased)?;
             }
             // It was turned off or removed meanwhile.
             Ok(_) => {}
@@ -126,10 +126,10 @@ fn lease(
     Ok(leased)
 }
 
-/// The same for one endpoint, so many events under the lease with a number.
+/// Leases due events of one endpoint, up to `max`, under the lease with a number.
 fn lease_of(
     db: &Connection,
-    (endpoint, most, number): (&Arc<Endpoint>, usize, i64),
+    (endpoint, max, number): (&Arc<Endpoint>, usize, i64),
     now: Millis,
     leased: &mut LeasedBatch,
 ) -> rusqlite::Result<()> {
@@ -141,15 +141,15 @@ fn lease_of(
         current!("?1"),
         " AND due <= ?2 ORDER BY due, id LIMIT ?3"
     ))?;
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let due = find.query_map([tenant.number(), now.0, most], |row| {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let due = find.query_map([tenant.number(), now.0, max], |row| {
         Ok((row.get::<_, i64>(8)?, read_lease(&sql::Row::Sqlite(row), tenant, number)))
     })?;
     let mut mark = db.prepare_cached(
         "UPDATE outbox SET leased = 1, lease = ?4, due = ?2, \
          first_attempt = coalesce(first_attempt, ?3) WHERE id = ?1",
     )?;
-    // All are read before the first is written, which changes what is due.
+    // All are read before the first is written, because writing changes what is due.
     for (row, lease) in due.collect::<Result<Vec<_>, _>>()? {
         match lease {
             Ok(lease) => {
@@ -166,7 +166,7 @@ fn lease_of(
     Ok(())
 }
 
-/// Fails the event in a row that cannot be read: leased again, it would be as unreadable.
+/// Fails the event in an unreadable row: another lease would find it just as unreadable.
 fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
     outbox::log_attempt(db, (row, 1), &outcome)?;
@@ -179,8 +179,8 @@ fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
     }
 }
 
-/// The row of a leased event; none when it is deleted, though the same event may have come again. Its id
-/// is good for this transaction only.
+/// Returns the row of a leased event; none if it was deleted, though the same event may have been enqueued again. The
+/// row's id is valid for this transaction only.
 pub(super) fn find(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<Found>> {
     let mut find = db.prepare_cached(concat!(
         "SELECT id, parcel, lease = ?3 FROM outbox WHERE event_id = ?1 AND tenant = ",

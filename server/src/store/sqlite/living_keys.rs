@@ -1,18 +1,16 @@
-//! The idempotency keys that have a record, by row, in memory: in place of an index on the table, which would dirty
-//! a random page for each order.
+//! The idempotency keys that have a record, with their rows, in memory: instead of an index on the table, which would
+//! dirty a random page for each order.
 //!
-//! The table is the record, this is an index of it, kept by four rules:
+//! The table is the truth and this is an index of it, maintained by four rules:
 //!
-//! - *Every row is known before it is committed.* So "no row" is true, and costs no statement. What a rollback takes
-//!   back, of a write or of a group, stays known here, and so does what is deleted: a known row counts only after it
-//!   was found with the whole key on it. So nothing need be undone, and readers see a key from its commit on.
-//! - *No id is given twice*, lest a row that is known under one key is another's. `last_record` remembers the highest
-//!   that was deleted.
-//! - *Other processes may write too.* `PRAGMA data_version` tells that one has; then the rows behind those that are
-//!   known for certain are read, inside the writer's transaction, before it decides anything. The first time these
-//!   are all rows, which is how it is filled.
-//! - *What is deleted is forgotten late*, as a whole: all before the oldest row that is left. Rows die in the order
-//!   of their ids, so only those of a reset wait for that, a day at most.
+//! - *Every row is known before it is committed.* So "no row" is true, and costs no statement. Rows of a write or a group
+//!   that is rolled back stay known here, and so do deleted ones: a known row counts only after it was found with the
+//!   whole key on it. So nothing needs to be undone, and readers see a key from its commit on.
+//! - *No id is reused*, so a cached id never points at another key's row. `last_record` remembers the highest deleted one.
+//! - *Other processes may write too.* When `PRAGMA data_version` changes, the rows above `known_to` are re-read, inside
+//!   the writer's transaction, before it decides anything. The first time these are all rows, which is how it is filled.
+//! - *Deletions are applied late*, in bulk: everything below the oldest remaining row is removed. Rows die in the order of
+//!   their ids, so only those of a reset wait for that, at most a day.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError, RwLock,
@@ -30,26 +28,26 @@ use super::{
 };
 use crate::domain::RecordKey;
 
-/// See the head of the file.
+/// The index of living keys, which the head of this file describes.
 pub(super) struct LivingKeys {
     map: KeyMap,
-    /// The runs on the disk, oldest first: nearly always none.
+    /// The last rows of the runs on the disk, oldest first: nearly always none.
     runs: RwLock<Vec<i64>>,
     is_filled: AtomicBool,
     progress: Mutex<Progress>,
 }
 
-/// What the writer knows of the table; one thread writes at a time.
+/// The writer's knowledge of the table; one thread writes at a time.
 #[derive(Default)]
 struct Progress {
     /// `PRAGMA data_version` when the rows were last read.
     data_version: Option<i64>,
-    /// All rows up to here are known, and no others will come. What was added behind it may have been rolled
-    /// back, and its id may become another process's.
+    /// All rows up to here are known, and no others will come. Rows added behind it may have been rolled back, and
+    /// their ids may be used by another process.
     known_to: i64,
     /// The id of the last row that was added, rolled back or not.
     last: i64,
-    /// Where the last chunk ends, or would: it may have been rolled back.
+    /// The end of the last chunk, which may have been rolled back.
     chunked_to: i64,
 }
 
@@ -59,13 +57,13 @@ impl LivingKeys {
         Self { map, runs, is_filled: AtomicBool::new(false), progress: Mutex::default() }
     }
 
-    /// Those of a server's file, of which it reads no record that an earlier start has seen.
+    /// Returns the keys of a server's file. It reads no record that an earlier start has read.
     pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let end = keys.catch_up(&moment)?;
         let written = match end {
-            // After it has met a damaged page SQLite takes no write before a rollback.
+            // After a damaged page SQLite takes no write before a rollback.
             Some(end) if !end.is_sound => {
                 moment.rollback()?;
                 let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -77,7 +75,7 @@ impl LivingKeys {
             _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
         };
         match written {
-            // They can be done without: each start reads the records then.
+            // The server can do without them: each start reads the records then.
             Err(error) if is_corrupt(&error) => {
                 tracing::error!(%error, "the list of idempotency keys cannot be mended: restore the file from a backup");
             }
@@ -86,18 +84,18 @@ impl LivingKeys {
         Ok(keys)
     }
 
-    /// Whether it was filled, from when on [`LivingKeys::has_none`] may be asked.
+    /// Returns true once it is filled, after which [`LivingKeys::has_none`] may be called.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Ordering::Acquire)
     }
 
-    /// Whether no row that this process has heard of holds the key; [`LivingKeys::catch_up`] hears of the others.
+    /// Returns true if no row that this process knows holds the key; [`LivingKeys::catch_up`] reads the others.
     pub(super) fn has_none(&self, key: &RecordKey) -> bool {
-        // In this order: what leaves the map was added to the runs before.
+        // In this order: rows that leave the map were added to the runs before.
         self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
     }
 
-    /// The rows that may hold the key, newest first.
+    /// Returns the rows that may hold the key, newest first.
     pub(super) fn rows(&self, db: &Connection, key: &RecordKey) -> rusqlite::Result<Vec<i64>> {
         let mut rows = self.map.rows(KeyPart::from(key));
         let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
@@ -107,11 +105,11 @@ impl LivingKeys {
         Ok(rows)
     }
 
-    /// Reads what others have written since the last time, or everything at first, and returns where the chunks end if it
-    /// has read them. A writer does so in its transaction: from then on no other process writes.
+    /// Reads what other processes have written since the last time, or everything at first. Returns the end of the
+    /// chunks if it has read them. A writer does so in its transaction: from then on no other process writes.
     pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<Option<key_chunks::End>> {
         let mut progress = self.progress();
-        // Before the rows: what is written between the two is then read twice, not never.
+        // Read before the rows: anything written between the two is then read twice, not never.
         let mut version = db.prepare_cached("PRAGMA data_version")?;
         let version = Some(version.query_row([], |row| row.get(0))?);
         if progress.data_version == version {
@@ -132,7 +130,7 @@ impl LivingKeys {
         Ok(Some(end))
     }
 
-    /// The id of a new row under this key, which is known from here on.
+    /// Returns the id of a new row under this key, and makes it known.
     pub(super) fn add(&self, key: &RecordKey) -> i64 {
         let mut progress = self.progress();
         progress.last += 1;
@@ -140,29 +138,29 @@ impl LivingKeys {
         progress.last
     }
 
-    /// Writes another chunk when enough rows have come since the last.
+    /// Writes another chunk when enough rows have been added since the last.
     pub(super) fn write_chunks(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut progress = self.progress();
         if progress.last - progress.chunked_to >= key_chunks::ROWS {
-            // First: where one cannot be written, that fails one order in so many and not each from here on.
+            // Set first: if a chunk cannot be written, that fails one order in 256 and not each later one.
             progress.chunked_to = progress.last;
             key_chunks::write(db)?;
         }
         Ok(())
     }
 
-    /// The id that was added last.
+    /// Returns the id that was added last.
     pub(super) fn last_added(&self) -> i64 {
         self.progress().last
     }
 
-    /// This row is committed.
+    /// Records that this row is committed.
     pub(super) fn committed(&self, id: i64) {
         let mut progress = self.progress();
         progress.known_to = progress.known_to.max(id);
     }
 
-    /// The database is about to become another: everything is to be read again.
+    /// Forgets everything, because another database is about to replace this one; it is read again.
     pub(super) fn clear(&self) {
         let mut progress = self.progress();
         self.is_filled.store(false, Ordering::Release);
@@ -171,13 +169,13 @@ impl LivingKeys {
         self.set_runs(Vec::clear);
     }
 
-    /// The last row that is in a run; 0 without one.
+    /// Returns the last row that is in a run; 0 if there is none.
     pub(super) fn last_run(&self) -> i64 {
         let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
         runs.last().copied().unwrap_or(0)
     }
 
-    /// These runs are on the disk, with all rows up to the last's.
+    /// Records that these runs are on the disk, with all rows up to the last one's.
     pub(super) fn spilled(&self, runs: Vec<i64>) {
         self.set_runs(|known| *known = runs);
         self.map.forget_before(self.last_run() + 1);
@@ -192,7 +190,7 @@ impl LivingKeys {
         set(&mut self.runs.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// How many rows are in memory.
+    /// Returns the number of rows in memory.
     pub(super) fn len(&self) -> usize {
         self.map.len()
     }
@@ -209,7 +207,7 @@ impl Store {
         self.in_pages(key_runs::delete_dead).await?;
         let store = self.clone();
         let forget = move || {
-            // Within the read: in memory no other database may take this one's place in between.
+            // Within the read, so that in memory no other database replaces this one in between.
             store.read(|db| {
                 store.0.keys.forget_before(oldest_id(db)?);
                 Ok(())
@@ -223,7 +221,7 @@ impl Store {
     }
 }
 
-/// The highest id that a row ever had.
+/// Returns the highest id that a row ever had.
 fn last_id(db: &Connection) -> rusqlite::Result<i64> {
     let mut find = db.prepare_cached(
         "SELECT max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record",
@@ -231,7 +229,7 @@ fn last_id(db: &Connection) -> rusqlite::Result<i64> {
     find.query_row([], |row| row.get(0))
 }
 
-/// All rows that are there, or will be, are from this id on.
+/// Returns the lowest id that a row has or will have.
 fn oldest_id(db: &Connection) -> rusqlite::Result<i64> {
     let mut find = db.prepare_cached(
         "SELECT coalesce((SELECT min(id) FROM idempotency), id + 1) FROM last_record",

@@ -1,5 +1,5 @@
-//! E-mails: written with their change, leased to be sent, and what became of them. Whether one is worth sending is not
-//! asked here.
+//! E-mails: writing them with their change, and leasing them to be sent. Whether an e-mail is worth sending is decided
+//! elsewhere.
 
 use rusqlite::{Connection, Row, params};
 
@@ -14,14 +14,10 @@ use crate::{
 };
 
 impl Store {
-    /// Leases up to so many e-mails that are due, in one commit: no other sender gets them until the lease ends. Of
-    /// those that wait for one recipient of a parcel it is the last; the others are superseded.
-    pub async fn lease_mails(
-        &self,
-        now: Millis,
-        most: usize,
-    ) -> Result<Vec<MailLease>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+    /// Leases up to `max` due e-mails in one commit: no other sender gets them until the lease ends. Among those that
+    /// wait for one recipient of a parcel, only the last is leased; the others are superseded.
+    pub async fn lease_mails(&self, now: Millis, max: usize) -> Result<Vec<MailLease>, StoreError> {
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
         let is_due = |db: &Connection| {
             db.query_row("SELECT EXISTS (SELECT 1 FROM mails WHERE due <= ?1)", [now.0], |row| {
                 row.get(0)
@@ -30,11 +26,11 @@ impl Store {
         if !self.read(is_due)? {
             return Ok(Vec::new());
         }
-        self.call(move |db| lease(db, now, most)).await
+        self.call(move |db| lease(db, now, max)).await
     }
 }
 
-/// Writes an e-mail down, unless its parcel has had it.
+/// Writes an e-mail, unless its parcel has had it already.
 pub(super) fn insert(db: &Connection, mail: &NewMail) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO mails (parcel, sequence, recipient, kind, created_at, due) \
@@ -45,7 +41,7 @@ pub(super) fn insert(db: &Connection, mail: &NewMail) -> rusqlite::Result<()> {
     insert.execute(params![mail.parcel.0, mail.sequence, recipient, kind, mail.at.0, due]).map(drop)
 }
 
-fn lease(db: &Connection, now: Millis, most: i64) -> rusqlite::Result<Vec<MailLease>> {
+fn lease(db: &Connection, now: Millis, max: i64) -> rusqlite::Result<Vec<MailLease>> {
     let number = outbox::next_lease(db)?;
     let mut find = db.prepare_cached(concat!(
         "SELECT DISTINCT parcel, recipient FROM (SELECT parcel, recipient FROM mails \
@@ -53,7 +49,7 @@ fn lease(db: &Connection, now: Millis, most: i64) -> rusqlite::Result<Vec<MailLe
         is_current!("tenant"),
         ") ORDER BY due LIMIT ?2)"
     ))?;
-    let due = find.query_map([now.0, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let due = find.query_map([now.0, max], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let due = due.collect::<Result<Vec<(i64, u8)>, _>>()?;
     let mut leased = Vec::new();
     for (parcel, recipient) in due {
@@ -62,7 +58,7 @@ fn lease(db: &Connection, now: Millis, most: i64) -> rusqlite::Result<Vec<MailLe
     Ok(leased)
 }
 
-/// Leases the last e-mail that waits for a recipient; those before it are superseded.
+/// Leases the last e-mail that waits for a recipient; earlier ones are superseded.
 fn lease_last(
     db: &Connection,
     (parcel, recipient): (i64, u8),
@@ -85,7 +81,7 @@ fn lease_last(
                 db.prepare_cached(sql)?.execute([id, number, now.plus(LEASE).0])?;
                 last = Some(lease);
             }
-            // One that cannot be read is passed over for good, too.
+            // An unreadable one is skipped for good, too.
             _ => {
                 let sql = "UPDATE mails SET status = ?2, due = NULL, lease = 0 WHERE id = ?1";
                 db.prepare_cached(sql)?.execute([id, superseded()])?;
@@ -99,7 +95,7 @@ fn superseded() -> i64 {
     MailStatus::Dropped(crate::domain::mail::Dropped::Superseded).number().into()
 }
 
-/// None when it cannot be read.
+/// Reads a leased e-mail. Returns none if it cannot be read.
 fn read_lease(row: &Row<'_>, number: i64) -> rusqlite::Result<Option<MailLease>> {
     let recipient = MailRecipient::from_number(row.get(3)?);
     let kind = MailKind::from_number(row.get(4)?);

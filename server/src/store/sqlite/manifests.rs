@@ -1,11 +1,11 @@
-//! Manifests in the file, as they are kept.
+//! Writes of manifests to the file.
 
 use rusqlite::{Connection, params};
 
 use crate::domain::NewManifest;
 
-/// Keeps the manifest with its parcels in the generation with this number. Returns its row; none when the air waybill has
-/// one.
+/// Inserts the manifest with its parcels into the generation with this number. Returns its row; none if the air waybill
+/// already has a manifest.
 pub(super) fn insert(
     db: &Connection,
     manifest: &NewManifest,

@@ -1,4 +1,4 @@
-//! The schema, and how a file of an older version gets there.
+//! The schema, and the upgrade of a file of an older version.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use rusqlite::Connection;
 
-/// The schema's history; the file's `user_version` says how many of them it has. They lose no data, but
+/// The schema's history; the file's `user_version` is the number of migrations that it has had. They lose no data, but
 /// some rebuild a table, so a program that knows fewer of them refuses the file.
 pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0001_init.sql"),
@@ -39,11 +39,11 @@ pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0027_no_flashes.sql"),
 ];
 
-/// The schema before the index of numbers was built, which is the longest step of a large file's upgrade.
+/// Schema version before the index of numbers was built, which is the longest step of a large file's upgrade.
 const BEFORE_NUMBERS: usize = 24;
-/// Steps of `SQLite`'s virtual machine for each parcel of that index. A test counts them.
+/// Number of steps of `SQLite`'s virtual machine for each parcel of that index. A test counts them.
 const STEPS_PER_PARCEL: i64 = 12;
-/// Steps between two looks at how far it is.
+/// Number of steps between two progress checks.
 pub(super) const STEPS_PER_LOOK: i32 = 500_000;
 
 /// Brings the schema up to date.
@@ -51,7 +51,7 @@ pub(super) fn migrate(db: &Connection) -> rusqlite::Result<()> {
     migrate_watched(db, &IndexOfNumbers::default())
 }
 
-/// Brings the schema up to date, and says when the index of numbers is begun.
+/// Brings the schema up to date, and tells `index` when the index of numbers is begun.
 pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqlite::Result<()> {
     let done = usize::try_from(schema(db)?).unwrap_or(0);
     for (before, sql) in MIGRATIONS.iter().enumerate().skip(done) {
@@ -68,14 +68,14 @@ pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqli
     Ok(())
 }
 
-/// The parcels of the index of numbers while it is built; 0 otherwise.
+/// The number of parcels in the index of numbers while it is built; 0 otherwise.
 #[derive(Default)]
 pub(super) struct IndexOfNumbers {
     parcels: Arc<AtomicI64>,
 }
 
 impl IndexOfNumbers {
-    /// Says how far it is, in percent, whenever that is ten percent further.
+    /// Reports the progress, in percent, after every ten percent.
     pub(super) fn watch(
         &self,
         db: &mut Connection,
@@ -101,12 +101,12 @@ impl IndexOfNumbers {
     }
 }
 
-/// The newest schema this program knows.
+/// Returns the newest schema that this program knows.
 pub(super) fn known() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// The schema that a file has.
+/// Returns the schema that a file has.
 pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -130,8 +130,8 @@ mod tests {
         .unwrap();
         db.pragma_update(None, "user_version", 24).unwrap();
         let (said, index) = (Arc::new(Mutex::new(Vec::new())), IndexOfNumbers::default());
-        let told = Arc::clone(&said);
-        index.watch(&mut db, 100, move |percent| told.lock().unwrap().push(percent)).unwrap();
+        let reports = Arc::clone(&said);
+        index.watch(&mut db, 100, move |percent| reports.lock().unwrap().push(percent)).unwrap();
         migrate_watched(&db, &index).unwrap();
         let said = said.lock().unwrap().clone();
         assert_eq!(said.len(), 9, "{said:?}");

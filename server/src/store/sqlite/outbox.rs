@@ -1,10 +1,10 @@
-//! The webhook outbox as changes write it: an event is in it if and only if its change was committed. A
-//! tenant without an endpoint costs a commit one look-up in a table that has no row for it.
+//! Writes to the webhook outbox: an event is in it if and only if its change was committed. A tenant without an
+//! endpoint costs a commit one look-up in a table that has no row for it.
 //!
-//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has
-//! no due time. Settling the earlier one (delivered, failed for good, or failed `RELEASED_AFTER`
-//! times, so that a receiver that rejects one event does not miss the rest) calls [`release`] in the same
-//! commit, which makes the next one `READY`.
+//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has no due
+//! time. Settling the earlier one (delivered, failed for good, or failed `RELEASED_AFTER` times, so that a receiver
+//! that rejects one event does not miss the rest) calls [`release`] in the same commit, which makes the next one
+//! `READY`.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
@@ -27,13 +27,13 @@ pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
-/// Failed or held; written exactly as in the index `outbox_missed`, or `SQLite` does not use it.
+/// Condition for failed or held events, written exactly as in the index `outbox_missed`, or `SQLite` does not use it.
 pub(super) const MISSED: &str = "state > 2";
 
-/// How much of an answer is kept.
+/// Maximum number of bytes of an answer that are logged.
 const MAX_ANSWER_BYTES: usize = 1_024;
 
-/// What a tenant's endpoint wants to hear of.
+/// The kinds of events that a tenant's endpoint subscribes to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscription {
     /// The number of the tenant's present generation.
@@ -42,21 +42,21 @@ pub(super) struct Subscription {
     pub(super) enabled: bool,
 }
 
-/// A parcel that is about to change its state, and whose tenant has an endpoint.
+/// A parcel whose state is about to change, and whose tenant has an endpoint.
 pub(super) struct TransitionSubject {
     subscription: Subscription,
     id: Ulid,
     state: State,
 }
 
-/// What an event is about.
+/// The parcel or manifest of an event.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Subject {
     pub(super) parcel: Option<i64>,
     pub(super) manifest: Option<i64>,
 }
 
-/// Enqueues the events of the new parcel in row `row`; true if there are any.
+/// Enqueues the events of the new parcel in row `row`. Returns true if there are any.
 pub(super) fn enqueue_creation(
     db: &Connection,
     subscription: Subscription,
@@ -68,7 +68,7 @@ pub(super) fn enqueue_creation(
     enqueue_all(db, subscription, (subject, &events), now)
 }
 
-/// Enqueues the event of the new manifest in row `row`; true if there is one.
+/// Enqueues the event of the new manifest in row `row`. Returns true if there is one.
 pub(super) fn enqueue_manifest(
     db: &Connection,
     subscription: Subscription,
@@ -80,7 +80,7 @@ pub(super) fn enqueue_manifest(
     enqueue_all(db, subscription, (subject, event.as_slice()), now)
 }
 
-/// What is needed of a parcel before its state changes; none when its tenant has no endpoint.
+/// Returns the data of a parcel that is needed before its state changes; none if its tenant has no endpoint.
 pub(super) fn transition_subject(
     db: &Connection,
     parcel: ParcelRowId,
@@ -104,7 +104,7 @@ pub(super) fn transition_subject(
     found.optional()
 }
 
-/// Enqueues the events of a parcel's new state; true if there are any.
+/// Enqueues the events of a parcel's new state. Returns true if there are any.
 pub(super) fn enqueue_move(
     db: &Connection,
     parcel_before: &TransitionSubject,
@@ -117,7 +117,7 @@ pub(super) fn enqueue_move(
     enqueue_all(db, subscription, (subject, &events), now)
 }
 
-/// The tenant's subscription; none without an endpoint.
+/// Returns the tenant's subscription; none without an endpoint.
 pub(super) fn subscription(
     db: &Connection,
     tenant: Tenant,
@@ -133,8 +133,8 @@ pub(super) fn subscription(
     found.optional()
 }
 
-/// The kinds that were asked for. A damaged row must not fail an order: it counts as no kinds, and the
-/// dispatcher reports the row when it reads it.
+/// Reads the kinds of a subscription. A damaged row must not fail an order: it counts as no kinds, and the dispatcher
+/// reports the row when it reads it.
 fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
     let number: i64 = row.get(column)?;
     Ok(u8::try_from(number).map(Kinds::from_number).unwrap_or_default())
@@ -164,7 +164,8 @@ pub(super) fn enqueue(
         Some(parcel) if is_blocked(db, parcel)? => WAITING,
         Some(_) | None => READY,
     };
-    // `after_lease` distinguishes the row from an earlier one of the same event, whose answer may come late (leases.rs).
+    // `after_lease` distinguishes the row from an earlier one of the same event, whose answer may come late
+    // (leases.rs).
     let mut insert = db.prepare_cached(
         "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
          happened_at, created_at, state, due, after_lease) \
@@ -186,8 +187,8 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// Whether an earlier event of the parcel comes first: one that is itself waiting (`WAITING`, 0), or one that is
-/// still being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
+/// Returns true if an earlier event of the parcel comes first: one that is itself waiting (`WAITING`, 0), or one that
+/// is still being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM outbox \
@@ -206,7 +207,7 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
     update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
 }
 
-/// Leases none of a sandbox's events any more, since their generation has ended. A trigger sets `next_due` again for new
+/// Stops leases of a sandbox's events, because their generation has ended. A trigger sets `next_due` again for new
 /// ones.
 pub(super) fn forget_due(db: &Connection, home: i64) -> rusqlite::Result<()> {
     let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
@@ -218,18 +219,18 @@ pub(super) fn forget_counts(db: &Connection, number: i64) -> rusqlite::Result<()
     db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([number]).map(drop)
 }
 
-/// The next lease's number.
+/// Returns the next lease's number.
 pub(super) fn next_lease(db: &Connection) -> rusqlite::Result<i64> {
     let mut next = db.prepare_cached("UPDATE leases SET last = last + 1 RETURNING last")?;
     next.query_row([], |row| row.get(0))
 }
 
-/// The last lease's number.
+/// Returns the last lease's number.
 pub(super) fn last_lease(db: &Connection) -> rusqlite::Result<i64> {
     db.query_row("SELECT last FROM leases", [], |row| row.get(0))
 }
 
-/// Gives no lease out again that was given until `last`.
+/// Skips the lease numbers up to `last`, which were given before.
 pub(super) fn skip_leases_to(db: &Connection, last: i64) -> rusqlite::Result<()> {
     db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
 }

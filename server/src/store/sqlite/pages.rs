@@ -1,8 +1,8 @@
 //! Mass writes: writes of many rows, done page by page, so that no write waits long behind them.
 //!
-//! A page is a write like any other and shares its commit with the orders that wait; between two
-//! pages the writer takes whatever has come. One page is under way at a time, and the mass writes
-//! take turns. In memory there is no queue, and everything goes in one page.
+//! A page is a write like any other and shares its commit with the orders that wait. Between two pages the writer
+//! handles whatever has arrived. One page is under way at a time, and the mass writes take turns. In memory there is no
+//! queue, and everything is one page.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,15 @@ use rusqlite::Connection;
 use super::{Mode, Store, StoreError};
 use crate::clock::{is_older, stopwatch};
 
-/// The most rows of a page.
+/// Maximum number of rows of a page.
 pub(super) const MAX_ROWS_PER_PAGE: u64 = 1_000;
-/// The most of the writer's time that a page may begin another statement in. Statements are short
-/// (some 20 rows), and an order that waits pays for a whole page: well below the 5 ms that are
-/// promised.
+/// Maximum time of the writer within which a page may begin another statement. Statements are short (some 20 rows), and
+/// an order that waits pays for a whole page: well below the promised 5 ms.
 const MAX_PAGE_TIME: Duration = Duration::from_millis(2);
-/// Rows of one statement, between two looks at the stopwatch.
+/// Number of rows of one statement, between two checks of the stopwatch.
 const ROWS_PER_STATEMENT: i64 = 20;
 
-/// What is left of a page.
+/// The remaining rows and time of a page.
 #[derive(Debug)]
 pub(in crate::store) struct Budget {
     rows: u64,
@@ -28,12 +27,12 @@ pub(in crate::store) struct Budget {
 }
 
 impl Budget {
-    /// A page of at most so many rows and so long, from now on.
+    /// Starts a page of at most this many rows and this time, from now on.
     pub(super) fn new(rows: u64, time: Duration) -> Self {
         Self { rows, time: Some((stopwatch(), time)) }
     }
 
-    /// All in one page.
+    /// Returns the budget of a single page for everything.
     pub(super) const fn unlimited() -> Self {
         Self { rows: u64::MAX, time: None }
     }
@@ -43,29 +42,29 @@ impl Budget {
         self.rows = self.rows.saturating_sub(rows);
     }
 
-    /// Whether the page is over; it never is before something was spent, so each makes progress.
+    /// Returns true if the page is over. It never is before something was spent, so each makes progress.
     pub(super) fn is_spent(&self) -> bool {
-        self.rows == 0 || self.time.is_some_and(|(start, most)| is_older(start, most))
+        self.rows == 0 || self.time.is_some_and(|(start, max)| is_older(start, max))
     }
 
-    /// How many rows the next statement may write: at least one.
+    /// Returns the maximum number of rows for the next statement: at least one.
     pub(super) fn next_rows(&self) -> i64 {
         i64::try_from(self.rows).unwrap_or(ROWS_PER_STATEMENT).clamp(1, ROWS_PER_STATEMENT)
     }
 
-    /// Repeats a statement that writes at most so many rows until it finds no more or the page is
-    /// over; answers how many it wrote, and whether there may be more.
+    /// Repeats a statement that writes a limited number of rows until it finds no more or the page is over. Returns the
+    /// number of rows written, and true if there may be more.
     pub(super) fn repeat(
         &mut self,
         mut statement: impl FnMut(i64) -> rusqlite::Result<usize>,
     ) -> rusqlite::Result<(u64, bool)> {
         let mut all = 0;
         loop {
-            let most = self.next_rows();
-            let rows = statement(most)? as u64;
+            let max = self.next_rows();
+            let rows = statement(max)? as u64;
             self.spend(rows);
             all += rows;
-            if i64::try_from(rows).is_ok_and(|rows| rows < most) {
+            if i64::try_from(rows).is_ok_and(|rows| rows < max) {
                 return Ok((all, false));
             }
             if self.is_spent() {
@@ -76,7 +75,7 @@ impl Budget {
 }
 
 impl Store {
-    /// Writes one page when it is its turn.
+    /// Writes one page when its turn comes.
     pub(in crate::store) async fn page<T, F>(&self, mut run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -87,8 +86,8 @@ impl Store {
         self.call_within(None, move |db| run(db, &mut begin())).await
     }
 
-    /// Repeats a statement that writes at most so many rows, page by page, until it finds no more;
-    /// answers how many it wrote.
+    /// Repeats a statement that writes a limited number of rows, page by page, until it finds no more. Returns the
+    /// number of rows written.
     pub(in crate::store) async fn in_pages<F>(&self, statement: F) -> Result<u64, StoreError>
     where
         F: Fn(&Connection, i64) -> rusqlite::Result<usize> + Clone + Send + 'static,
@@ -96,7 +95,7 @@ impl Store {
         let mut all = 0;
         loop {
             let statement = statement.clone();
-            let page = self.page(move |db, budget| budget.repeat(|most| statement(db, most)));
+            let page = self.page(move |db, budget| budget.repeat(|max| statement(db, max)));
             let (rows, is_more) = page.await?;
             all += rows;
             if !is_more {
@@ -105,7 +104,7 @@ impl Store {
         }
     }
 
-    /// How a page of this store begins: on the writer's thread, so that its time is the writer's.
+    /// Returns the function that starts a page's budget: on the writer's thread, so that it measures the writer's time.
     pub(super) fn budget(&self) -> fn() -> Budget {
         match &self.0.mode {
             Mode::File { .. } => || Budget::new(MAX_ROWS_PER_PAGE, MAX_PAGE_TIME),
@@ -119,16 +118,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_ends_with_its_rows_or_its_time_and_always_makes_progress() {
-        let mut asked = Vec::new();
-        let mut many = |most: i64| {
-            asked.push(most);
-            Ok(usize::try_from(most).unwrap())
+    fn a_page_ends_at_its_rows_or_time_and_always_makes_progress() {
+        let mut limits = Vec::new();
+        let mut many = |max: i64| {
+            limits.push(max);
+            Ok(usize::try_from(max).unwrap())
         };
         let hour = Duration::from_secs(3600);
         assert_eq!(Budget::new(50, hour).repeat(&mut many).unwrap(), (50, true));
         assert_eq!(Budget::new(50, Duration::ZERO).repeat(&mut many).unwrap(), (20, true));
-        assert_eq!(asked, [20, 20, 10, 20]);
+        assert_eq!(limits, [20, 20, 10, 20]);
         assert_eq!(Budget::unlimited().repeat(|_| Ok(0)).unwrap(), (0, false));
         assert_eq!(Budget::new(50, hour).repeat(|_| Ok(3)).unwrap(), (3, false));
     }

@@ -1,5 +1,5 @@
-//! Keeping the writer busy, so that what is committed meanwhile makes one group: for the bench that counts what groups
-//! of an exact size cost.
+//! Keeping the writer busy, so that everything committed meanwhile becomes one group: for the bench that measures
+//! groups of an exact size.
 
 use std::sync::mpsc;
 
@@ -7,14 +7,14 @@ use tokio::sync::oneshot;
 
 use super::{Mode, Store};
 
-/// The writer is busy until this is dropped.
+/// A pause of the writer, until this is dropped.
 #[derive(Debug)]
 pub struct Pause(
     #[expect(dead_code, reason = "its end is what the writer waits for")] mpsc::Sender<()>,
 );
 
 impl Pause {
-    /// A pause, and what hears its end.
+    /// Returns a pause, and the receiver that is notified of its end.
     #[cfg(feature = "postgres")]
     pub(in crate::store) fn new() -> (Self, mpsc::Receiver<()>) {
         let (pause, ended) = mpsc::channel();
@@ -33,7 +33,7 @@ impl Store {
         let (store, mut began) = (self.clone(), Some(began));
         tokio::spawn(async move {
             let wait = move |_: &rusqlite::Connection| {
-                // None when the group is repeated; no caller hears it once it has gone.
+                // None when the group is repeated. If the caller has gone, no one receives it.
                 let _heard = began.take().map(|began| began.send(()));
                 let _dropped = ended.recv();
                 Ok(())

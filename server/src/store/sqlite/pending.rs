@@ -1,6 +1,6 @@
-//! What the writes of one transaction keep in memory until it ends, so that it costs once a commit and not once an
-//! order: the counts of parcels, and which tenants have an endpoint. It ends with its transaction: of one that is
-//! rolled back nothing is left.
+//! Data that the writes of one transaction keep in memory until it ends, so that it costs once a commit and not once an
+//! order: the counts of parcels, and the tenants' subscriptions. It is dropped with its transaction: a rollback leaves
+//! nothing.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// The tenant's subscription, looked up once; none without an endpoint.
+    /// Returns the tenant's subscription, looked up once; none without an endpoint.
     pub(super) fn subscription(
         &mut self,
         db: &Connection,
@@ -46,8 +46,7 @@ impl Pending {
         Ok(number)
     }
 
-    /// Writes what is still to be written: before the commit, and before a write that may read or change by itself
-    /// what is kept here.
+    /// Writes the pending data: before the commit, and before a write that may itself read or change the same rows.
     pub(super) fn write(self, db: &Connection) -> rusqlite::Result<()> {
         self.counts.write(db)
     }

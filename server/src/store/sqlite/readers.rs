@@ -1,4 +1,4 @@
-//! Connections that only read. There is no waiting for one: when none is free, another is opened.
+//! Connections that only read. No read waits for one: if none is free, another is opened.
 
 use std::{
     path::PathBuf,
@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::connection;
 
-/// How many are kept open.
+/// Maximum number of connections that are kept open.
 const MAX_IDLE_READERS: usize = 16;
 
 /// The free connections of a file.
@@ -23,7 +23,7 @@ impl Readers {
         Self { file, free: Mutex::default() }
     }
 
-    /// Reads with a connection of its own.
+    /// Reads with a separate connection.
     pub(super) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,

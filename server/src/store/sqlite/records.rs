@@ -1,5 +1,4 @@
-//! Idempotency records in the database, found through the keys in memory. Which of them still counts is the
-//! domain's decision.
+//! Idempotency records in the database, found through the keys in memory. The domain decides which of them still count.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -10,14 +9,14 @@ use crate::{
     store::generations::is_current,
 };
 
-/// How many records one statement of the purge looks at.
+/// Number of records that one statement of the purge checks.
 const ROWS_PER_STATEMENT: i64 = 100;
 
 impl Store {
-    /// The idempotency record under a key; it may be past its 24 h, which the domain judges.
+    /// Returns the idempotency record under a key. It may be older than its 24 h, which the domain judges.
     pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
         let keys = &self.0.keys;
-        // A server's are there from its start on.
+        // A server's keys are complete from its start on.
         if !keys.is_filled() {
             self.read(|db| keys.catch_up(db))?;
         }
@@ -27,7 +26,7 @@ impl Store {
         self.read(|db| find(db, keys, key)).map(|found| found.map(|(_, record)| record))
     }
 
-    /// Deletes dead idempotency records, page by page, and answers how many.
+    /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
         let (mut after, mut all) = (0, 0);
         loop {
@@ -48,7 +47,7 @@ impl Store {
     }
 }
 
-/// Keeps the record in the generation with this number; no other there may have its key.
+/// Inserts the record into the generation with this number; no other there may have its key.
 pub(super) fn insert(
     db: &Connection,
     keys: &LivingKeys,
@@ -69,7 +68,7 @@ pub(super) fn insert(
     inserted.map(drop)
 }
 
-/// The record under a key, dead or alive, in the first of the rows that holds one; and its row.
+/// Returns the record under a key, dead or alive, and its row: the first of the possible rows that holds the key.
 pub(super) fn find(
     db: &Connection,
     keys: &LivingKeys,
@@ -89,13 +88,13 @@ pub(super) fn find(
     Ok(None)
 }
 
-/// Forgets the record in a row.
+/// Deletes the record in a row.
 pub(super) fn delete(db: &Connection, id: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM idempotency WHERE id = ?1")?.execute([id]).map(drop)
 }
 
-/// Deletes the dead among the records after `after`; answers how many, and after which to go on:
-/// none once a stretch is alive, for records are appended in the order in which they die.
+/// Deletes the dead records after `after`. Returns their number, and the row after which to go on: none once a stretch
+/// is alive, because records are appended in the order in which they die.
 fn purge_page(
     db: &Connection,
     mut after: i64,

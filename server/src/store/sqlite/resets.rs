@@ -1,9 +1,9 @@
 //! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), and that is one
-//! small commit: from then on no read finds what the sandbox had before, and every number, key and air waybill is free.
+//! small commit: from then on no read finds the sandbox's earlier data, and every number, key and air waybill is free.
 //! The rows of the ended generation are counted for the answer. Then a task of the server deletes them page by page; it
-//! outlives the request and goes on after a restart.
+//! outlives the request and continues after a restart.
 //!
-//! A reset that is asked for while the one before it is not counted yet answers both.
+//! A reset that is requested while the previous one is not counted yet answers both.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,24 +25,24 @@ use crate::{
     store::generations::{GENERATION, current, home},
 };
 
-/// Pause before a page is tried again for which the database had no time, or whose sandbox is being counted.
+/// Pause before another try of a page that the database had no time for, or whose sandbox is being counted.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of parcels that one read counts.
 const PARCELS_PER_COUNT: u64 = 2_000;
 
 /// The resets of this process, by the sandboxes' own numbers.
 #[derive(Debug, Default)]
-pub(super) struct UnderWay {
-    /// The counts that requests of each sandbox share; they go with the last request.
+pub(super) struct ActiveResets {
+    /// The counts that requests of each sandbox share; they are dropped with the last request.
     counting: HashMap<i64, Weak<Counted>>,
-    /// Those whose rows a task deletes.
+    /// The sandboxes whose rows a task deletes.
     erasing: HashSet<i64>,
 }
 
 /// The counts of ended generations, by their numbers. Requests of one sandbox count one after the other.
 pub(super) type Counted = tokio::sync::Mutex<HashMap<i64, Deleted>>;
 
-impl UnderWay {
+impl ActiveResets {
     pub(super) fn counted(&mut self, home: i64) -> Arc<Counted> {
         self.counting.retain(|_, counted| counted.strong_count() > 0);
         self.counting.get(&home).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -57,19 +57,19 @@ impl UnderWay {
     }
 }
 
-/// The outcome of a step of the erasing.
+/// The outcome of a step of the erasing task.
 enum Next {
-    /// More rows.
+    /// There are more rows.
     Page,
-    /// A request that still counts.
+    /// A request is still counting.
     Wait,
-    /// Nothing any more.
+    /// Nothing is left.
     End,
 }
 
 impl Store {
-    /// Deletes all data of a sandbox as it is at this moment; its keys and settings stay. Once
-    /// polled it completes, whatever becomes of this future.
+    /// Deletes all data that a sandbox has at this moment; its keys and settings stay. Once polled it completes, even
+    /// if this future is dropped.
     pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError> {
         if tenant.environment == Environment::Production {
             return Ok(Deleted::default());
@@ -83,7 +83,7 @@ impl Store {
         reset.await.map_err(|_panicked| StoreError::Broken { database: self.database() })?
     }
 
-    /// The same for every sandbox, in one commit: for a server of tests.
+    /// Resets every sandbox in one commit, for a server of tests.
     pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
         let deleted = self.call(|db| {
             let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
@@ -99,7 +99,7 @@ impl Store {
         self.forget_dead_keys().await.map(|()| deleted)
     }
 
-    /// Goes on with the resets that a server before this one began.
+    /// Continues the resets that an earlier server began.
     pub async fn resume_resets(&self) -> Result<(), StoreError> {
         let sql = concat!("SELECT DISTINCT ", home!("number"), " FROM ended_generations");
         let sandboxes = self.read(|db| {
@@ -113,8 +113,8 @@ impl Store {
     }
 
     async fn count_and_erase(self, home: i64) -> Result<Deleted, StoreError> {
-        // First: while it is held, nothing is erased that may be counted by it.
-        let counted = self.under_way().counted(home);
+        // Taken first: while it is held, nothing is erased that may be counted through it.
+        let counted = self.active_resets().counted(home);
         let ended = self.call_within(None, move |db| begin(db, home)).await?;
         self.erase_in_background(home);
         let mut counted = counted.lock().await;
@@ -128,7 +128,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Counts what a generation had that has ended, beside the writes.
+    /// Counts the data of an ended generation, beside the writes.
     pub(super) async fn count(&self, number: i64) -> Result<Deleted, StoreError> {
         let store = self.clone();
         let count = move || {
@@ -148,20 +148,20 @@ impl Store {
     }
 
     pub(super) fn is_erasing(&self) -> bool {
-        !self.under_way().erasing.is_empty()
+        !self.active_resets().erasing.is_empty()
     }
 
-    pub(super) fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+    pub(super) fn active_resets(&self) -> MutexGuard<'_, ActiveResets> {
         self.0.resets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn erase_in_background(&self, home: i64) {
-        if self.under_way().erasing.insert(home) {
+        if self.active_resets().erasing.insert(home) {
             tokio::spawn(self.clone().erase(home));
         }
     }
 
-    /// Erases what a sandbox's resets have left behind.
+    /// Erases the rows that a sandbox's resets have left behind.
     async fn erase(self, home: i64) {
         loop {
             match self.erase_page(home).await {
@@ -171,16 +171,16 @@ impl Store {
                 }
                 Ok(Next::End) => break,
                 Err(error) => {
-                    // That of a store which is closed is none.
+                    // An error of a closed store needs no message.
                     if self.is_writable() {
                         tracing::error!(%error, "a reset stopped; it goes on within a minute");
                     }
-                    self.under_way().erasing.remove(&home);
+                    self.active_resets().erasing.remove(&home);
                     break;
                 }
             }
         }
-        // A failure leaves them to the next purge.
+        // After a failure the next purge does it.
         let _ = self.forget_dead_keys().await;
         self.truncate_log().await;
     }
@@ -188,25 +188,25 @@ impl Store {
     async fn erase_page(&self, home: i64) -> Result<Next, StoreError> {
         let store = self.clone();
         let page = self.page(move |db, budget| {
-            // On the writer's thread, where a reset that begins comes before this page or after it.
-            let which = if store.under_way().is_counting(home) { COUNTED } else { ANY };
+            // On the writer's thread, where a reset begins either before this page or after it.
+            let which = if store.active_resets().is_counting(home) { COUNTED } else { ANY };
             page(db, (home, which), budget)
         });
         if page.await?.is_some() {
             self.erased(true);
             return Ok(Next::Page);
         }
-        // A reset that has begun since finds the task either here or gone.
-        let mut under_way = self.under_way();
+        // A reset that has begun since then finds the task either here or gone.
+        let mut active_resets = self.active_resets();
         if self.read(|db| ended(db, home, ANY))?.is_some() {
             return Ok(Next::Wait);
         }
-        under_way.erasing.remove(&home);
+        active_resets.erasing.remove(&home);
         Ok(Next::End)
     }
 }
 
-/// Returns the number of a tenant's present generation. It is good for this transaction.
+/// Returns the number of a tenant's present generation, which is valid for this transaction.
 pub(super) fn current(db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> {
     if tenant.environment == Environment::Production {
         return Ok(tenant.number());
@@ -215,7 +215,7 @@ pub(super) fn current(db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> 
     db.prepare_cached(sql)?.query_row([tenant.number()], |row| row.get(0))
 }
 
-/// Begins a sandbox's next generation. Returns those that have ended and are not counted yet, the last one among them.
+/// Begins a sandbox's next generation. Returns the ended generations that are not counted yet, including the last one.
 pub(super) fn begin(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
     let mut next = db.prepare_cached(
         "INSERT INTO generations (home, current) VALUES (?1, ?1 + ?2) \
@@ -236,33 +236,33 @@ fn uncounted(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
     db.prepare_cached(sql)?.query_map([home], |row| row.get(0))?.collect()
 }
 
-/// The generations of a sandbox that may be erased: those that are counted, while a request counts the others.
+/// Selects the generations of a sandbox that may be erased while a request counts: those that are counted already.
 const COUNTED: &str = concat!(
     "SELECT number FROM ended_generations WHERE ",
     home!("number"),
     " = ?1 AND parcels IS NOT NULL ORDER BY number LIMIT 1"
 );
-/// The same while none does.
+/// Selects the generations of a sandbox that may be erased while no request counts.
 pub(super) const ANY: &str = concat!(
     "SELECT number FROM ended_generations WHERE ",
     home!("number"),
     " = ?1 ORDER BY number LIMIT 1"
 );
 
-/// Returns the first of a sandbox's generations that have ended, of those that `which` selects.
+/// Returns the first of a sandbox's ended generations that `which` selects.
 fn ended(db: &Connection, home: i64, which: &str) -> rusqlite::Result<Option<i64>> {
     db.prepare_cached(which)?.query_row([home], |row| row.get(0)).optional()
 }
 
-/// Erases a page of what a sandbox's resets have left behind, in the first generation that `which` selects. Returns what
-/// that was; none when there is no such generation.
+/// Erases a page of the data that a sandbox's resets have left behind, in the first generation that `which` selects.
+/// Returns what was erased; none if there is no such generation.
 pub(super) fn page(
     db: &Connection,
     (home, which): (i64, &str),
     budget: &mut Budget,
 ) -> rusqlite::Result<Option<Deleted>> {
     let Some(number) = ended(db, home, which)? else { return Ok(None) };
-    // A reset that begins after this page does not count what is left.
+    // A reset that begins after this page does not count the remaining rows.
     let begun = "UPDATE ended_generations SET parcels = 0 WHERE number = ?1 AND parcels IS NULL";
     db.prepare_cached(begun)?.execute([number])?;
     let mut eraser = Eraser::new(db, budget);
@@ -285,8 +285,8 @@ fn at_once(db: &Connection, home: i64) -> rusqlite::Result<Deleted> {
     Ok(all)
 }
 
-/// Counts some parcels behind a time of creation and a row, with their histories. Returns where it has come to, if there
-/// may be more.
+/// Counts some parcels after a time of creation and a row, with their histories. Returns the last place if there may be
+/// more.
 fn count_parcels(
     db: &Connection,
     number: i64,
@@ -307,13 +307,13 @@ fn count_parcels(
     Ok((counted, last.filter(|_| parcels == PARCELS_PER_COUNT)))
 }
 
-/// Counts the rest of what a generation had.
+/// Counts the other data of a generation.
 fn count_others(db: &Connection, number: i64) -> rusqlite::Result<Deleted> {
     let count = |sql: &str| -> rusqlite::Result<u64> {
         let mut count = db.prepare_cached(sql)?;
         count.query_row([number], |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
     };
-    // The second condition is that of the index.
+    // The second condition matches that of the index.
     let keys = "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1";
     Ok(Deleted::default()
         .with_manifests(count("SELECT count(*) FROM manifests WHERE tenant = ?1")?)
@@ -321,7 +321,7 @@ fn count_others(db: &Connection, number: i64) -> rusqlite::Result<Deleted> {
         .with_webhook_deliveries(count("SELECT count(*) FROM outbox WHERE tenant = ?1")?))
 }
 
-/// Writes down that a generation is counted, and may be erased.
+/// Records that a generation is counted, and may be erased.
 fn keep(db: &Connection, number: i64, counted: Deleted) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE ended_generations SET parcels = ?2, events = ?3, manifests = ?4, keys = ?5, \
@@ -335,7 +335,7 @@ fn keep(db: &Connection, number: i64, counted: Deleted) -> rusqlite::Result<()> 
     update.execute([number, parcels, events, manifests, keys, deliveries]).map(drop)
 }
 
-/// Each parcel has a label.
+/// Returns the counts of parcels, each of which has a label, and of events.
 fn of_parcels(parcels: u64, events: u64) -> Deleted {
     Deleted::default().with_parcels(parcels).with_labels(parcels).with_tracking_events(events)
 }

@@ -1,5 +1,5 @@
-//! The files at either end of a copy between engines: one that is read while no server holds it, and one that gets
-//! its name when it is whole.
+//! The files at either end of a copy between engines: a source that is read while no server uses it, and a target that
+//! gets its name when it is whole.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,28 @@ use tempfile::NamedTempFile;
 
 use super::{
     StoreError, backup, connection,
-    hold::{self, Hold},
+    file_lock::{self, FileLock},
     identity,
     migrations::{known, migrate, schema},
 };
 use crate::store::transfer::{Table, Value};
 
-/// A file that is copied: a server's that is stopped, or a backup.
+/// A file that is copied: that of a stopped server, or a backup.
 pub(in crate::store) struct Source {
     db: Connection,
     file: PathBuf,
-    /// Last, so that it goes after the connection.
-    _hold: Hold,
+    /// Declared last, so that it is dropped after the connection.
+    _lock: FileLock,
 }
 
 impl Source {
-    /// Takes hold of the file, and begins to read it as it is at this moment.
+    /// Locks the file, and begins to read it as it is at this moment.
     pub(in crate::store) fn open(file: &Path) -> Result<Self, StoreError> {
-        let hold = hold::hold(file)?;
+        let lock = file_lock::lock(file)?;
         let db = connection::source(file)?;
         let failed = |error| StoreError::from_sqlite(file, error);
-        // A command beside a server may write though no server runs: all tables are to be of one moment, which is that
-        // of the first read.
+        // A command may write to the file though no server runs: all tables must be of one snapshot, that of the first
+        // read.
         db.execute_batch("BEGIN").map_err(failed)?;
         let (found, known) = (schema(&db).map_err(failed)?, known());
         if found != known {
@@ -38,7 +38,7 @@ impl Source {
             );
             return Err(StoreError::Unsuitable { database: file.display().to_string(), reason });
         }
-        Ok(Self { db, file: file.to_owned(), _hold: hold })
+        Ok(Self { db, file: file.to_owned(), _lock: lock })
     }
 
     pub(in crate::store) fn select(&self, table: &Table) -> Result<Select<'_>, StoreError> {
@@ -46,11 +46,11 @@ impl Source {
     }
 }
 
-/// A file that is being filled, under another name.
+/// A file that is being filled, under a temporary name.
 pub(in crate::store) struct Draft {
     db: Connection,
     file: PathBuf,
-    /// What it is called until then.
+    /// The temporary name.
     temporary: NamedTempFile,
 }
 
@@ -81,7 +81,7 @@ impl Draft {
 
     /// Gives the file its name, now that it is whole and on the disk.
     pub(in crate::store) fn finish(self) -> Result<(), StoreError> {
-        // As migration 0010 has it: no id of a manifest is given twice.
+        // As in migration 0010: no id of a manifest is reused.
         let finish = "UPDATE last_manifest SET id = max(coalesce((SELECT max(id) FROM manifests), 0), \
              coalesce((SELECT max(manifest) FROM manifest_parcels), 0), \
              coalesce((SELECT max(manifest) FROM outbox), 0)); COMMIT";
@@ -93,7 +93,7 @@ impl Draft {
     }
 }
 
-/// Puts rows into a table of a draft.
+/// A writer of rows into a table of a draft.
 pub(in crate::store) struct Writer<'a> {
     draft: &'a Draft,
     insert: Statement<'a>,

@@ -1,6 +1,6 @@
-//! What was erased is gone from the disk too. `secure_delete` overwrites it in the database file;
-//! the write-ahead log beside it holds older copies of pages until it is truncated, which needs a
-//! moment without readers. A file that was written before 0.2 is cleaned as a whole.
+//! Removal of erased data from the disk. `secure_delete` overwrites it in the database file; the write-ahead log beside
+//! it holds older copies of pages until it is truncated, which needs a moment without readers. A file that was written
+//! before 0.2 is cleaned as a whole.
 
 use std::{
     fmt, fs,
@@ -12,16 +12,16 @@ use rusqlite::Connection;
 
 use super::{
     Mode, Store, StoreError, connection,
-    hold::{self, Hold},
+    file_lock::{self, FileLock},
     identity::IfEmpty,
 };
 
 /// The size of a database before and after it was rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vacuumed {
-    /// Bytes before.
+    /// Size in bytes before.
     pub before: u64,
-    /// Bytes after.
+    /// Size in bytes after.
     pub after: u64,
 }
 
@@ -30,12 +30,12 @@ pub struct ToVacuum {
     db: Connection,
     path: PathBuf,
     before: u64,
-    /// Last, so that it goes after the connection.
-    _hold: Hold,
+    /// Declared last, so that it is dropped after the connection.
+    _lock: FileLock,
 }
 
 impl ToVacuum {
-    /// Rewrites the whole file, without any trace of what was deleted.
+    /// Rewrites the whole file, without any trace of deleted data.
     pub fn run(self) -> Result<Vacuumed, StoreError> {
         let Self { db, path, before, .. } = &self;
         let failed = |error| StoreError::from_sqlite(path, error);
@@ -54,17 +54,16 @@ impl fmt::Debug for ToVacuum {
 }
 
 impl Store {
-    /// Takes hold of a database file that is to be rewritten: it is ours, and no server uses it
-    /// meanwhile.
+    /// Locks a database file for rewriting. It is checked to be ours, and no server can use it meanwhile.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
-        let hold = hold::hold(path)?;
+        let lock = file_lock::lock(path)?;
         let before = size(path)?;
         let (db, _) = connection::writer(path, IfEmpty::Refuse, fresh_secret)?;
-        Ok(ToVacuum { _hold: hold, path: path.to_owned(), db, before })
+        Ok(ToVacuum { _lock: lock, path: path.to_owned(), db, before })
     }
 
-    /// Truncates the log if it may hold what was erased and nothing is being erased; while someone
-    /// reads from it it stays, for the next time.
+    /// Truncates the log if it may hold erased data and nothing is being erased. While a reader uses the log, it stays
+    /// for the next time.
     pub async fn truncate_log(&self) {
         let Mode::File { writer, .. } = &self.0.mode else { return };
         let is_idle = self.0.mass_writes.try_lock().is_ok();
@@ -74,7 +73,7 @@ impl Store {
         }
     }
 
-    /// Remembers that the log may hold something that was erased.
+    /// Remembers that the log may hold erased data.
     pub(super) fn erased(&self, something: bool) {
         if something {
             self.0.log_holds_erased.store(true, Ordering::Relaxed);
@@ -83,7 +82,7 @@ impl Store {
 }
 
 fn vacuum(db: &Connection) -> rusqlite::Result<()> {
-    // The copy is as large as the database: a file, not memory as elsewhere.
+    // The copy is as large as the database: it goes into a file, not memory as elsewhere.
     db.execute_batch("PRAGMA temp_store = FILE; VACUUM;")
 }
 

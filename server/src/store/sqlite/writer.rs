@@ -1,5 +1,4 @@
-//! The one thread that writes a database file: it takes all writes that wait, commits them
-//! together, and answers them.
+//! The only thread that writes a database file: it takes all queued writes, commits them together, and answers them.
 
 use std::{
     io,
@@ -17,18 +16,19 @@ use tokio::sync::oneshot;
 use super::{
     checkpoints::Checkpoints,
     error::is_fatal,
+    file_lock::FileLock,
     group::{self, WriteJob},
     health::{Health, Lost},
-    hold::Hold,
 };
+use crate::store::not_done::NotDone;
 
-/// The most writes that wait. One more is answered with 503 at once: behind so many it would only time out.
+/// Maximum number of queued writes. One more is answered with 503 at once: behind all of them it would only time out.
 const MAX_QUEUED_WRITES: usize = 4_096;
-/// The most writes of one commit. They share one fsync (measured: 22,000 orders a second with 32 writers,
+/// Maximum number of writes in one commit. They share one fsync (measured: 22,000 orders a second with 32 writers,
 /// 39,000 with 256), and the first of them waits for the last.
 const MAX_WRITES_PER_COMMIT: usize = 256;
 
-/// The way to the writer's thread, which ends with the last of it.
+/// The handle to the writer's thread, which ends when the last handle is dropped.
 pub(super) struct Writer {
     queue: SyncSender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -40,69 +40,43 @@ enum Message {
     Stop,
 }
 
-/// Why a write was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotTaken {
-    /// Too many wait.
-    Full,
-    /// The thread has ended.
-    Stopped,
-}
-
-/// Why a write has no answer.
-pub(super) enum NotDone {
-    Busy,
-    Full,
-    Stopped,
-}
-
-impl From<NotTaken> for NotDone {
-    fn from(reason: NotTaken) -> Self {
-        match reason {
-            NotTaken::Full => Self::Full,
-            NotTaken::Stopped => Self::Stopped,
-        }
-    }
-}
-
 impl Writer {
-    /// Starts the thread, which keeps `hold` until its last write is done.
+    /// Starts the thread, which keeps `lock` until its last write is done.
     pub(super) fn start(
         db: Connection,
-        hold: Hold,
+        lock: FileLock,
         checkpoints: Checkpoints,
         health: Arc<Health>,
     ) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(MAX_QUEUED_WRITES);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            // However the thread ends, the store says that it takes no more writes.
+            // However the thread ends, the store then says that it accepts no writes any more.
             let serve = || serve(&waiting, &db, checkpoints, &health);
             let _panicked = catch_unwind(AssertUnwindSafe(serve));
             health.end(Lost::Closed);
             drop(db);
-            drop(hold);
+            drop(lock);
         })?;
         Ok(Self { queue, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Hands a write over; from here on it completes, even if no caller waits for it.
-    pub(super) fn push(&self, job: Box<dyn WriteJob>) -> Result<(), NotTaken> {
+    /// Queues a write. From then on it completes, even if no caller waits for it.
+    pub(super) fn push(&self, job: Box<dyn WriteJob>) -> Result<(), NotDone> {
         self.queue.try_send(Message::WriteJob(job)).map_err(|refused| match refused {
-            TrySendError::Full(_) => NotTaken::Full,
-            TrySendError::Disconnected(_) => NotTaken::Stopped,
+            TrySendError::Full(_) => NotDone::Full,
+            TrySendError::Disconnected(_) => NotDone::Broken,
         })
     }
 
-    /// Truncates the write-ahead log, between two commits; false when a reader still reads from it
-    /// or it could not be done.
+    /// Truncates the write-ahead log, between two commits. Returns false if a reader still uses it or it failed.
     pub(super) async fn truncate_log(&self) -> bool {
         let (answer, done) = oneshot::channel();
         self.queue.try_send(Message::TruncateLog(answer)).is_ok() && done.await.unwrap_or(false)
     }
 
-    /// Lets the thread finish what waits, and waits for it. Blocks.
+    /// Lets the thread finish the queued writes, and waits for it. Blocking.
     pub(super) fn stop(&self) {
-        // A thread that has ended already, or by a panic, leaves nothing to wait for.
+        // If the thread has ended already, or by a panic, there is nothing to wait for.
         let _ended = self.queue.send(Message::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ended = thread.map(JoinHandle::join);
@@ -124,7 +98,7 @@ fn serve(
         }
         if !jobs.is_empty() {
             group::commit(db, health, jobs);
-            // A disk that has failed is left as it is.
+            // A disk that has failed is left alone.
             if health.is_writable()
                 && let Err(error) = checkpoints.after_commit(db)
             {
@@ -143,7 +117,7 @@ fn serve(
             Some(Message::WriteJob(_)) | None => {}
         }
     }
-    // Before the last checkpoint, with which its own would be in each other's way.
+    // Before the last checkpoint, with which the thread's own would conflict.
     drop(checkpoints);
     if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the last checkpoint failed; the next start makes up for it");
@@ -151,7 +125,7 @@ fn serve(
 }
 
 fn log_failed(error: &rusqlite::Error, health: &Health) {
-    // As with a commit: an fsync that failed cannot be tried again.
+    // As with a commit: an fsync that failed cannot be retried.
     if is_fatal(error) {
         health.end(Lost::Disk);
     }

@@ -1,4 +1,4 @@
-//! What every store must do, in a file, in memory and in PostgreSQL: each promise takes an empty store, and is made a
+//! Promises of every store, in a file, in memory and in PostgreSQL: each promise takes an empty store, and becomes a
 //! test of each mode.
 
 use std::{
@@ -30,13 +30,13 @@ pub(in crate::store) const NOW: Millis = Millis(1_768_057_500_000);
 pub(in crate::store) const SECRET: [u8; 32] = [9; 32];
 pub(in crate::store) const PANIC: Millis = Millis(i64::MIN);
 
-/// The hook by which a test makes `apply` panic.
+/// Lets a test make `apply` panic.
 pub(in crate::store) fn panic_if_asked(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
-/// Makes each promise a test of each mode of the `SQLite` store. Some of them reach into `SQLite`: another engine could
-/// take only the rest.
+/// Makes each promise a test of each mode. Some promises use internals of `SQLite`: another engine could take only the
+/// rest.
 macro_rules! promises {
     ($($promise:ident),+ $(,)?) => {
         mode!(file, Some(crate::store::tests::conformance::file()), [$($promise),+]);
@@ -45,14 +45,14 @@ macro_rules! promises {
     };
 }
 
-/// Makes each promise a test of one mode; what opens it gives an empty store, and what must outlive it.
+/// Makes each promise a test of one mode. `$open` returns an empty store, and a value that must outlive it.
 macro_rules! mode {
     ($(#[$attribute:meta])* $mode:ident, $open:expr, [$($promise:ident),+]) => {
         $(#[$attribute])*
         mod $mode {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
-                // None where its engine is not installed.
+                // None if its engine is not installed.
                 let Some((store, _outlives)) = $open else { return };
                 super::$promise(store).await;
             })+
@@ -95,13 +95,13 @@ promises!(
     no_history_crosses_tenants,
     an_order_comes_back_as_it_was_accepted,
     steps_come_when_they_are_due,
-    what_is_committed_during_a_pause_makes_one_group,
-    a_history_is_told_by_time_then_sequence,
+    writes_committed_during_a_pause_make_one_group,
+    a_history_is_ordered_by_time_then_sequence,
     a_row_and_its_history_are_of_one_moment,
     an_impossible_operation_changes_nothing,
     keys_are_found_listed_and_revoked,
-    a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_given,
-    whoever_asks_hears_of_each_change_of_a_key_once,
+    a_rotated_key_keeps_each_old_secret_for_its_time,
+    each_change_of_a_key_is_reported_once,
     a_key_that_exists_is_refused,
     an_admin_token_is_found_by_its_hash_and_revoked,
     dead_records_are_purged_and_living_ones_kept,
@@ -283,7 +283,7 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
 }
 
-async fn a_history_is_told_by_time_then_sequence(store: Store) {
+async fn a_history_is_ordered_by_time_then_sequence(store: Store) {
     let mut parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let happened = [(State::PickedUp, 50), (State::InTransit, 20), (State::CustomsHold, 20)];
     for (state, after) in happened {
@@ -295,7 +295,7 @@ async fn a_history_is_told_by_time_then_sequence(store: Store) {
         parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
     }
     let events = store.events(&parcel).await.unwrap();
-    let told: Vec<_> = events.iter().map(|event| (event.sequence, event.state)).collect();
+    let history: Vec<_> = events.iter().map(|event| (event.sequence, event.state)).collect();
     let expected = [
         (1, State::Ordered),
         (2, State::LabelGenerated),
@@ -303,7 +303,7 @@ async fn a_history_is_told_by_time_then_sequence(store: Store) {
         (5, State::CustomsHold),
         (3, State::PickedUp),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(history, expected);
     assert_eq!((events[0].location.as_str(), events[1].at), ("Miami, US", NOW));
     assert_eq!(events[3].description.as_deref(), Some("Documents"));
 }
@@ -377,12 +377,12 @@ fn secret(number: u8, old_until: i64) -> NewSecret {
     }
 }
 
-/// A key's old secrets: the number of each, and for how many milliseconds it keeps working.
+/// Returns a key's old secrets: the number of each, and the milliseconds for which it keeps working.
 fn old(key: &ApiKeyRecord) -> Vec<(u8, i64)> {
     key.old_secrets.iter().map(|old| (old.hash[0], old.until.0 - NOW.0)).collect()
 }
 
-async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_given(store: Store) {
+async fn a_rotated_key_keeps_each_old_secret_for_its_time(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let made = insert_key(&store, key(account, 1)).await.unwrap();
     let other = insert_key(&store, key(account, 2)).await.unwrap();
@@ -419,7 +419,7 @@ async fn a_key_that_is_rotated_keeps_its_old_secrets_for_as_long_as_each_was_giv
     assert_eq!(store.rotate_key("key_9", secret(43, 50), &BY).await.unwrap(), None);
 }
 
-async fn whoever_asks_hears_of_each_change_of_a_key_once(store: Store) {
+async fn each_change_of_a_key_is_reported_once(store: Store) {
     let mut seen = ALL_CREDENTIALS;
     let mut heard = async || {
         let changes = store.credentials_since::<ApiKeyScope>(seen).await.unwrap();
@@ -506,10 +506,10 @@ async fn a_panic_takes_nothing_with_it(store: Store) {
     assert!(store.is_writable());
 }
 
-async fn what_is_committed_during_a_pause_makes_one_group(store: Store) {
+async fn writes_committed_during_a_pause_make_one_group(store: Store) {
     let before = store.stats();
     let pause = store.pause_writes().await;
-    // The pause's own is the other one. In memory no write waits.
+    // The other one is the pause's own. In memory no write waits.
     let expected = if pause.is_some() { 2 } else { 12 };
     let changes = (0..12).map(|n| create(sandbox(1), &format!("SB-PAUSE-{n:06}"), n));
     let mut commits = Box::pin(join_all(changes.map(|changes| store.commit(changes))));
@@ -544,7 +544,7 @@ fn code_in(folder: &Path) -> Vec<String> {
     files.map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The names of the store's methods that wait for it, but for those of its own life.
+/// Returns the names of the store's asynchronous methods, except those that open or close it.
 pub(in crate::store) fn methods() -> Vec<String> {
     let mut methods = Vec::new();
     for code in code_in(&store_folder()) {
@@ -588,13 +588,13 @@ pub(in crate::store) fn nothing() -> Changes {
     Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops: Vec::new() }
 }
 
-/// These operations on a parcel as it was seen.
+/// Returns changes with these operations on a parcel as it was read.
 pub(in crate::store) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
     Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
 }
 
 pub(in crate::store) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord {
-    // As the service's, which hashes an API key of the tenant's.
+    // As the service's, which hashes an API key of the tenant.
     let mut key = [0; 16];
     key[..4].copy_from_slice(&number.to_be_bytes());
     key[8..].copy_from_slice(&tenant.number().to_be_bytes());
@@ -607,7 +607,7 @@ pub(in crate::store) fn record(tenant: Tenant, number: u32) -> IdempotencyRecord
     }
 }
 
-/// The creation of an order under the key that `number` stands for.
+/// Returns the creation of an order under the key that `number` stands for.
 pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u32) -> Changes {
     let parcel = NewParcel {
         id: ulid(tracking_number),
@@ -697,12 +697,12 @@ async fn find(store: &Store, environment: Environment, number: &str) -> Option<P
     store.parcel(environment, &TrackingNumber::parse(number).unwrap()).await.unwrap()
 }
 
-/// The sandbox parcel with a number.
+/// Returns the sandbox parcel with a number.
 pub(in crate::store) async fn row(store: &Store, number: &str) -> Option<ParcelRow> {
     find(store, Environment::Sandbox, number).await
 }
 
-/// Nothing of a refused mutation is there: not its record 7, not its second parcel, no event.
+/// Checks that nothing of a refused mutation exists: not its record 7, not its second parcel, no event.
 async fn assert_nothing_but(store: &Store, before: &ParcelRow) {
     assert_eq!(row(store, before.tracking_number.as_str()).await.as_ref(), Some(before));
     assert_eq!(row(store, "SB-SECOND-0001").await, None);

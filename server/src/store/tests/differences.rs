@@ -20,13 +20,13 @@ const EXEMPT: &[(&str, &str)] = &[
     ("remember_login", "a file counts failures in memory"),
 ];
 
-/// Histories of the usual run; more with `PARCELO_HISTORIES`.
+/// Number of histories of the usual run; `PARCELO_HISTORIES` gives another.
 const HISTORIES: u64 = 6;
 const STEPS: usize = 150;
 
 #[test]
 fn every_method_is_in_the_histories() {
-    // Without blanks: a long call has its method on a line of its own.
+    // Without blanks, because a long call has its method on a separate line.
     let histories: String = include_str!("histories.rs").split_whitespace().collect();
     for name in conformance::methods() {
         let calls = [format!("store.{name}("), format!("store.{name}::<")];

@@ -1,6 +1,6 @@
-//! Random histories of a store's calls. The same seed makes the same calls of every store, and each answers in words,
-//! so that two stores can be compared call by call. What engines may give differently (rows, numbers of leases) is
-//! left out of the words.
+//! Random histories of a store's calls. The same seed makes the same calls of every store, and the answers are texts,
+//! so that two stores can be compared call by call. Values that engines may give differently (rows, numbers of leases)
+//! are left out of the texts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -37,7 +37,7 @@ use crate::{
     store::{ALL_CREDENTIALS, CommitOutcome, EventsToReplay, Store, StoreError},
 };
 
-/// What people may have typed: empty, quoted, outside of the first plane, of several code points.
+/// Texts that people may have typed: empty, quoted, outside of the first plane, of several code points.
 const TEXTS: [&str; 9] = [
     "",
     " ",
@@ -49,7 +49,7 @@ const TEXTS: [&str; 9] = [
     "東京 😀 𝕏",
     "\u{1}\u{7f}\u{10ffff}",
 ];
-/// Moments before 1970, at the end of what is shown, and of what is stored.
+/// Times before 1970, at the end of the range that is shown, and of the stored one.
 const MOMENTS: [Millis; 5] = [
     Millis(-1),
     Millis(0),
@@ -60,22 +60,22 @@ const MOMENTS: [Millis; 5] = [
 const ACCOUNTS: [&str; 2] = ["shop", "Łódź ✓"];
 const AWBS: [&str; 3] = ["176-12345675", "045-00000011", "023-87654324"];
 
-/// A history that goes on from call to call.
+/// A history that continues from call to call.
 #[derive(Clone)]
 pub(super) struct History {
     rng: Rng,
     now: Millis,
-    /// Of rows, events and ids: none comes twice.
+    /// The last number drawn for rows, events and ids: none is used twice.
     drawn: i64,
     numbers: Vec<String>,
 }
 
-/// An answer in words; an error's words name the database, and the engines have different ones.
+/// Returns an answer as text. An error's text names the database, which differs between the engines.
 fn shown<T: Debug>(answer: Result<T, StoreError>) -> String {
     answer.map_or_else(|_error| "error".to_owned(), |answer| format!("{answer:?}"))
 }
 
-/// Leaves the rows of parcels out of the words: PostgreSQL does not give again what a refused order had.
+/// Removes the rows of parcels from a text: PostgreSQL does not reuse the row of a refused order.
 fn without_rows(words: &str) -> String {
     const ROW: &str = "ParcelRowId(";
     let rests = words.split(ROW).map(|rest| rest.trim_start_matches(char::is_numeric));
@@ -96,7 +96,7 @@ impl History {
         Self { rng: Rng::with_seed(seed), now: NOW, drawn: 0, numbers: Vec::new() }
     }
 
-    /// What every history begins with: accounts, keys and carriers, whose rows are named by what follows.
+    /// Makes the beginning of every history: accounts, keys and carriers, which later calls name by their rows.
     pub(super) async fn begin(&mut self, store: &Store) -> String {
         store.send_mails();
         let mut all = vec![shown(store.is_new().await), shown(store.claim_new().await)];
@@ -147,7 +147,7 @@ impl History {
         }
     }
 
-    /// A moment of its own for each step: which of two that are due at once comes first is open.
+    /// Returns a different time for each step: the order of two that are due at once is open.
     fn due(&mut self) -> Millis {
         let own = self.draw();
         match self.rng.u8(..12) {
@@ -174,7 +174,7 @@ impl History {
         Ulid::from_parts(7, self.draw().unsigned_abs().into())
     }
 
-    /// The next call, and its answer.
+    /// Makes the next call and returns its answer.
     pub(super) async fn step(&mut self, store: &Store) -> String {
         self.now = self.now.plus(self.rng.i64(0..60_000));
         let words = match self.rng.u8(..40) {
@@ -292,7 +292,7 @@ impl History {
         let changes =
             Changes { now: self.now, expect: vec![(parcel.key, version)], ops, ..nothing() };
         let outcome = match store.commit(changes).await {
-            // An event twice has one id in the outbox, too: whichever PostgreSQL finds first is its reason.
+            // An event twice has one id in the outbox, too: PostgreSQL gives as the reason whichever it finds first.
             CommitOutcome::Broken => CommitOutcome::VersionConflict,
             outcome => outcome,
         };
@@ -386,10 +386,10 @@ impl History {
         format!("endpoint {answer} {}", shown_endpoint(store, tenant, self.now).await)
     }
 
-    /// What is leased is settled at once, since the lease of a test need not end by the test's clock.
+    /// Settles leased events at once, because the lease of a test need not end by the test's clock.
     async fn deliver(&mut self, store: &Store) -> String {
         let mut due = store.tenants_with_due(self.now, 4).await.unwrap();
-        // Who of two that wait equally long comes first is open.
+        // The order of two that wait equally long is open.
         due.sort_by_key(|tenant| tenant.number());
         let next = shown(store.next_delivery().await);
         let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
@@ -484,7 +484,7 @@ impl History {
         let password = login.as_ref().map(|login| login.password.clone());
         let (hash, old) = ([self.rng.u8(..9); 32], [self.rng.u8(..9); 32]);
         let shop = store.shop(named).await.unwrap();
-        // Another each time.
+        // A different one each time.
         let next = Shop::parse(if shop == Shop::default() { name } else { "" }, "").unwrap();
         let by = Actor::Command.at(self.now);
         store.set_shop(named, &next, &by).await.unwrap();
@@ -524,14 +524,14 @@ impl History {
     }
 
     async fn carriers(&mut self, store: &Store) -> String {
-        let (tenant, most) = (self.tenant(), self.rng.u32(1..9));
+        let (tenant, max) = (self.tenant(), self.rng.u32(1..9));
         let (carrier, event) =
             (CarrierRowId(self.rng.i64(1..=2)), format!("evt-{}", self.rng.u8(..20)));
-        let exceptions = shown(store.carrier_exceptions(tenant, most).await);
+        let exceptions = shown(store.carrier_exceptions(tenant, max).await);
         format!("carriers {} {exceptions}", shown(store.has_seen(carrier, &event).await))
     }
 
-    /// Rows and leases have numbers of their own in each engine.
+    /// Leaves out rows and leases, which each engine numbers differently.
     async fn mails(&mut self, store: &Store) -> String {
         let (account, address) = (AccountRowId(self.rng.i64(1..=2)), [self.rng.u8(..9); 32]);
         let off = MailsOff::from_number(self.rng.u8(..));
@@ -586,27 +586,27 @@ impl History {
         }
         let pairs = query.into_iter().map(|(name, value)| (name.into(), value.into()));
         let Ok(query) = check_list(pairs) else { return "no query".to_owned() };
-        let (until, most) = (self.moment(), self.rng.usize(1..9));
+        let (until, max) = (self.moment(), self.rng.usize(1..9));
         let search = match Search::new(&query) {
             Some(search) => shown(store.search(tenant, query.clone(), search).await),
             None => String::new(),
         };
-        // Each engine decides by itself whether there is something to do; what is found is the same.
+        // Each engine decides by itself whether there is something to do; the results are the same.
         store.tend_search().await.unwrap();
         store.fold_counts().await.unwrap();
         let listed = [
             search,
             shown(store.list(tenant, query).await),
             shown(store.activity(tenant, self.rng.i64(-1..20_470)).await),
-            shown(store.due(until, most).await),
-            shown(store.due_of(tenant, until, most).await),
+            shown(store.due(until, max).await),
+            shown(store.due_of(tenant, until, max).await),
             shown(store.next_due(until).await),
             shown(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
         ];
         format!("lists {}", listed.join(" "))
     }
 
-    /// All that callers can read, however much it is.
+    /// Returns everything that callers can read.
     pub(super) async fn everything(&self, store: &Store) -> Vec<String> {
         let mut all = vec![
             format!("{:?}", store.secret()),
@@ -626,7 +626,7 @@ impl History {
         ];
         let mut made: Vec<_> =
             store.creations().await.unwrap().iter().map(|one| format!("{one:?}")).collect();
-        // By row, or by time: a given time may lie before that of an earlier row.
+        // Sorted by row or time, because a given time may be earlier than that of an earlier row.
         made.sort();
         all.append(&mut made);
         self.parcels(store, &mut all).await;
@@ -720,7 +720,7 @@ fn new<S>(number: u8, scope: S) -> NewCredential<S> {
 
 async fn shown_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
     let endpoint = store.endpoint(tenant).await.unwrap().map(|endpoint| {
-        // What the secrets sign says which they are, and how long the old ones do.
+        // The signatures identify the secrets, and the times of the old ones are added.
         let signed = endpoint.sign("evt_1", now, b"{}");
         format!("{} {:?} {signed} {:?}", endpoint.url, endpoint.kinds, endpoint.disabled)
     });

@@ -1,4 +1,4 @@
-//! What every store must keep, whatever its engine.
+//! Tests that apply to every engine.
 
 pub(in crate::store) mod conformance;
 #[cfg(feature = "postgres")]

@@ -1,4 +1,5 @@
-//! A database that was copied to the other engine is the same database for its callers, and goes on as the original would.
+//! A database that was copied to the other engine is the same database for its callers, and continues as the original
+//! would.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ use crate::{
     },
 };
 
-/// What is not copied, and why. The rest of both schemas is in `TABLES`.
+/// Tables and columns that are not copied, with the reason. The rest of both schemas is in `TABLES`.
 const LEFT_BEHIND: &[(&str, &str)] = &[
     ("schema_migrations", "the target's own"),
     ("writers", "servers, which are stopped"),
@@ -60,9 +61,9 @@ const LEFT_BEHIND: &[(&str, &str)] = &[
     ("login_networks", "it only spares a few known networks a wait"),
 ];
 
-struct Place(TempDir);
+struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
@@ -80,7 +81,7 @@ async fn copy_back(address: &Address, file: &Path) -> Result<Vec<CopiedTable>, S
     to_file(address.clone(), file, &mut |_, _| ()).await
 }
 
-/// A store with a history of so many calls behind it.
+/// Runs a history of this many calls on a store.
 async fn lived(store: Store, seed: u64, steps: usize) -> History {
     let mut history = History::new(seed);
     history.begin(&store).await;
@@ -95,7 +96,7 @@ fn sums(tables: &[CopiedTable]) -> Vec<String> {
     tables.iter().map(|table| format!("{} {:?}", table.name, table.target)).collect()
 }
 
-/// The copies tell what the original tells, and answer what is asked of them next as it does.
+/// Checks that the copies hold the same as the original, and answer the next calls as it does.
 async fn assert_alike(history: &History, stores: [Store; 3], seed: u64) {
     let expected = history.everything(&stores[0]).await;
     for store in &stores[1..] {
@@ -122,8 +123,8 @@ async fn assert_alike(history: &History, stores: [Store; 3], seed: u64) {
 async fn a_copy_of_a_file_and_the_copy_of_that_answer_as_the_file() {
     let seed = first_seed();
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
+    let folder = TestFolder::new();
+    let (file, back) = (folder.file("parcelo.db"), folder.file("back.db"));
     let history = lived(Store::open(&file, SECRET).unwrap(), seed, 200).await;
     let forth = copy_to(&file, &address).await.unwrap();
     assert_eq!(sums(&copy_back(&address, &back).await.unwrap()), sums(&forth), "seed {seed}");
@@ -135,10 +136,10 @@ async fn a_copy_of_a_file_and_the_copy_of_that_answer_as_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_postgresql_and_the_copy_of_that_answer_as_the_original() {
+async fn a_copy_of_postgresql_and_its_copy_answer_as_the_original() {
     let seed = first_seed();
     let (Some(address), Some(other)) = (database(), database()) else { return };
-    let file = Place::new();
+    let file = TestFolder::new();
     let file = (file.file("parcelo.db"), file);
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let history = lived(store, seed, 200).await;
@@ -151,10 +152,10 @@ async fn a_copy_of_postgresql_and_the_copy_of_that_answer_as_the_original() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_unfinished_reset_deletes_stays_behind_and_sessions_go_along() {
+async fn an_unfinished_reset_s_rows_stay_behind_but_not_sessions() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
+    let folder = TestFolder::new();
+    let (file, back) = (folder.file("parcelo.db"), folder.file("back.db"));
     let store = Store::open(&file, SECRET).unwrap();
     let account = store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     store.set_password(account, "a hash".to_owned(), NOW, &BY).await.unwrap();
@@ -186,11 +187,11 @@ async fn what_an_unfinished_reset_deletes_stays_behind_and_sessions_go_along() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_row_and_no_lease_of_the_original_is_given_again() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
+    let folder = TestFolder::new();
+    let (file, back) = (folder.file("parcelo.db"), folder.file("back.db"));
     let store = Store::open(&file, SECRET).unwrap();
     let parcel = made(&store, sandbox(1), "SB-LAST-00001").await;
-    // Gone, and its row with it.
+    // It is deleted, and its row with it.
     store.purge(NOW).await.unwrap();
     store.close().await;
     copy_to(&file, &address).await.unwrap();
@@ -207,8 +208,8 @@ async fn no_row_and_no_lease_of_the_original_is_given_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_a_server_holds_is_not_copied() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let file = place.file("parcelo.db");
+    let folder = TestFolder::new();
+    let file = folder.file("parcelo.db");
     let store = Store::open(&file, SECRET).unwrap();
     let refused = copy_to(&file, &address).await.unwrap_err();
     assert!(matches!(refused, StoreError::InUse { .. }), "{refused}");
@@ -218,13 +219,13 @@ async fn a_file_that_a_server_holds_is_not_copied() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_with_servers_is_not_copied() {
     let Some(address) = database() else { return };
-    let place = Place::new();
+    let folder = TestFolder::new();
     let server = Store::connect(address.clone(), SECRET).await.unwrap();
-    let refused = copy_back(&address, &place.file("copy.db")).await.unwrap_err().to_string();
+    let refused = copy_back(&address, &folder.file("copy.db")).await.unwrap_err().to_string();
     assert!(refused.contains("servers or commands are connected"), "{refused}");
-    assert!(!place.file("copy.db").exists());
+    assert!(!folder.file("copy.db").exists());
     server.close().await;
-    copy_back(&address, &place.file("copy.db")).await.unwrap();
+    copy_back(&address, &folder.file("copy.db")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -243,8 +244,8 @@ async fn no_server_starts_while_a_database_is_copied() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_holds_anything_is_not_copied_over() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let (file, back) = (place.file("parcelo.db"), place.file("back.db"));
+    let folder = TestFolder::new();
+    let (file, back) = (folder.file("parcelo.db"), folder.file("back.db"));
     lived(Store::open(&file, SECRET).unwrap(), 1, 20).await;
     Store::connect(address.clone(), [1; 32]).await.unwrap().close().await;
     let refused = copy_to(&file, &address).await.unwrap_err().to_string();
@@ -258,22 +259,22 @@ async fn what_holds_anything_is_not_copied_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_of_another_version_is_not_copied() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let file = place.file("parcelo.db");
+    let folder = TestFolder::new();
+    let file = folder.file("parcelo.db");
     lived(Store::open(&file, SECRET).unwrap(), 1, 5).await;
     rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 16).unwrap();
     let refused = copy_to(&file, &address).await.unwrap_err().to_string();
     assert!(refused.contains("it has schema 16 and this program's is"), "{refused}");
-    let refused = copy_back(&address, &place.file("copy.db")).await.unwrap_err().to_string();
+    let refused = copy_back(&address, &folder.file("copy.db")).await.unwrap_err().to_string();
     assert!(refused.contains("not a database of Parcelo's, or empty"), "{refused}");
 }
 
-/// A row that PostgreSQL cannot take stops the copy. The target takes no server, and another copy.
+/// A row that PostgreSQL cannot take stops the copy. The target accepts no server, and accepts another copy.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let file = place.file("parcelo.db");
+    let folder = TestFolder::new();
+    let file = folder.file("parcelo.db");
     let history = lived(Store::open(&file, SECRET).unwrap(), 3, 100).await;
     let change = |sql: &str| rusqlite::Connection::open(&file).unwrap().execute(sql, []).unwrap();
     change("UPDATE accounts SET name = 'a' || char(0) WHERE id = 1");
@@ -293,15 +294,15 @@ async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_differs_is_found_out_and_undone() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let file = place.file("parcelo.db");
+    let folder = TestFolder::new();
+    let file = folder.file("parcelo.db");
     let store = Store::open(&file, SECRET).unwrap();
     assert_eq!(
         store.commit(create(sandbox(1), "SB-OTHER-0001", 1)).await,
         CommitOutcome::Committed
     );
     store.close().await;
-    // An interrupted copy leaves the schema, to which someone adds a trigger.
+    // An interrupted copy leaves the schema, and someone adds a trigger to it.
     let target = Database::target(address.clone());
     drop(LocalSet::new().run_until(target).await.unwrap());
     run_sql(
@@ -317,10 +318,10 @@ async fn a_copy_that_differs_is_found_out_and_undone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_table_and_column_of_both_schemas_is_copied_or_left_behind_for_a_reason() {
+async fn every_table_and_column_is_copied_or_left_behind_for_a_reason() {
     let Some(address) = database() else { return };
-    let place = Place::new();
-    let file = place.file("parcelo.db");
+    let folder = TestFolder::new();
+    let file = folder.file("parcelo.db");
     Store::open(&file, SECRET).unwrap().close().await;
     let db = rusqlite::Connection::open(&file).unwrap();
     let sql = "SELECT t.name, c.name FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c \
@@ -339,7 +340,7 @@ async fn every_table_and_column_of_both_schemas_is_copied_or_left_behind_for_a_r
         let is_copied = TABLES
             .iter()
             .any(|copied| copied.name == table && copied.columns.contains(&column.as_str()));
-        // A record's row in a file: PostgreSQL has none, and a new file gives new ones.
+        // A record's row in a file: PostgreSQL has none, and a new file draws new ones.
         let is_row = (table.as_str(), column.as_str()) == ("idempotency", "id");
         let is_left = LEFT_BEHIND
             .iter()

@@ -1,8 +1,8 @@
-//! The tables that are copied: the columns that both engines have, and where the two differ. A test walks both
-//! schemas, so that no table and no column is forgotten.
+//! The tables that are copied: the columns that both engines have, and the differences between the two. A test walks
+//! both schemas, so that no table and no column is forgotten.
 //!
-//! A row of a table is read as a list of values in the order of `columns`, whichever engine it comes from, so that
-//! the same row has the same checksum on both sides.
+//! A row of a table is read as a list of values in the order of `columns`, whichever engine it comes from, so that the
+//! same row has the same checksum on both sides.
 //!
 //! - *Resets.* Generations that have ended are deleted already for every caller, so they are left behind.
 //! - *Leases.* A server that was killed leaves leases behind. Their events are due when the lease would have ended.
@@ -17,29 +17,29 @@ pub(in crate::store) struct Table {
     pub(in crate::store) columns: &'static [&'static str],
     /// The source of the rows: the table without the rows of ended generations.
     from: &'static str,
-    /// The order in which PostgreSQL's rows go into a file: that of the keys, but for idempotency records, which
-    /// `SQLite` purges from its lowest id on, and so wants in the order in which they die.
+    /// The order in which PostgreSQL's rows go into a file: that of the keys, except for idempotency records, which
+    /// `SQLite` purges from its lowest id on, and so needs in the order in which they die.
     order: &'static str,
-    sqlite: Own,
-    postgres: Own,
+    sqlite: Overrides,
+    postgres: Overrides,
 }
 
 /// Statements that an engine needs instead of the common ones.
 #[derive(Debug, Clone, Copy)]
-struct Own {
+struct Overrides {
     select: Option<&'static str>,
     insert: Option<&'static str>,
 }
 
-const NOTHING: Own = Own { select: None, insert: None };
+const NOTHING: Overrides = Overrides { select: None, insert: None };
 
 impl Table {
-    /// A table of both engines' schemas, all of whose rows are copied.
+    /// Returns a table of both engines' schemas, all of whose rows are copied.
     const fn whole(name: &'static str, columns: &'static [&'static str]) -> Self {
         Self::some(name, columns, name)
     }
 
-    /// Of which some rows may be of generations that have ended.
+    /// Returns a table some of whose rows may be of ended generations.
     const fn some(
         name: &'static str,
         columns: &'static [&'static str],
@@ -53,18 +53,19 @@ impl Table {
     }
 
     const fn sqlite(self, select: &'static str, insert: Option<&'static str>) -> Self {
-        Self { sqlite: Own { select: Some(select), insert }, ..self }
+        Self { sqlite: Overrides { select: Some(select), insert }, ..self }
     }
 
     const fn postgres(self, select: &'static str, insert: Option<&'static str>) -> Self {
-        Self { postgres: Own { select: Some(select), insert }, ..self }
+        Self { postgres: Overrides { select: Some(select), insert }, ..self }
     }
 
     pub(in crate::store) fn sqlite_select(&self) -> String {
         self.sqlite.select.map_or_else(|| self.select(), str::to_owned)
     }
 
-    /// Ordered: a file grows from its lowest key on, and is a third smaller for it.
+    /// Returns PostgreSQL's SELECT. It is ordered: a file grows from its lowest key on, and becomes a third smaller
+    /// that way.
     pub(in crate::store) fn postgres_select(&self) -> String {
         let select = self.postgres.select.map_or_else(|| self.select(), str::to_owned);
         format!("{select} ORDER BY {}", self.order)
@@ -79,7 +80,7 @@ impl Table {
         format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name)
     }
 
-    /// A statement of its own, where PostgreSQL's rows are not simply copied in.
+    /// Returns a special statement, if PostgreSQL's rows are not simply copied in.
     pub(in crate::store) const fn postgres_insert(&self) -> Option<&'static str> {
         self.postgres.insert
     }
@@ -89,21 +90,22 @@ impl Table {
     }
 }
 
-/// Rows of a table that are of no generation that has ended.
+/// Selects the rows of a table without those of ended generations.
 macro_rules! present {
     ($table:literal) => {
         concat!($table, " WHERE ", is_current!("tenant"))
     };
 }
 
-/// The same of what hangs on parcels.
+/// Selects the rows that belong to present parcels.
 macro_rules! of_present_parcels {
     ($table:literal) => {
         concat!($table, " WHERE parcel IN (SELECT id FROM ", present!("parcels"), ")")
     };
 }
 
-/// Endpoints stand before the outbox: `SQLite`'s triggers write its next due time to them.
+/// The tables in the order in which they are copied. Endpoints precede the outbox: `SQLite`'s triggers write its next
+/// due time to them.
 pub(in crate::store) const TABLES: &[Table] = &[
     // The secret. PostgreSQL's other rows are about servers.
     Table::whole("meta", &["name", "value"])
@@ -158,7 +160,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         &["parcel", "sequence", "state", "at", "location", "description"],
         of_present_parcels!("events"),
     ),
-    // Wherever they are summed up; those that are down to 0 await a purge.
+    // PostgreSQL's are summed up here; counts that are 0 await a purge.
     Table::whole("parcel_counts", &["tenant", "day", "state", "country", "total"])
         .sqlite(
             concat!(
@@ -208,7 +210,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         "webhook_endpoints",
         &["tenant", "url", "kinds", "secret", "enabled", "disabled_why", "created_at"],
     ),
-    // A column of the endpoints in a file.
+    // In a file it is a column of the endpoints.
     Table::whole("webhook_successes", &["tenant", "at"])
         .sqlite(
             "SELECT tenant, last_success FROM webhook_endpoints WHERE last_success IS NOT NULL",
@@ -219,7 +221,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
              WHERE tenant IN (SELECT tenant FROM webhook_endpoints)",
             None,
         ),
-    // A lease ends with its server; what is leased is due when it would have ended.
+    // A lease ends with its server; leased e-mails are due when it would have ended.
     Table::some(
         "mails",
         &["id", "parcel", "sequence", "recipient", "kind", "created_at", "due", "attempts", "status"],
@@ -238,7 +240,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         ],
         present!("outbox"),
     )
-    // What is leased is due when the lease ends.
+    // Leased events are due when the lease ends.
     .postgres(
         concat!(
             "SELECT id, tenant, event_id, parcel, manifest, sequence, happened_at, created_at, \
@@ -253,7 +255,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         &["id", "outbox", "number", "at", "millis", "status", "error", "answer"],
         concat!("webhook_attempts WHERE outbox IN (SELECT id FROM ", present!("outbox"), ")"),
     ),
-    // Neither is ever given again.
+    // Neither is ever reused.
     Table::whole("last_parcel_row", &["row"])
         .in_order("1")
         .sqlite(

@@ -1,4 +1,4 @@
-//! Databases of the tests' cluster, as this crate's own tests use them.
+//! Databases of the tests' cluster, in the form that this crate's own tests use.
 
 #[path = "../../../../tests/cluster/mod.rs"]
 mod shared;
@@ -18,9 +18,9 @@ use crate::{
     waiting::{LONG, pause},
 };
 
-/// A database of its own; none where PostgreSQL is not installed. It lasts as long as the cluster: stores that
-/// are still connected when a test ends would keep it from being dropped. With `PARCELO_NEXT_SCHEMA` it has the
-/// next version's schema already.
+/// Creates a database with a schema; none if PostgreSQL is not installed. It lasts as long as the cluster: stores that
+/// are still connected when a test ends would keep it from being dropped. With `PARCELO_NEXT_SCHEMA` it has the next
+/// version's schema already.
 pub(in crate::store) fn database() -> Option<Address> {
     let address = empty_database()?;
     if std::env::var_os("PARCELO_NEXT_SCHEMA").is_some() {
@@ -29,28 +29,28 @@ pub(in crate::store) fn database() -> Option<Address> {
     Some(address)
 }
 
-/// The same without any schema, for tests in which a program makes its own.
+/// Creates a database without a schema, for tests in which a program makes one.
 pub(in crate::store) fn empty_database() -> Option<Address> {
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
 }
 
-/// Returns a connection beside those of the stores, on which a test does what another server or an operator does.
+/// Returns a connection beside those of the stores, on which a test acts as another server or an operator.
 pub(super) async fn client(address: &Address) -> Client {
     let (client, connection) = address.config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-/// Returns a server on a database of its own, and a connection beside it.
+/// Returns a server on a new database, and a connection beside it.
 pub(super) async fn beside() -> Option<(crate::store::Store, Client, Address)> {
     let address = database()?;
     let store = crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap();
     Some((store, client(&address).await, address))
 }
 
-/// Waits until so many other connections wait for a lock, or `or` says that none will. A transaction may be open on
-/// this one, in which PostgreSQL would go on to show the connections that it had when it was asked first.
+/// Waits until this many other connections wait for a lock, or `or` says that none will. This connection may have an
+/// open transaction, in which PostgreSQL would otherwise keep showing the connections of its first answer.
 pub(super) async fn until_blocked(client: &Client, connections: i64, or: impl Fn() -> bool) {
     let blocked = "SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity AS a USING (pid) \
          WHERE NOT granted AND datname = current_database()";
@@ -67,11 +67,11 @@ pub(super) async fn until_blocked(client: &Client, connections: i64, or: impl Fn
     timeout(LONG, blocked).await.expect("they wait for a lock");
 }
 
-/// Returns the process of the connection that a store writes by.
+/// Returns the process of the connection that a store's writer uses.
 pub(super) async fn writer(store: &crate::store::Store) -> i32 {
     let Engine::Postgres(engine) = &store.0 else { panic!("another engine") };
     let pid = || engine.call(async |db| db.value("SELECT pg_backend_pid()", &[]).await);
-    // There may be none at the moment.
+    // The store may have no connection at the moment.
     loop {
         if let Ok(pid) = pid().await {
             return pid;
@@ -80,7 +80,7 @@ pub(super) async fn writer(store: &crate::store::Store) -> i32 {
     }
 }
 
-/// Commits as callers do, who send the same again under its key until it is known what became of it.
+/// Commits as callers do, who send the same again under its key until its outcome is known.
 pub(super) async fn repeated(store: &crate::store::Store, changes: Changes) -> CommitOutcome {
     loop {
         match store.commit(changes.clone()).await {
@@ -92,17 +92,17 @@ pub(super) async fn repeated(store: &crate::store::Store, changes: Changes) -> C
     }
 }
 
-/// What an operator does in a database, by `psql`; an error of it is the test's.
+/// Runs a statement as an operator does with `psql`. An error fails the test.
 pub(crate) fn run_sql(address: &Address, sql: &str) {
     shared::shared().unwrap().run_sql(address.config.get_dbname().unwrap(), sql);
 }
 
-/// What `psql` prints for a statement.
+/// Returns the output of `psql` for a statement.
 pub(super) fn query(address: &Address, sql: &str) -> String {
     shared::shared().unwrap().query(address.config.get_dbname().unwrap(), sql)
 }
 
-/// Lets connections into a database, or none, ending those that there are.
+/// Lets connections into a database, or lets none in and ends the present ones.
 pub(in crate::store) fn admit(address: &Address, anyone: bool) {
     let name = address.config.get_dbname().unwrap();
     run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
@@ -113,17 +113,17 @@ pub(in crate::store) fn admit(address: &Address, anyone: bool) {
     }
 }
 
-/// Does the same as an operator who is connected to none of the tests' databases.
+/// Runs a statement as an operator who is connected to none of the tests' databases.
 pub(super) fn run_sql_at_postgres(sql: &str) {
     shared::shared().unwrap().run_sql("postgres", sql);
 }
 
-/// An empty store; none where PostgreSQL is not installed.
+/// Opens an empty store; none if PostgreSQL is not installed.
 pub(in crate::store) async fn open(secret: [u8; 32]) -> Option<Store> {
     Some(Store::connect(database()?, secret).await.unwrap())
 }
 
-/// Two servers' stores on a database of their own; none where PostgreSQL is not installed.
+/// Opens two servers' stores on a new database; none if PostgreSQL is not installed.
 pub(crate) async fn two_servers() -> Option<[crate::store::Store; 2]> {
     let address = database()?;
     let one = crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap();

@@ -1,5 +1,5 @@
-//! Connections that fail at each message of a group of writes: nothing that was acknowledged is lost, and
-//! nothing is done twice.
+//! Connections that fail at each message of a group of writes: nothing that was acknowledged is lost, and nothing is
+//! done twice.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -22,12 +22,12 @@ use crate::{
     waiting::LONG,
 };
 
-/// Orders of a round that one caller sends, and orders that three callers send at once.
+/// Number of orders of a round that one caller sends, and of orders that three callers send at once.
 const SINGLE: u32 = 6;
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
 
-/// A store behind a proxy, another beside it that sees what is there, and what callers were answered.
+/// A store behind a proxy, another beside it that sees the stored data, and the callers' answers.
 struct Shop {
     address: Address,
     proxy: Proxy,
@@ -42,7 +42,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// None where PostgreSQL is not installed.
+    /// Opens the stores; none if PostgreSQL is not installed.
     async fn open() -> Option<Self> {
         let address = empty_database()?;
         let proxy = Proxy::before(&address).await;
@@ -71,8 +71,7 @@ impl Shop {
         })
     }
 
-    /// Writes of every kind at once, during which the connection fails at `place`; answers whether it
-    /// came to that.
+    /// Writes in every way at once, while the connection fails at `place`. Returns true if a group reached that place.
     async fn round(&mut self, place: Place, fault: Fault) -> bool {
         let first = self.next_key;
         let voids = self.voidable.split_off(self.voidable.len().saturating_sub(3));
@@ -120,7 +119,7 @@ impl Shop {
                     CommitOutcome::IdempotencyTaken(record) => return (key, record.body),
                     CommitOutcome::Unreachable if parcel.is_none() => {
                         let made = row(&beside, &text).await;
-                        assert!(made.is_none(), "{text}: it was said that nothing was done");
+                        assert!(made.is_none(), "{text}: the store reported that nothing was done");
                     }
                     CommitOutcome::Unreachable | CommitOutcome::Unknown | CommitOutcome::Busy => {
                         tokio::task::yield_now().await;
@@ -132,7 +131,7 @@ impl Shop {
         tokio::spawn(async { timeout(LONG, answered).await.expect("it is answered in the end") })
     }
 
-    /// The database holds what callers were answered, once each, and its counts and events agree with it.
+    /// Checks that the database holds the callers' answers, once each, and that its counts and events agree with it.
     async fn assert_exact(&self) {
         let ask = |sql: &str| query(&self.address, sql);
         let orders: Vec<_> = self.answers.values().map(|body| number_in(body)).collect();
@@ -159,7 +158,7 @@ impl Shop {
             format!("SELECT count(*) FROM parcels WHERE state = {}", State::Voided.number());
         assert_eq!(ask(&voided), self.voided.to_string());
         assert_eq!(ask("SELECT count(*) FROM events"), self.voided.to_string());
-        // The endpoint wants changes of status: a parcel is created with its second.
+        // The endpoint subscribes to changes of status: a parcel is created with its second.
         let events = "SELECT string_agg(format('%s:%s', parcel, sequence), ' ' \
              ORDER BY parcel, sequence) FROM outbox";
         let history = "SELECT string_agg(format('%s:%s', id, n), ' ' ORDER BY id, n) \
@@ -172,7 +171,7 @@ fn number_in(body: &[u8]) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// An order, or the void of a parcel, whose answer is `text`.
+/// Returns an order, or the void of a parcel, whose answer is `text`.
 fn request(key: u32, text: &str, parcel: Option<&ParcelRow>) -> Changes {
     let changes = match parcel {
         Some(parcel) => on(parcel, vec![moved(parcel, State::Voided, 5)]),
@@ -182,13 +181,13 @@ fn request(key: u32, text: &str, parcel: Option<&ParcelRow>) -> Changes {
     Changes { idempotency_record: Some(kept), ..changes }
 }
 
-/// Goes through the places of groups from their BEGIN on, with every `step`-th of the faults that are possible at each;
-/// answers how many connections failed.
+/// Goes through the places of groups from their BEGIN on, with every `step`-th of the possible faults at each. Returns
+/// the number of failed connections.
 async fn sweep(step: usize) -> Option<usize> {
     let mut shop = Shop::open().await?;
     let mut turn = 0;
     for way in [Way::ToServer, Way::ToStore] {
-        // Groups are not equally long: their end is where several in a row do not come to the place.
+        // Groups are not equally long: their end is reached when several in a row do not come to the place.
         let mut beyond = 0;
         for nth in 0.. {
             for fault in FAULTS {
@@ -214,14 +213,14 @@ async fn sweep(step: usize) -> Option<usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn connections_that_fail_at_many_messages_of_a_group_lose_nothing_and_double_nothing() {
+async fn failures_at_many_messages_lose_nothing_and_double_nothing() {
     let Some(cuts) = sweep(5).await else { return };
     assert!(cuts >= 60, "{cuts}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn connections_that_fail_at_every_message_of_a_group_lose_nothing_and_double_nothing() {
+async fn failures_at_every_message_lose_nothing_and_double_nothing() {
     let mut cuts = 0;
     while cuts < 500 {
         let Some(more) = sweep(1).await else { return };
@@ -242,18 +241,18 @@ async fn a_commit_whose_answer_was_cut_off_is_answered_as_what_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_connection_had_locked_when_it_failed_is_free_at_once() {
+async fn locks_of_a_failed_connection_are_free_at_once() {
     let Some(address) = empty_database() else { return };
     let proxy = Proxy::before(&address).await;
     let store = Store::connect(proxy.address(), SECRET).await.unwrap();
     let mut failed = 0;
     for nth in 0..40 {
         let again = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
-        // Connections show times in different ways.
+        // Connections format times in different ways.
         let style = ["ISO", "SQL"][nth as usize % 2];
         let database = address.config.get_dbname().unwrap();
         run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
-        // PostgreSQL hears nothing of it: the transaction stays open.
+        // PostgreSQL does not notice it: the transaction stays open.
         proxy.arm(Place::Nth(Way::ToStore, nth as usize), Fault::Orphan);
         if store.commit(again.clone()).await == CommitOutcome::Unreachable {
             failed += 1;

@@ -1,5 +1,5 @@
-//! Callers that go away at any moment: what they handed over is done or is not, and no connection is left in the
-//! middle of anything.
+//! Callers that go away at any moment: their writes are done or not, and no connection is left in the middle of
+//! anything.
 
 use std::{
     pin::pin,
@@ -24,13 +24,13 @@ use crate::store::{
 
 const CLIENTS: u32 = 20;
 const CALLS: u32 = 500;
-/// A caller goes away after fewer looks at its answer than this.
+/// Maximum number of polls of an answer before a caller goes away.
 const MAX_POLLS: u32 = 12;
 
-/// Longer than a slow machine takes for all of it.
+/// Maximum time of a test: longer than a slow machine takes for all of it.
 const LONG: Duration = Duration::from_secs(300);
 
-/// Looks at a call's answer so often, and drops it.
+/// Polls a call this many times, and drops it.
 async fn drop_after<T>(polls: u32, call: impl Future<Output = T>) {
     let mut call = pin!(call);
     for _ in 0..polls {
@@ -56,7 +56,7 @@ async fn client(store: Store, number: u32) {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
+async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
@@ -65,7 +65,7 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
         client.unwrap();
     }
     let last = async {
-        // Until what waits before it is done, it may find the queue full, or the store busy.
+        // Until earlier writes are done, it may find the queue full, or the store busy.
         let last = create(sandbox(1), "SB-GONE-LAST", CLIENTS * CALLS);
         while matches!(
             store.commit(last.clone()).await,
@@ -81,7 +81,7 @@ async fn ten_thousand_callers_that_go_away_leave_every_connection_idle() {
     let become_idle = async {
         while query(&address, &format!("SELECT count(*) {others} AND state <> 'idle'")) != "0" {}
     };
-    timeout(LONG, become_idle).await.expect("no connection is left in anything");
+    timeout(LONG, become_idle).await.expect("every connection is idle");
     let connections: u32 = query(&address, &format!("SELECT count(*) {others}")).parse().unwrap();
     assert!(connections <= 8, "{connections}: one writes, one shares limits, and six read");
     let counted = query(&address, "SELECT sum(total) FROM all_counts");

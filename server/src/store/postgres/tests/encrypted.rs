@@ -1,5 +1,5 @@
-//! TLS and passwords against a server that demands them: what each `sslmode` accepts, and that a refusal says what
-//! to do.
+//! TLS and passwords with a server that demands them: the certificates that each `sslmode` accepts, and refusals that
+//! say what to do.
 
 use std::{
     fs::Permissions,
@@ -18,7 +18,7 @@ use tokio::task::LocalSet;
 use super::cluster::{Cluster, as_owner};
 use crate::store::postgres::{Address, connection::Connector};
 
-/// Who may connect how: `parcelo` in any way, `secure` with TLS only, `shop` with a password; `ghost` is no role.
+/// Access rules: `parcelo` in any way, `secure` with TLS only, `shop` with a password; `ghost` is no role.
 const ACCESS: &str = "\
 local all all trust
 host all parcelo 127.0.0.1/32 trust
@@ -28,15 +28,15 @@ host all ghost 127.0.0.1/32 trust
 ";
 const PASSWORD: &str = "correct horse";
 
-/// A PostgreSQL with a certificate for `localhost`, and the files that clients have.
+/// A PostgreSQL with a certificate for `localhost`, and the clients' files.
 struct Guarded {
     cluster: Cluster,
     port: u16,
-    /// The authorities' certificates: its own and a stranger's.
+    /// The certificates of authorities: the server's and a stranger's.
     files: TempDir,
 }
 
-/// An authority, as a file for clients, and what it signs with.
+/// Creates an authority: its certificate goes into a file for clients; its signer is returned.
 fn authority(file: &Path) -> Issuer<'static, KeyPair> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
@@ -47,7 +47,7 @@ fn authority(file: &Path) -> Issuer<'static, KeyPair> {
     Issuer::new(params, key)
 }
 
-/// Writes a file that the cluster's user owns, and no one else reads: PostgreSQL uses no other key.
+/// Writes a file that the cluster's user owns, and that no one else can read: PostgreSQL uses no other key.
 fn write_as_owner(file: &Path, text: &str) {
     let mut command = as_owner("sh");
     command.args(["-c", "umask 077; cat >\"$1\"", "sh"]).arg(file);
@@ -56,7 +56,7 @@ fn write_as_owner(file: &Path, text: &str) {
     assert!(writing.wait().unwrap().success());
 }
 
-/// A port that is free now, and that no one is given who asks for any: those are above 32768.
+/// Returns a port that is free now, and that no one is given who asks for any: those are above 32768.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = u16::try_from(std::process::id() % 10_000).unwrap();
@@ -65,12 +65,12 @@ fn free_port() -> u16 {
 }
 
 impl Guarded {
-    /// None where PostgreSQL is not installed.
+    /// Starts the server; none if PostgreSQL is not installed.
     fn start() -> Option<Self> {
         let files = TempDir::new().unwrap();
         let issuer = authority(&files.path().join("ca.pem"));
         authority(&files.path().join("stranger.pem"));
-        // Of the right one's name.
+        // It has the name of the right one.
         std::fs::create_dir(files.path().join("false")).unwrap();
         authority(&files.path().join("false/ca.pem"));
         std::fs::write(files.path().join("empty.pem"), "").unwrap();
@@ -110,7 +110,8 @@ impl Guarded {
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     }
 
-    /// Whether a connection is encrypted, or why it was refused. `{name}` in the query is a file's path.
+    /// Returns true if a connection is encrypted, or the reason why it was refused. `{files}` in the query is the
+    /// folder's path.
     async fn connect(&self, who: &str, query: &str) -> Result<bool, String> {
         let folder = self.files.path().display();
         let query = query.replace("{files}", &folder.to_string());

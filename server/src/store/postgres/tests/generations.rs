@@ -1,5 +1,5 @@
-//! Resets of sandboxes: what one server writes beside another's reset is of the one generation or the other, whole, and the
-//! answer counts it in any case.
+//! Resets of sandboxes: writes of one server beside another's reset belong entirely to one generation or the other, and
+//! the answer counts them in any case.
 
 use std::env;
 
@@ -19,11 +19,11 @@ use crate::{
     waiting::until,
 };
 
-/// How many resets the race has, where the variable does not say another number.
+/// Number of resets of the race, unless the variable gives another.
 const RACES: u32 = 100;
 const RACES_WANTED: &str = "PARCELO_RESET_RACES";
 
-/// Ends a sandbox's present generation as a reset does that has not come further yet.
+/// Ends a sandbox's present generation, as a reset does that has gone no further yet.
 const END: &str = "WITH next AS (UPDATE generations SET current = current + 4294967296 WHERE home = 3 \
      RETURNING current) INSERT INTO ended_generations (number) SELECT current - 4294967296 FROM next";
 
@@ -34,7 +34,7 @@ async fn commit(store: &Store, number: &str, key: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_after_a_reset_is_of_the_new_generation_whichever_server_has_it() {
+async fn orders_after_a_reset_on_any_server_are_of_the_new_generation() {
     let Some([one, other]) = two_servers().await else { return };
     let races = env::var(RACES_WANTED).map_or(RACES, |races| races.parse().unwrap());
     let mut deleted = 0;
@@ -48,7 +48,7 @@ async fn an_order_after_a_reset_is_of_the_new_generation_whichever_server_has_it
         });
         let (reset, _) = tokio::join!(one.reset(sandbox(1)), join_all(beside));
         deleted += reset.unwrap().parcels;
-        // Under a number and a key that the old one may still have.
+        // Under a number and a key that the old generation may still have.
         commit(&other, "SB-BEFORE-0001", 1).await;
         assert!(row(&one, "SB-BEFORE-0001").await.is_some(), "race {race}");
         deleted += one.reset(sandbox(1)).await.unwrap().parcels;
@@ -70,7 +70,7 @@ async fn resets_that_join_one_that_is_not_counted_yet_answer_both() {
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
     assert_eq!(one.commit(change).await, CommitOutcome::Committed);
     enqueue(&one, sandbox(1), 1).await;
-    // They count manifests, too, and for as long as this takes.
+    // They count manifests too, for as long as this takes.
     client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
     let resets = (0..10).map(|place| {
         let store = if place % 2 == 0 { one.clone() } else { other.clone() };
@@ -93,7 +93,7 @@ async fn resets_that_join_one_that_is_not_counted_yet_answer_both() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_of_an_ended_generation_is_free_and_its_parcel_is_counted_all_the_same() {
+async fn a_number_of_an_ended_generation_is_free_and_still_counted() {
     let Some((store, _, address)) = beside().await else { return };
     for key in 0..3 {
         commit(&store, "SB-FREE-000001", key).await;
@@ -133,7 +133,7 @@ async fn a_purge_beside_a_reset_leaves_what_the_reset_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_is_done_while_its_generation_is_erased_goes_too() {
+async fn an_event_settled_while_its_generation_is_erased_goes_too() {
     let Some((store, other, address)) = beside().await else { return };
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     made(&store, sandbox(1), "SB-DONE-000001").await;

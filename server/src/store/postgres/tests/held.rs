@@ -1,5 +1,5 @@
-//! What someone else holds locked, and who waits for it: as few as possible, for as short as possible, and never two
-//! servers for each other.
+//! Rows that someone else has locked, and the writes that wait for them: as few as possible, for as short as possible,
+//! and never two servers for each other.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ fn engine(store: &Store) -> &postgres::Store {
     engine
 }
 
-/// How many deadlocks there were, once all connections but this have said what they did. A group waits for a lock longer
-/// than PostgreSQL waits before it looks for a deadlock, so that each is found as one; a wait that is only long, on a slow
-/// machine, is none.
+/// Returns the number of deadlocks, once all other connections have reported. A group waits for a lock longer than
+/// PostgreSQL waits before it looks for a deadlock, so that each is found as one; a wait that is only long, on a slow
+/// machine, does not count.
 pub(super) async fn deadlocks(client: &Client) -> i64 {
     let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
     let left = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
@@ -42,7 +42,7 @@ pub(super) async fn deadlocks(client: &Client) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_all_of_a_tenant_s_orders_want_keeps_no_other_tenant_waiting_for_long() {
+async fn a_row_locked_for_one_tenant_delays_no_other_for_long() {
     let Some((store, client, _)) = beside().await else { return };
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
@@ -54,14 +54,14 @@ async fn a_row_that_all_of_a_tenant_s_orders_want_keeps_no_other_tenant_waiting_
     while store.commit(order(2, 99)).await == CommitOutcome::Busy {
         tries += 1;
     }
-    // Were each of the 150 waited for, twice and for 50 ms, it would be 4.
+    // If each of the 150 were waited for, twice and for 50 ms, it would be 4.
     assert!(tries <= 2, "{tries} times 5 s");
     let held = join_all(held).await;
     assert!(held.iter().all(|order| *order == CommitOutcome::Busy), "{held:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_one_waits_for_any_more_is_left_out_behind_a_locked_row() {
+async fn abandoned_writes_are_skipped_behind_a_locked_row() {
     let Some((store, client, _)) = beside().await else { return };
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
@@ -104,7 +104,7 @@ async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_is_turned_off_without_a_deadlock_beside_another_server_s_orders() {
+async fn turning_an_endpoint_off_beside_orders_never_deadlocks() {
     let Some((store, client, address)) = beside().await else { return };
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
@@ -161,7 +161,7 @@ async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
 async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
     let Some((store, client, _)) = beside().await else { return };
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
-    // The reset counts manifests, too, and for as long as this takes.
+    // The reset counts manifests too, for as long as this takes.
     client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
     let reset = tokio::spawn({
         let store = store.clone();
@@ -175,7 +175,7 @@ async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_to_sign_in_are_purged_around_one_that_is_being_counted() {
+async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
     let Some((store, client, address)) = beside().await else { return };
     let old = "INSERT INTO login_failures SELECT decode(md5(n::text), 'hex'), 1, 0 \
          FROM generate_series(1, 1200) AS n; INSERT INTO login_networks SELECT counted_by, 0 \
@@ -194,7 +194,7 @@ async fn failures_to_sign_in_are_purged_around_one_that_is_being_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scans_of_a_tenant_keep_neither_points_nor_another_s_scans_waiting() {
+async fn a_tenant_s_scans_delay_neither_points_nor_other_tenants() {
     let Some((store, ..)) = beside().await else { return };
     let scans = READERS.scans;
     let (all_wait, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));
@@ -207,7 +207,7 @@ async fn scans_of_a_tenant_keep_neither_points_nor_another_s_scans_waiting() {
         };
         tokio::spawn(async move { engine.scan(Some(sandbox(account)), waits).await })
     };
-    // Were a tenant to have more than one of the connections, the last of the others would never have one.
+    // If a tenant had more than one of the connections, the last of the others would never get one.
     let greedy: Vec<_> = (0..20).map(|_| scan(1)).collect();
     let others: Vec<_> = (2..=i64::try_from(scans).unwrap()).map(scan).collect();
     all_wait.wait().await;
@@ -243,7 +243,7 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_that_were_leased_too_late_for_their_server_are_free_at_once() {
+async fn events_leased_too_late_for_their_server_are_free_at_once() {
     let Some((store, ..)) = beside().await else { return };
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();

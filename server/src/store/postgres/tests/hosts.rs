@@ -1,4 +1,4 @@
-//! A primary and its standbys. Of an address with several hosts the one that takes writes is connected to; and what
+//! A primary and its standbys. With several hosts in an address, the one that accepts writes is used; and a write that
 //! waits for a synchronous standby is not acknowledged.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::{
     waiting::{pause, until},
 };
 
-/// The address of a database at one of the hosts, with a port of each.
+/// Returns the address of a database at one of the hosts, with a port for each.
 fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
     let names: Vec<_> = hosts.iter().map(|(host, _)| *host).collect();
     let ports: Vec<_> = hosts.iter().map(|(_, port)| port.to_string()).collect();
@@ -26,7 +26,8 @@ fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
     Address::parse(&format!("{url}{more}")).unwrap()
 }
 
-/// Whether there is a connection to one of the hosts, or why not; and whether PostgreSQL is waited for after that.
+/// Returns whether one of the hosts was connected to, or the reason why not; and whether PostgreSQL's answer is awaited
+/// after that.
 async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool) {
     let address = address(hosts, "postgres", more);
     let connector = Connector::writing(&address).unwrap();
@@ -37,7 +38,7 @@ async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool
     (LocalSet::new().run_until(connect).await, connector.silence.is_open())
 }
 
-/// A port that accepts connections and says nothing, as long as its listener lives.
+/// Returns a port that accepts connections and says nothing, as long as its listener lives.
 async fn silent() -> (TcpListener, (&'static str, u16)) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -110,8 +111,8 @@ async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
         Store::exists(address).await.map_err(|error| error.to_string())
     };
     super::cluster::run_sql(&address, "CREATE SCHEMA theirs; CREATE TABLE theirs.orders (id int)");
-    assert_eq!(exists("").await, Ok(false), "its tables are not in the way of ours");
-    // Each schema in which tables are looked for counts.
+    assert_eq!(exists("").await, Ok(false), "its tables do not conflict with ours");
+    // Each schema of the search path counts.
     for path in ["theirs", "theirs,public", "public,theirs"] {
         let refused = exists(&format!("&options=-c%20search_path%3D{path}")).await.unwrap_err();
         assert!(refused.contains("another program's tables"), "{path}: {refused}");
@@ -119,16 +120,16 @@ async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_the_synchronous_standby_does_not_have_is_seen_by_no_one() {
+async fn an_order_missing_on_the_synchronous_standby_is_not_visible() {
     is_seen_by_no_one(&[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_is_it_where_postgresql_does_not_say_what_its_backends_do() {
+async fn nor_is_it_visible_if_postgresql_hides_its_backends_state() {
     is_seen_by_no_one(&["track_activities = off"]).await;
 }
 
-/// Lets commits wait for the standby from now on.
+/// Makes commits wait for the standby.
 fn make_synchronous(cluster: &Cluster, database: &str) {
     cluster.run_sql(database, "ALTER SYSTEM SET synchronous_standby_names = '*'");
     cluster.run_sql(database, "SELECT pg_reload_conf()");
@@ -136,7 +137,7 @@ fn make_synchronous(cluster: &Cluster, database: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_acknowledged_order_is_on_the_synchronous_standby_that_is_promoted() {
+async fn acknowledged_orders_are_on_the_promoted_synchronous_standby() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let standby = cluster.start_standby();
     let name = cluster.create_database();
@@ -179,7 +180,7 @@ async fn is_seen_by_no_one(settings: &[&str]) {
     standby.control(&["stop", "-m", "fast"]);
     let order = || create(sandbox(1), "SB-STANDBY-0001", 1);
     assert_eq!(store.commit(order()).await, CommitOutcome::Unknown);
-    // No other write is begun while that COMMIT waits, however often one is tried.
+    // No other write begins while that COMMIT waits, however often one is tried.
     until("it is not ready", async || !store.is_readable()).await;
     for _ in 0..8 {
         pause().await;

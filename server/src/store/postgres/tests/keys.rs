@@ -1,4 +1,4 @@
-//! Accounts and keys where several servers and PostgreSQL's own maintenance are about.
+//! Accounts and keys beside other servers and PostgreSQL's own maintenance.
 
 use tokio::sync::oneshot;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_start_that_died_before_it_made_an_account_is_made_up_for() {
+async fn a_later_start_makes_the_account_of_one_that_died() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     assert!(store.claim_new().await.unwrap());

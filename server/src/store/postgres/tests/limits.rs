@@ -21,13 +21,13 @@ async fn the_database_grants_what_the_simulated_one_does() {
     let (mut random, mut taken) = (fastrand::Rng::with_seed(3), HashMap::new());
     let keys = [SharedKey::Api(1), SharedKey::Api(2), SharedKey::Carrier(1)];
     for round in 0..200 {
-        let asked = (0..2).flat_map(|before| keys.map(|key| (round / 10 - before, key)));
-        let asked: Vec<_> = asked.filter(|_| random.bool()).collect();
+        let chosen = (0..2).flat_map(|before| keys.map(|key| (round / 10 - before, key)));
+        let chosen: Vec<_> = chosen.filter(|_| random.bool()).collect();
         let claim = |(second, key)| {
             let (admitted, wanted) = (random.u32(0..6), random.u32(0..9));
             Claim { second, key, limit: 50, admitted, wanted }
         };
-        let mut claims: Vec<_> = asked.into_iter().map(claim).collect();
+        let mut claims: Vec<_> = chosen.into_iter().map(claim).collect();
         random.shuffle(&mut claims);
         let expected: Vec<_> = claims.iter().map(|claim| grant(&mut taken, claim)).collect();
         assert_eq!(store.claim_requests(claims.clone()).await.unwrap(), expected, "{claims:?}");
@@ -55,8 +55,8 @@ async fn refused_attempts_to_sign_in_write_nothing_that_lasts() {
     assert_eq!(query(&address, count), "2");
 }
 
-/// How many pages of windows so many calls look at beside 50,000 that are over, and that a transaction elsewhere can
-/// still see.
+/// Returns the number of pages of windows that some calls read, beside 50,000 windows that are over and that a
+/// transaction elsewhere can still see.
 async fn pages_of_windows(calls: usize) -> Option<i64> {
     let address = database()?;
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
@@ -71,7 +71,7 @@ async fn pages_of_windows(calls: usize) -> Option<i64> {
         store.meet_servers().await.unwrap();
     }
     drop(store);
-    // Connections say what they did when they end.
+    // Connections report their reads when they end.
     let others = "SELECT count(*) FROM pg_stat_activity \
          WHERE datname = current_database() AND state = 'idle'";
     while query(&address, others) != "0" {}
@@ -85,5 +85,5 @@ async fn windows_that_are_over_are_looked_at_once() {
     let Some(once) = pages_of_windows(1).await else { return };
     let often = pages_of_windows(41).await.unwrap();
     let each = (often - once) / 40;
-    assert!(each < 100, "{each} pages by each call after the first, whose were {once}");
+    assert!(each < 100, "{each} pages by each call after the first, which read {once}");
 }

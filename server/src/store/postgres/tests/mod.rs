@@ -1,4 +1,4 @@
-//! Tests of this engine, and the PostgreSQL that every test of it runs on.
+//! Tests of this engine, and the PostgreSQL that they run on.
 
 pub(in crate::store) mod cluster;
 mod cuts;

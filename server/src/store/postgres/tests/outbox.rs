@@ -1,4 +1,5 @@
-//! The outbox of several servers: whose clock counts, what a fault would strand, and what an upgrade keeps.
+//! The outbox of several servers: the clock that counts, events that a fault would strand, and the effects of an
+//! upgrade.
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::Awb;
@@ -29,7 +30,7 @@ use crate::{
     waiting::{LONG, found, pause},
 };
 
-/// Servers whose leases begin and end by the database's clock, as in production.
+/// Opens servers whose leases begin and end by the database's clock, as in production.
 async fn servers(address: &Address, count: usize) -> Vec<Store> {
     let mut servers = Vec::new();
     for _ in 0..count {
@@ -46,7 +47,7 @@ async fn enqueue(store: &Store, event: u64, at: Millis) {
     store.enqueue(sandbox(1), test).await.unwrap();
 }
 
-/// What passes by the database's clock: its leases are so much older.
+/// Lets time pass on the database's clock, by making its leases older.
 fn pass(address: &Address, millis: i64) {
     run_sql(address, &format!("UPDATE outbox SET lease_until = lease_until - {millis}"));
 }
@@ -64,8 +65,8 @@ async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
         }
         let of_right = lease(&right, tenant, 2, now).await;
         let of_skewed = lease(&skewed, tenant, 9, now.plus(wrong)).await;
-        assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it takes what is free");
-        // Half of its time is left for what this test does meanwhile.
+        assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it leases free events");
+        // Half of its time is left for the rest of this test.
         pass(&address, LEASE / 2);
         assert!(lease(&skewed, tenant, 9, now.plus(wrong)).await.is_empty(), "{wrong}");
         assert!(lease(&right, tenant, 9, now).await.is_empty(), "{wrong}");
@@ -96,7 +97,7 @@ async fn an_event_that_waits_for_nothing_is_found_and_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_is_turned_on_while_its_events_are_held_strands_none() {
+async fn turning_an_endpoint_on_amid_holding_strands_no_event() {
     let Some(address) = database() else { return };
     let store = postgres::Store::connect(address.clone(), SECRET).await.unwrap();
     let of = "INSERT INTO outbox (tenant, event_id, parcel, sequence, happened_at, created_at, due, \
@@ -104,7 +105,7 @@ async fn an_endpoint_that_is_turned_on_while_its_events_are_held_strands_none() 
          CASE STATE WHEN 1 THEN 0 END, 0, 1, STATE FROM generate_series(1, 200) AS g";
     let [ready, waiting] = ["1", "0"].map(|state| of.replace("STATE", state));
     run_sql(&address, &format!("{ready}; {waiting}"));
-    // A page of an endpoint that is off: of one that is on again before the next, nothing more is held.
+    // A page of an endpoint that is off. If it is on again before the next page, nothing more is held.
     let held = store.call(async |db| postgres::endpoints::hold(db, sandbox(1).number()).await);
     assert!(held.await.unwrap() >= 250);
     assert_eq!(Store::from(store).release_stranded(NOW).await.unwrap(), 0);
@@ -125,19 +126,19 @@ async fn a_lease_is_written_without_touching_an_index() {
     let client = client(&address).await;
     let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
          WHERE relname = 'outbox_undone'";
-    // The connections tell what they did when they end.
+    // The connections report when they end.
     let counts = found("all are counted", async || {
         let row = client.query_one(counted, &[]).await.unwrap();
         let [all, hot] = [0, 1].map(|column| row.get::<_, i64>(column));
         (all >= 50).then_some((all, hot))
     });
     let (all, hot) = counts.await;
-    // But for some that their page has no room for.
+    // Except some that their page has no room for.
     assert!(hot * 10 >= all * 8, "{hot} of {all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
+async fn settling_many_tenants_on_two_servers_never_deadlocks() {
     let Some(address) = database() else { return };
     let stores = [
         Store::connect(address.clone(), SECRET).await.unwrap(),
@@ -155,7 +156,7 @@ async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
         }
     }
     run_sql(&address, "INSERT INTO webhook_successes SELECT tenant, 0 FROM webhook_endpoints");
-    // In opposite orders, and each comes as far as the middle before one of them goes on.
+    // In opposite orders, and each reaches the middle before one of them goes on.
     leases[1].reverse();
     let other = client(&address).await;
     let middle = "BEGIN; SELECT FROM webhook_successes ORDER BY tenant OFFSET 2 LIMIT 2 FOR UPDATE";
@@ -182,13 +183,13 @@ async fn deliveries_of_many_tenants_settled_by_two_servers_never_deadlock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_written_after_a_lease_s_number_was_drawn_is_left_for_the_next() {
+async fn an_event_newer_than_a_lease_s_number_is_left_for_the_next() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, 1, NOW).await;
-    // As if two other servers had drawn numbers between this one's number and its look.
+    // As if two other servers had drawn numbers between this one's number and its search.
     run_sql(&address, "UPDATE outbox SET after_lease = after_lease + 2");
     assert!(lease(&store, tenant, 9, NOW).await.is_empty());
     let mut leased = lease(&store, tenant, 9, NOW).await;
@@ -197,18 +198,18 @@ async fn an_event_written_after_a_lease_s_number_was_drawn_is_left_for_the_next(
     }
     let settled =
         store.settle(leased.remove(0), outcome(NOW, 500), RetryDecision::Unreadable).await;
-    assert_eq!(settled.unwrap(), Settled::Counted, "its answer is found to be its own");
+    assert_eq!(settled.unwrap(), Settled::Counted, "its answer matches its lease");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_is_delivered_while_its_endpoint_is_turned_off_stays_delivered() {
+async fn an_event_delivered_while_its_endpoint_is_turned_off_stays_so() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, 1, NOW).await;
     let other = client(&address).await;
-    // Another server settles it, and has not committed yet when this one holds what is left.
+    // Another server settles it, and has not committed yet when this one holds the rest.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 2, due = NULL").await.unwrap();
     let watcher = client(&address).await;
     let disabling = tokio::spawn({
@@ -233,7 +234,7 @@ async fn an_event_that_is_held_while_it_is_released_stays_held() {
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
     assert_eq!(store.commit(change).await, CommitOutcome::Committed);
     let other = client(&address).await;
-    // Another server holds what waits, and has not committed yet when this one settles what came before it.
+    // Another server holds the waiting events, and has not committed yet when this one settles the earlier event.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
     let watcher = client(&address).await;
     let settling = tokio::spawn({
@@ -265,7 +266,7 @@ async fn two_replays_at_once_send_an_event_again_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_used_again_while_its_reset_is_erased_keeps_its_new_record() {
+async fn a_key_reused_during_an_erasure_keeps_its_new_record() {
     let Some([one, other]) = two_servers().await else { return };
     let tenant = sandbox(1);
     let replays = |outcomes: &[Repeated]| {
@@ -286,22 +287,22 @@ async fn a_key_that_is_used_again_while_its_reset_is_erased_keeps_its_new_record
 
 #[derive(Debug, PartialEq, Eq)]
 enum Repeated {
-    /// The order of this caller is the one that there is under its key.
-    Own,
-    /// Another's is.
+    /// The stored order under its key is this caller's.
+    Created,
+    /// It is another caller's.
     Replayed,
 }
 
-/// Sends 200 orders at once, each under a key of its own and with the answer `body`, and each again until it is known what
-/// became of it, as callers do: a slow machine answers some of them too late.
+/// Sends 200 orders at once, each with a different key and with the answer `body`, and each again until its outcome is
+/// known, as callers do: a slow machine answers some of them too late.
 async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
     let one = async |number: u32| loop {
         let mut changes = create(sandbox(1), &format!("SB-AGAIN-{number:05}"), number);
         changes.idempotency_record.as_mut().unwrap().body = body.as_bytes().to_vec();
         match store.commit(changes).await {
-            CommitOutcome::Committed => break Repeated::Own,
+            CommitOutcome::Committed => break Repeated::Created,
             CommitOutcome::IdempotencyTaken(found) if found.body == body.as_bytes() => {
-                break Repeated::Own;
+                break Repeated::Created;
             }
             CommitOutcome::IdempotencyTaken(_) => break Repeated::Replayed,
             CommitOutcome::Busy => pause().await,
@@ -318,7 +319,7 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     let tenant = sandbox(1);
     made(&store, tenant, "SB-ORPHAN-0001").await;
     let other = client(&address).await;
-    // Another server is moving the parcel when it is reset and erased.
+    // Another server is moving the parcel while it is reset and erased.
     let locks = "BEGIN; SELECT 1 FROM parcels FOR NO KEY UPDATE";
     other.batch_execute(locks).await.unwrap();
     store.reset(tenant).await.unwrap();
@@ -334,7 +335,7 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     assert_eq!(events.await, 0);
 }
 
-/// A database as schema 1 has it, with an event in each state.
+/// A database of schema 1, with an event in each state.
 const SCHEMA_1: &str = include_str!("../migrations/0001_init.sql");
 const EVENTS_OF_SCHEMA_1: &str = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
      applied_at timestamptz NOT NULL DEFAULT now()); INSERT INTO schema_migrations VALUES (1); \
@@ -353,7 +354,7 @@ async fn an_upgrade_keeps_every_event() {
     let tenant = sandbox(1);
     let log = store.deliveries(tenant, 9).await.unwrap();
     let moments: Vec<_> = log.iter().map(|event| event.created_at.0).collect();
-    assert_eq!(moments, [4, 3, 2, 1, 0], "in their order");
+    assert_eq!(moments, [4, 3, 2, 1, 0], "in order");
     assert!(store.has_missed(tenant).await.unwrap());
     assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1);
     enqueue(&store, 9, NOW).await;
@@ -367,7 +368,7 @@ async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
     run_sql(&address, SCHEMA_1);
     run_sql(&address, EVENTS_OF_SCHEMA_1);
     let [dump, serving] = [client(&address).await, client(&address).await];
-    // As `pg_dump` holds it for as long as it takes.
+    // As `pg_dump` holds it while it runs.
     dump.batch_execute("BEGIN; SELECT FROM outbox LIMIT 1").await.unwrap();
     let upgrade = tokio::spawn(async move { Store::connect(address, SECRET).await.unwrap() });
     until_blocked(&dump, 1, || false).await;
@@ -378,7 +379,7 @@ async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_cannot_be_read_fails_alone_and_the_next_of_its_parcel_is_sent() {
+async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);

@@ -1,5 +1,5 @@
-//! Every statement that the tests of this engine send, explained on tables of the size of a real database: none reads
-//! one that grows from end to end. And every statement of this engine is sent by a test.
+//! Every statement that the tests of this engine send, explained on tables of the size of a real database: none reads a
+//! growing table from end to end. And every statement of this engine is sent by a test.
 
 use std::{
     collections::BTreeSet,
@@ -16,8 +16,8 @@ use super::{
 };
 use crate::store::{Store, tests::conformance::SECRET};
 
-/// Tests that are left out of the run whose statements are explained: this one, and those of connections, which take long
-/// and send what others send.
+/// Tests that are left out of the run whose statements are explained: this one, and those of connections, which take
+/// long and send the same statements as others.
 const LEFT_OUT: [&str; 6] = [
     "no_statement_reads_a_growing_table_from_end_to_end",
     "tests::cuts",
@@ -27,7 +27,7 @@ const LEFT_OUT: [&str; 6] = [
     "tests::snapshots",
 ];
 
-/// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often meant.
+/// Tables that do not grow with parcels and deliveries: reading one as a whole is cheap, and often intended.
 const SMALL: [&str; 30] = [
     "accounts",
     "admin_tokens",
@@ -35,33 +35,33 @@ const SMALL: [&str; 30] = [
     "api_keys",
     "carrier_keys",
     "carriers",
-    // Written and deleted by servers of the version before, beside which this one may stand.
+    // Written and deleted by servers of the previous version, beside which this one may run.
     "dashboard_flashes",
     "dashboard_passwords",
-    // One for a reset, and gone within minutes.
+    // One row for a reset, deleted within minutes.
     "ended_generations",
-    // One for a sandbox.
+    // One row for a sandbox.
     "generations",
     "key_uses",
     "legacy_uses",
     "lease_numbers",
-    // As many as were wrong within an hour, and as networks signed in.
+    // One row for each failure within an hour, and for each network that signed in.
     "login_failures",
     "login_networks",
     "mail_since",
-    // One for an account.
+    // One row for an account.
     "mails_off",
     "meta",
-    // What is still to be sent.
+    // Unsent events.
     "outbox_undone",
-    // What was not folded in the last second.
+    // Changes that were not folded in the last second.
     "parcel_count_changes",
     // Servers, and keys of this second.
     "rate_limit_servers",
     "rate_limit_windows",
     "schema_migrations",
     "shops",
-    // What is in no run yet, some dozens of runs, and one row.
+    // Parcels that are in no run yet, some dozens of runs, and one row.
     "term_queue",
     "term_runs",
     "term_sweep",
@@ -70,16 +70,17 @@ const SMALL: [&str; 30] = [
     "webhook_successes",
 ];
 
-/// Statements that are meant to read one as a whole, by how they begin.
+/// Beginnings of statements that are intended to read a table as a whole.
 const WHOLE: [&str; 3] = [
-    // A copy from another engine: whether its target is empty, which the first row says, and what its end sets.
+    // A copy from another engine: checking that its target is empty, which the first row decides, and the values that
+    // its end sets.
     "SELECT EXISTS (SELECT FROM ",
     "SELECT setval(coalesce(pg_get_serial_sequence(",
-    // What every parcel was created by: for a check of a server of tests.
+    // The keys of all parcels: for a check of a server of tests.
     "SELECT tenant, public_id, number, created_at, state, coalesce(order_json",
 ];
 
-/// 300,000 parcels of 300 tenants, and what belongs to some of them.
+/// Inserts 300,000 parcels of 300 tenants, and rows that belong to some of them.
 const FILL: &str = "
 INSERT INTO parcels (id, version, tenant, created_at, updated_at, step_due, promised_day,
   label_version, last_sequence, environment, state, step_index, country, number, public_id, origin,
@@ -138,8 +139,8 @@ INSERT INTO mail_counts (whose, since, mails) SELECT public_id, created_at, 1 FR
 ANALYZE;
 ";
 
-/// The statements of all tests of this engine: those that a run of all tests has left in the file, as CI's does. Without
-/// it they run once more, in a process of their own.
+/// Returns the statements of all tests of this engine: those that a run of all tests has left in the file, as CI's
+/// does. Without it they run once more, in a separate process.
 fn statements() -> BTreeSet<String> {
     let folder = tempfile::tempdir().unwrap();
     let left = env::var_os(STATEMENTS_FILE).map(PathBuf::from);
@@ -148,7 +149,7 @@ fn statements() -> BTreeSet<String> {
     all.split('\0').filter(|sql| is_of_data(sql)).map(str::to_owned).collect()
 }
 
-/// Runs the tests, and answers the file that they have written to.
+/// Runs the tests, and returns the file that they have written to.
 fn run_tests(file: PathBuf) -> PathBuf {
     let ran = Command::new(env::current_exe().unwrap())
         .args(["postgres", "service::"])
@@ -165,10 +166,10 @@ fn is_of_data(sql: &str) -> bool {
     verb.is_some_and(|verb| ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&verb))
 }
 
-/// Files whose statements run once, at a start or for a copy, and may read what they like.
+/// Files whose statements run once, at a start or for a copy, and may read as much as they like.
 const ONCE: [&str; 3] = ["connection.rs", "migrations.rs", "transfer.rs"];
 
-/// How each statement begins that stands in this engine's code: up to where something is put in.
+/// Returns the beginning of each statement in this engine's code, up to its first placeholder.
 fn written() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/postgres");
     let mut written = Vec::new();
@@ -179,7 +180,7 @@ fn written() -> Vec<String> {
         }
         let code = fs::read_to_string(&file).unwrap();
         let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
-        // A literal's line that goes on has a backslash at its end.
+        // A literal's line that continues has a backslash at its end.
         let lines: Vec<&str> = code.split("\\\n").map(str::trim_start).collect();
         let texts = lines.concat();
         let literals = texts.split('"').skip(1).step_by(2).filter(|text| is_of_data(text));
@@ -188,7 +189,7 @@ fn written() -> Vec<String> {
     written
 }
 
-/// The plan of a statement that is prepared once for all values.
+/// Returns the plan of a statement that is prepared once for all values.
 async fn plan(client: &Client, sql: &str) -> String {
     client.batch_execute(&format!("PREPARE one AS {sql}")).await.unwrap();
     let count =
@@ -202,7 +203,7 @@ async fn plan(client: &Client, sql: &str) -> String {
     lines.join("\n")
 }
 
-/// The tables that a plan reads from end to end.
+/// Returns the tables that a plan reads from end to end.
 fn read_whole(plan: &str) -> BTreeSet<&str> {
     plan.lines()
         .filter_map(|line| line.split_once("Seq Scan on ")?.1.split_whitespace().next())

@@ -1,4 +1,4 @@
-//! PgBouncer in transaction mode in PostgreSQL's place: each transaction may have another connection than the one before it.
+//! PgBouncer in transaction mode in PostgreSQL's place: each transaction may get a different connection.
 
 use std::{
     fs,
@@ -35,11 +35,11 @@ END
     rm -rf "$folder"
 "#;
 
-/// Where Debian puts it.
+/// Path at which Debian installs it.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
 
-/// Starts it before the cluster of a database, with a setting more. Returns it, whose standard input ends with this
-/// process, and the database's address through it.
+/// Starts it in front of a database's cluster, with an additional setting. Returns it, whose standard input ends with
+/// this process, and the database's address through it.
 fn start(database: &Address, setting: &str) -> (Child, Address) {
     let [Host::Unix(cluster)] = database.config.get_hosts() else { panic!("not a socket") };
     let mut command = as_owner("sh");
@@ -56,9 +56,9 @@ fn start(database: &Address, setting: &str) -> (Child, Address) {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PgBouncer: `.ci/prove versions` installs it and runs this"]
-async fn a_pooler_in_the_place_of_the_server_is_refused_with_the_way_around_it() {
+async fn a_pooler_instead_of_the_server_is_refused_with_advice() {
     let Some(database) = empty_database().filter(|_| fs::exists(PROGRAM).unwrap()) else { return };
-    // It refuses what it cannot keep, or is set up to drop it silently.
+    // It refuses a setting that it cannot keep, or is set up to drop it silently.
     for setting in ["", "ignore_startup_parameters = options"] {
         let (_pooler, pooled) = start(&database, setting);
         let refused = Store::connect(pooled, SECRET).await.unwrap_err().to_string();

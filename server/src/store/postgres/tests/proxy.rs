@@ -16,7 +16,7 @@ use tokio_postgres::config::Host;
 use super::cluster::empty_database;
 use crate::store::{Store, postgres::Address, tests::conformance::SECRET};
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     ToServer,
@@ -30,14 +30,14 @@ pub(crate) struct CutStore {
 }
 
 impl CutStore {
-    /// None where PostgreSQL is not installed.
+    /// Opens the store; none if PostgreSQL is not installed.
     pub(crate) async fn open() -> Option<Self> {
         let proxy = Proxy::before(&empty_database()?).await;
         let store = Store::connect(proxy.address(), SECRET).await.unwrap();
         Some(Self { store, proxy })
     }
 
-    /// Lets the next commit be done, and cuts the connection in the place of the answer.
+    /// Lets the next commit be done, and cuts the connection instead of the answer.
     pub(crate) fn cut_next_commit(&self) {
         self.proxy.arm(Place::Committed, Fault::CutBefore);
     }
@@ -46,33 +46,33 @@ impl CutStore {
 /// A message of a group of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The n-th one of its way, from the group's BEGIN on.
+    /// The n-th message in its direction, from the group's BEGIN on.
     Nth(Way, usize),
     /// The COMMIT.
     Commit,
-    /// PostgreSQL's word that it was done.
+    /// PostgreSQL's confirmation that it was done.
     Committed,
 }
 
-/// What happens to it.
+/// The fault at a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Both connections end, and it is not forwarded.
+    /// Both connections end, and the message is not forwarded.
     CutBefore,
-    /// Half of it is forwarded, then both connections end.
+    /// Half of the message is forwarded, then both connections end.
     CutInside,
-    /// It is forwarded, then both connections end.
+    /// The message is forwarded, then both connections end.
     CutAfter,
     /// The store's connection ends. PostgreSQL's stays open and receives nothing more.
     Orphan,
-    /// It is not forwarded, nor anything after it; both connections stay open.
+    /// The message is not forwarded, nor anything after it; both connections stay open.
     Stall,
 }
 
 pub(super) const FAULTS: [Fault; 5] =
     [Fault::CutBefore, Fault::CutInside, Fault::CutAfter, Fault::Orphan, Fault::Stall];
 
-/// A proxy before a database; its connections end with it.
+/// A proxy in front of a database; its connections end with it.
 pub(super) struct Proxy {
     address: Address,
     plan: Arc<Plan>,
@@ -82,11 +82,11 @@ pub(super) struct Proxy {
 #[derive(Default)]
 struct Plan {
     armed: Mutex<Option<(Place, Fault)>>,
-    /// Connections that are to stay open.
+    /// Connections that must stay open.
     held: Mutex<Vec<Link>>,
 }
 
-/// Two connections, and what is read from them.
+/// Two connections, and the messages that are read from them.
 struct Link {
     store: Option<Side>,
     server: Side,
@@ -100,7 +100,7 @@ struct Side {
 }
 
 impl Proxy {
-    /// The proxy before the database at a socket.
+    /// Starts the proxy in front of the database at a socket.
     pub(super) async fn before(database: &Address) -> Self {
         let [Host::Unix(folder)] = database.config.get_hosts() else { panic!("not a socket") };
         let socket = folder.join(".s.PGSQL.5432");
@@ -126,17 +126,17 @@ impl Proxy {
         Self { address, plan, _serving: serving }
     }
 
-    /// The database as it is reached through the proxy.
+    /// Returns the database's address through the proxy.
     pub(super) fn address(&self) -> Address {
         self.address.clone()
     }
 
-    /// Makes the next group fail that comes to `place`.
+    /// Makes the next group that reaches `place` fail.
     pub(super) fn arm(&self, place: Place, fault: Fault) {
         *self.plan.armed.lock().unwrap() = Some((place, fault));
     }
 
-    /// Whether the fault has happened; if not, it will not happen any more.
+    /// Returns true if the fault has happened. If not, it will not happen any more.
     pub(super) fn disarm(&self) -> bool {
         self.plan.armed.lock().unwrap().take().is_none()
     }
@@ -173,7 +173,7 @@ impl Side {
     }
 }
 
-/// One message; only the first of a connection has no type before its length.
+/// Reads one message. Only the first of a connection has no type before its length.
 async fn read(from: &mut (impl AsyncRead + Unpin), is_startup: bool) -> io::Result<Vec<u8>> {
     let mut message = vec![0; if is_startup { 4 } else { 5 }];
     from.read_exact(&mut message).await?;
@@ -184,7 +184,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin), is_startup: bool) -> io::Resu
     Ok(message)
 }
 
-/// Where the group of a connection is.
+/// The state of a connection's group.
 #[derive(Default)]
 struct Group {
     is_open: bool,
@@ -193,9 +193,9 @@ struct Group {
 }
 
 impl Group {
-    /// The places that a message is at.
+    /// Returns the places that a message is at.
     fn places(&mut self, way: Way, message: &[u8]) -> Vec<Place> {
-        // A reader's transactions name their isolation; the writer's are those that count.
+        // A reader's transactions name their isolation; only the writer's count.
         if way == Way::ToServer && is_query(message, b"BEGIN") && !contains(message, b"ISOLATION") {
             *self = Self { is_open: true, ..Self::default() };
         }
@@ -214,7 +214,7 @@ impl Group {
         if way == Way::ToStore && message.first() == Some(&b'C') && contains(message, b"COMMIT") {
             places.push(Place::Committed);
         }
-        // Ready for the next transaction: the group is at its end.
+        // Ready for the next transaction: the group has ended.
         if way == Way::ToStore && *message == [b'Z', 0, 0, 0, 5, b'I'] {
             self.is_open = false;
         }
@@ -238,7 +238,7 @@ async fn forward(mut link: Link, plan: &Plan) -> io::Result<()> {
             message = store.messages.recv() => (Way::ToServer, message),
             message = link.server.messages.recv() => (Way::ToStore, message),
         };
-        // One end has gone, and takes the other along.
+        // If one end has gone, the other is closed too.
         let Some(message) = message else { return Ok(()) };
         let places = group.places(way, &message);
         let to = if way == Way::ToServer { &mut link.server.writes } else { &mut store.writes };
@@ -261,7 +261,7 @@ async fn forward(mut link: Link, plan: &Plan) -> io::Result<()> {
 }
 
 impl Plan {
-    /// What is to happen at a message that is at these places.
+    /// Returns the fault at a message that is at these places.
     fn take(&self, places: &[Place]) -> Option<Fault> {
         let mut armed = self.armed.lock().unwrap();
         let (_, fault) = armed.take_if(|(place, _)| places.contains(place))?;

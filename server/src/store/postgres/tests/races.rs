@@ -1,4 +1,4 @@
-//! What one server does between two statements of another one, held open by a connection of the test.
+//! Actions of one server between two statements of another one, held open by a connection of the test.
 
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::rules::ListQuery;
@@ -18,7 +18,7 @@ fn record_of(number: &str, key: u32) -> IdempotencyRecord {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_purge_spares_a_record_that_is_taking_the_place_of_a_dead_one() {
+async fn a_purge_spares_a_record_that_is_replacing_a_dead_one() {
     let Some((store, client, _)) = beside().await else { return };
     let order = create(sandbox(1), "SB-PURGED-0001", 1);
     assert_eq!(store.commit(order).await, CommitOutcome::Committed);
@@ -41,7 +41,7 @@ async fn a_purge_spares_a_record_that_is_taking_the_place_of_a_dead_one() {
 async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
     let Some((store, client, address)) = beside().await else { return };
     let other = Store::connect(address, [1; 32]).await.unwrap();
-    // The group is not the first to write for the sandbox, whose row in `generations` is its own.
+    // The group is not the first to write for the sandbox, so it does not insert the row in `generations`.
     made(&store, sandbox(1), "SB-OPEN-0000").await;
     // The second pause holds the group open in which the order is written.
     let first = store.pause_writes().await.unwrap();
@@ -55,7 +55,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
     until_blocked(&client, 1, || reset.is_finished()).await;
     drop(second);
     assert_eq!(order.await, CommitOutcome::Committed);
-    assert_eq!(reset.await.unwrap().parcels, 2, "what was acknowledged before it, it has counted");
+    assert_eq!(reset.await.unwrap().parcels, 2, "it counts orders acknowledged before it");
     assert!(row(&store, "SB-OPEN-0001").await.is_none());
     assert_eq!(store.record(&record_of("SB-OPEN-0001", 1).key).await.unwrap(), None);
     let left = "SELECT (SELECT count(*) FROM parcels) + (SELECT count(*) FROM idempotency)";
@@ -64,7 +64,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_someone_holds_locked_fails_its_own_write_and_no_order() {
+async fn a_locked_row_fails_only_the_write_that_needs_it() {
     let Some((store, client, _)) = beside().await else { return };
     let parcel = made(&store, sandbox(1), "SB-LOCKED-0001").await;
     client.batch_execute("BEGIN; SELECT 1 FROM parcels FOR UPDATE").await.unwrap();
@@ -93,7 +93,7 @@ async fn a_row_that_someone_holds_locked_fails_its_own_write_and_no_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_is_damaged_is_left_out_of_lists_and_hides_no_other() {
+async fn a_damaged_order_is_left_out_of_lists_and_hides_no_other() {
     let Some((store, client, _)) = beside().await else { return };
     for number in ["SB-SOUND-0001", "SB-BROKEN-0001", "SB-SOUND-0002"] {
         made(&store, sandbox(1), number).await;
@@ -110,7 +110,7 @@ async fn a_reset_counts_what_came_since_the_one_before_it() {
     let Some((store, client, _)) = beside().await else { return };
     let order = create(sandbox(1), "SB-COUNTED-0001", 1);
     assert_eq!(store.commit(order).await, CommitOutcome::Committed);
-    // While someone looks at it, it cannot be erased.
+    // While someone has it locked, it cannot be erased.
     client.batch_execute("BEGIN; SELECT FROM parcels FOR UPDATE").await.unwrap();
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 0, "it was deleted before");
@@ -122,7 +122,7 @@ async fn a_connection_that_writes_no_more_is_replaced() {
     let Some((store, ..)) = beside().await else { return };
     let order = |number, key| create(sandbox(1), number, key);
     assert_eq!(store.commit(order("SB-BEFORE-0001", 1)).await, CommitOutcome::Committed);
-    // As after a demotion in place: the session lives on, and writes no more.
+    // As after a demotion in place: the session goes on, and cannot write any more.
     let demote = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
     let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
     engine.call(async move |db| db.run(demote).await).await.unwrap();

@@ -1,4 +1,4 @@
-//! What PostgreSQL has to write for what carriers report: a parcel's row, and most often none of its indexes.
+//! The writes of PostgreSQL for carriers' reports: a parcel's row, and usually none of its indexes.
 
 use futures_util::future::join_all;
 
@@ -16,12 +16,13 @@ use crate::{
 };
 
 const PARCELS: usize = 2_000;
-/// About as many as a carrier sends at once: parcels that were made together are scanned together, and are on one page.
+/// Number of scans that a carrier sends at once, roughly: parcels that were made together are scanned together, and are
+/// on one page.
 const SCANS: usize = 40;
 const STATES: [State; 4] =
     [State::PickedUp, State::InTransit, State::OutForDelivery, State::Delivered];
 
-/// Reports a state of each of the parcels, in their order.
+/// Reports a state of each of the parcels, in order.
 async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, State)) {
     for parcels in parcels.chunks_mut(SCANS) {
         let scans = parcels.iter().map(|parcel| {
@@ -47,7 +48,7 @@ async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, St
 
 #[tokio::test(flavor = "multi_thread")]
 async fn most_scans_of_carriers_write_no_index() {
-    // Of its own: a transaction that writes anywhere in a cluster keeps what it might still see.
+    // A separate cluster: a transaction that writes anywhere in one keeps rows that it might still see.
     let Some(cluster) = Cluster::start(&[]) else { return };
     let name = cluster.create_database();
     let address = Address::parse(&cluster.url(&name)).unwrap();
@@ -68,10 +69,8 @@ async fn most_scans_of_carriers_write_no_index() {
     store.close().await;
     let all = PARCELS * STATES.len();
     let counted = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'parcels'";
-    until("connections have said what they did", async || {
-        cluster.query(&name, counted) == all.to_string()
-    })
-    .await;
+    until("connections have reported", async || cluster.query(&name, counted) == all.to_string())
+        .await;
     let hot: usize = cluster.query(&name, &counted.replace("upd", "hot_upd")).parse().unwrap();
     assert!(2 * hot >= all, "{hot} of {all} updates wrote no index");
 }

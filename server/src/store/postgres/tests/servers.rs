@@ -1,4 +1,4 @@
-//! Several servers on one database: whatever one server promises, two together keep.
+//! Several servers on one database: two together keep every promise of one server.
 
 use std::sync::{
     Arc,
@@ -29,7 +29,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_whose_sequences_were_left_behind_gives_no_id_again() {
+async fn sequences_that_were_left_behind_give_no_id_again() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
@@ -43,7 +43,7 @@ async fn a_database_whose_sequences_were_left_behind_gives_no_id_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_start_at_once_make_one_schema_one_secret_and_one_account() {
+async fn servers_that_start_at_once_make_one_schema_and_one_secret() {
     let Some(address) = database() else { return };
     let starts = (1..=4).map(|number| Store::connect(address.clone(), [number; 32]));
     let stores: Vec<_> = join_all(starts).await.into_iter().map(Result::unwrap).collect();
@@ -77,7 +77,7 @@ async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
         let is_replay =
             |outcome: &CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
         let replays = answers.iter().filter(|(outcome, _)| is_replay(outcome)).count();
-        // The one that made the parcel may be one that was answered too late, and so a replay.
+        // The caller that made the parcel may have been answered too late, and so as a replay.
         let was_late = answers.iter().any(|(outcome, late)| *late && is_replay(outcome));
         let first = first.count();
         assert!(first == 1 || first == 0 && was_late, "{answers:?}");
@@ -85,8 +85,8 @@ async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
     }
 }
 
-/// Commits what is sent again under its key until it is known what became of it, as callers do: a slow machine answers some
-/// too late. Says whether this one was.
+/// Commits changes again under their key until the outcome is known, as callers do: a slow machine answers some too
+/// late. The flag says whether this one was late.
 async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
     let mut outcome = store.commit(changes.clone()).await;
     let is_late = outcome == CommitOutcome::Busy;
@@ -97,11 +97,11 @@ async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_of_many_numbers_on_two_servers_never_wait_for_each_other_for_ever() {
+async fn orders_in_opposite_orders_on_two_servers_never_deadlock() {
     let Some(stores) = two_servers().await else { return };
     stores[0].set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let all = (0..400_u32).map(|number| {
-        // The same numbers in opposite orders, under keys of their own.
+        // The same numbers in opposite orders, under different keys.
         let place = if number < 200 { number } else { 399 - number };
         let changes = create(sandbox(1), &format!("SB-CROSS-{place:04}"), number);
         let store = stores[usize::from(number >= 200)].clone();
@@ -178,7 +178,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_on_one_server_takes_what_the_other_wrote_and_spares_what_it_writes_next() {
+async fn a_reset_takes_the_other_server_s_earlier_writes_only() {
     let Some(stores) = two_servers().await else { return };
     let tenant = sandbox(1);
     made(&stores[1], tenant, "SB-BEFORE-0001").await;
@@ -191,7 +191,7 @@ async fn a_reset_on_one_server_takes_what_the_other_wrote_and_spares_what_it_wri
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_twice() {
+async fn ended_connections_lose_nothing_and_write_nothing_twice() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let (mut committed, mut unknown) = (0, 0);
@@ -215,7 +215,7 @@ async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_t
                 }
                 CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
                     unknown += 1;
-                    // What its caller does: the same again, under the same key.
+                    // As its caller does: the same again, under the same key.
                     let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
                     let outcome = repeated(&store, again).await;
                     let is_done = matches!(
@@ -239,11 +239,11 @@ async fn a_connection_that_is_ended_under_way_loses_nothing_and_writes_nothing_t
 
 /// Waits until a server is ready, or is not.
 async fn becomes_readable(store: &Store, wanted: bool) {
-    until("it is so", async || store.is_readable() == wanted).await;
+    until("its readiness has changed", async || store.is_readable() == wanted).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_its_database_is_not_ready_and_is_again_by_itself() {
+async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     becomes_readable(&store, true).await;
@@ -251,7 +251,7 @@ async fn a_server_without_its_database_is_not_ready_and_is_again_by_itself() {
     becomes_readable(&store, false).await;
     let refused = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
-    assert!(store.lost().is_none(), "it is waited for");
+    assert!(store.lost().is_none(), "the store waits for it");
     admit(&address, true);
     becomes_readable(&store, true).await;
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
@@ -259,7 +259,7 @@ async fn a_server_without_its_database_is_not_ready_and_is_again_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_whose_writes_never_pause_notices_that_its_database_is_away() {
+async fn a_busy_server_notices_that_its_database_is_away() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
@@ -279,7 +279,7 @@ async fn a_server_whose_writes_never_pause_notices_that_its_database_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_waits_for_another_s_migration_for_as_long_as_it_takes() {
+async fn a_server_waits_for_another_s_migration_without_limit() {
     let Some(address) = empty_database() else { return };
     // Longer than any other lock is waited for, as a first index on a large table takes.
     let migration = "BEGIN; SELECT pg_advisory_xact_lock(x'0070617263656C6F'::bigint); \
@@ -288,7 +288,7 @@ async fn a_server_waits_for_another_s_migration_for_as_long_as_it_takes() {
     let migrates = tokio::task::spawn_blocking(move || run_sql(&other, migration));
     let has_lock = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    // Should it be over before the first look, the start waits for nothing.
+    // If it is over before the first check, the start waits for nothing.
     until("it has begun", async || query(&address, has_lock) != "0" || migrates.is_finished())
         .await;
     Store::connect(address, SECRET).await.unwrap();
@@ -301,7 +301,7 @@ async fn settings_that_lose_orders_are_refused() {
     let strict = Address { unsafe_settings: UnsafeSettings::Refuse, ..address.clone() };
     let refused = Store::connect(strict, SECRET).await.unwrap_err().to_string();
     assert!(refused.contains("fsync") && refused.contains("turn it on"), "{refused}");
-    // Where it is so by design, as it is at Neon's.
+    // A provider such as Neon has it by design.
     assert!(refused.contains("unsafe_settings=managed"), "{refused}");
     let managed = Address { unsafe_settings: UnsafeSettings::Managed, ..address };
     Store::connect(managed, SECRET).await.unwrap();

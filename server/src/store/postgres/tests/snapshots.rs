@@ -1,6 +1,6 @@
-//! A transaction that stays open elsewhere (a dump, a report) keeps PostgreSQL from removing dead rows. What is
-//! due is found all the same, and not behind all that was delivered meanwhile, and no commit or claim looks for its row
-//! among all that it had before.
+//! A transaction that stays open elsewhere (a dump, a report) keeps PostgreSQL from removing dead rows. Due events are
+//! found nevertheless, without reading all those delivered meanwhile, and no commit or claim searches for its row among
+//! all its earlier versions.
 
 use futures_util::future::join_all;
 use tokio_postgres::Client;
@@ -23,23 +23,23 @@ use crate::{
     waiting::until,
 };
 
-/// What it took to deliver everything.
+/// The cost of delivering everything.
 #[derive(Debug)]
 struct Cost {
-    /// Pages of the outbox and its indexes that were looked at, a delivery.
+    /// Pages of the outbox and its indexes read for one delivery.
     pages: i64,
-    /// Rows of it that an index led to, a delivery.
+    /// Rows of the outbox that an index led to, for one delivery.
     rows: i64,
 }
 
-/// A transaction that sees the database as it is now, until it is dropped.
+/// Opens a transaction that sees the database as it is now, until it is dropped.
 async fn hold(address: &Address) -> Client {
     let holder = client(address).await;
     holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
     holder
 }
 
-/// Delivers so many events of one tenant, one due every 3 ms, as a dispatcher does: ten at a time.
+/// Delivers events of one tenant, one due every 3 ms, as a dispatcher does: ten at a time.
 async fn deliver(address: &Address, events: usize) -> Cost {
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     let tenant = sandbox(1);
@@ -71,7 +71,7 @@ async fn deliver(address: &Address, events: usize) -> Cost {
     Cost { pages: each(pages), rows: each(rows) }
 }
 
-/// Returns how many pages and rows of these tables were looked at, once all connections have reported theirs.
+/// Returns the numbers of pages and rows of these tables that were read, once all connections have reported theirs.
 async fn looked_at(address: &Address, tables: &str) -> (i64, i64) {
     let client = client(address).await;
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
@@ -85,7 +85,7 @@ async fn looked_at(address: &Address, tables: &str) -> (i64, i64) {
     (row.get(0), row.get(1))
 }
 
-/// The cost beside a snapshot that is held for all of it, or not.
+/// Returns the cost beside a snapshot that is held throughout, or without one.
 async fn cost(events: usize, is_held: bool) -> Option<Cost> {
     let address = database()?;
     // The schema first.
@@ -105,8 +105,8 @@ async fn a_delivery_costs_no_more_the_longer_a_snapshot_is_held() {
     assert!(many.pages <= 2 * few.pages, "{few:?}, {many:?}");
 }
 
-/// Makes so many orders, one after the other, each with a claim of its key, and returns the pages that each of them
-/// looked at for its counts and its claim.
+/// Makes orders, one after the other, each with a claim of its key. Returns the pages that each of them read for its
+/// counts and its claim.
 async fn order(address: &Address, first: u32, orders: u32) -> [i64; 2] {
     const TABLES: [&str; 2] = ["parcel_count%", "rate_limit_windows"];
     let mut before = [0; 2];
@@ -145,7 +145,7 @@ async fn an_order_costs_no_more_the_longer_a_snapshot_is_held() {
     assert!(worst <= Some(3), "{before:?} pages before it, {beside:?} beside it");
 }
 
-/// Old rows of each table that is purged.
+/// Inserts old rows into each table that is purged.
 const OLD: &str = "\
     INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
     SELECT decode(md5(g::text), 'hex'), 3, g, '', '' FROM generate_series(1, ROWS) AS g; \
@@ -157,7 +157,8 @@ const OLD: &str = "\
         decode(md5(g::text), 'hex'), '', '' FROM generate_series(1, ROWS) AS g; \
     DELETE FROM term_queue";
 
-/// Returns to how many rows of each table indexes lead while one is purged, beside a snapshot that sees all of them.
+/// Returns the number of rows of each table to which indexes lead during its purge, beside a snapshot that sees all of
+/// them.
 async fn purge(rows: i64) -> Option<[i64; 3]> {
     let address = database()?;
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
@@ -179,7 +180,7 @@ async fn purge(rows: i64) -> Option<[i64; 3]> {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_purge_goes_through_what_it_has_deleted_once() {
-    // With each page beginning at the first of all, it was 13, 12 and 29 rows for one.
+    // If each page began with the first row, it would be 13, 12 and 29 rows for one.
     let Some(looked) = purge(10_000).await else { return };
     assert!(looked.iter().all(|rows| *rows <= 6), "{looked:?} rows for each that is deleted");
 }

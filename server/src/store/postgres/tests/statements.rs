@@ -1,4 +1,4 @@
-//! What is sent to PostgreSQL: how many statements a group takes, and which there are, for `plans.rs`.
+//! Statements that are sent to PostgreSQL: their number in a group, and the list of all for `plans.rs`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// Names a file that is to hold every statement that this process sends, with a NUL behind each.
+/// Name of the variable with the file for every statement that this process sends, each followed by a NUL.
 pub(super) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
 
-/// How many statements each connection has sent, by its backend's process id.
+/// The number of statements of each connection, by its backend's process id.
 static SENT: LazyLock<Mutex<HashMap<i32, usize>>> = LazyLock::new(Mutex::default);
 
 struct Noted {
@@ -35,7 +35,7 @@ static NOTED: LazyLock<Option<Mutex<Noted>>> = LazyLock::new(|| {
     Some(Mutex::new(Noted { file, known: HashSet::new() }))
 });
 
-/// Notes that a connection sends a statement.
+/// Records that a connection sends a statement.
 pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
     *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
     if let Some(noted) = &*NOTED {
@@ -46,14 +46,14 @@ pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
     }
 }
 
-/// A store on a database of its own, and its writer's backend.
+/// Opens a store on a new database. Returns it with its writer's backend.
 async fn store() -> Option<(Store, i32)> {
     let store = Store::connect(database()?, SECRET).await.unwrap();
     let writer = writer(&store).await;
     Some((store, writer))
 }
 
-/// How many statements the writer sends for these changes, in one group.
+/// Returns the number of statements that the writer sends for these changes, in one group.
 async fn statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> usize {
     let sent = || SENT.lock().unwrap()[writer];
     let pause = store.pause_writes().await.unwrap();
@@ -67,7 +67,7 @@ async fn statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> us
     for outcome in join_all(commits).await {
         assert_eq!(outcome, CommitOutcome::Committed);
     }
-    // Those of the pause's own commit are the same every time.
+    // The pause's own commit has the same number every time.
     sent() - before
 }
 
@@ -90,7 +90,7 @@ async fn a_group_of_creates_takes_as_many_statements_as_one_of_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_parcels_that_move_in_one_commit_take_as_many_statements_as_one() {
+async fn many_moves_in_one_commit_take_as_many_statements_as_one() {
     let Some(store) = store().await else { return };
     store.0.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let mut parcels = Vec::new();

@@ -1,4 +1,4 @@
-//! The index of the search: parcels from before there was any, two servers, and that nothing in it outlives its parcel.
+//! The search index: parcels from before it existed, two servers, and entries that are deleted with their parcel.
 
 use parcelo::rules::check_list;
 
@@ -28,14 +28,14 @@ async fn erased(store: &Store, address: &Address) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parcels_from_before_are_added_and_no_term_outlives_its_parcel() {
+async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
     let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     for number in 0..120 {
         let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
         assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     }
-    // As it is after the upgrade of a database that has some of them.
+    // As after the upgrade of a database that has some of them.
     run_sql(
         &address,
         "DELETE FROM term_queue WHERE parcel % 2 = 0; UPDATE term_sweep SET until = (SELECT max(id) FROM parcels); \
@@ -44,7 +44,7 @@ async fn parcels_from_before_are_added_and_no_term_outlives_its_parcel() {
     assert!(!search(&store, "nandu").await.is_complete);
     while store.tend_search().await.unwrap() {}
     let found = search(&store, "nandu").await;
-    assert_eq!((found.total, found.is_complete), (119, true), "all but the one that is damaged");
+    assert_eq!((found.total, found.is_complete), (119, true), "all but the damaged one");
     run_sql(
         &address,
         "UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000003'",

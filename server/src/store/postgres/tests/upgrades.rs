@@ -1,7 +1,7 @@
-//! While servers are replaced one by one, this version serves beside the next one, on its schema.
+//! Servers that are replaced one by one: this version serves beside the next one, on its schema.
 //!
-//! What the next version will add is not known; here it is a column of every table, an index, a
-//! table and a function of a trigger. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
+//! The additions of the next version are unknown; here they are a column of every table, an index, a table and a
+//! trigger's function. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
 
 use parcelo::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 
@@ -25,7 +25,7 @@ use crate::{
     waiting::until,
 };
 
-/// A migration that only adds. `oldest_schema` stays as the version before has left it.
+/// A migration that only adds. `oldest_schema` stays as the previous version left it.
 const NEXT: &str = "\
     DO $next$ DECLARE t text; BEGIN \
         FOR t IN SELECT c.oid::regclass::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
@@ -35,11 +35,11 @@ const NEXT: &str = "\
     CREATE INDEX parcels_of_next ON parcels (of_next, id); \
     CREATE TABLE next_things (id bigint PRIMARY KEY); \
     INSERT INTO schema_migrations (version) SELECT max(version) + 1 FROM schema_migrations";
-/// What the row of `meta` says, and how many migrations were done.
+/// Selects the value of `oldest_schema`, and the number of migrations done.
 const SAID: &str = "SELECT (SELECT convert_from(value, 'UTF8') FROM meta WHERE name = 'oldest_schema') \
      || ' ' || (SELECT max(version) FROM schema_migrations)";
 
-/// A program's schema in an empty database, by its migrations.
+/// Makes a program's schema in an empty database, by its migrations.
 fn make_schema(address: &Address, migrations: &[&str], more: &str) {
     let versions: Vec<_> = (1..=migrations.len()).map(|version| format!("({version})")).collect();
     let sql = [
@@ -54,7 +54,7 @@ fn make_schema(address: &Address, migrations: &[&str], more: &str) {
     run_sql(address, &sql.join(";\n"));
 }
 
-/// The next version's schema in an empty database.
+/// Makes the next version's schema in an empty database.
 pub(super) fn make_next_schema(address: &Address) {
     make_schema(address, &MIGRATIONS, NEXT);
 }
@@ -93,7 +93,7 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
     assert_eq!(store.commit(moved).await, CommitOutcome::Committed);
 }
 
-/// What a server does with an order, from its creation to the delivery of its webhook.
+/// Serves an order, from its creation to the delivery of its webhook.
 async fn serve_one(store: &Store, number: &str, count: u32) {
     let tenant = sandbox(1);
     assert_eq!(store.commit(create(tenant, number, count)).await, CommitOutcome::Committed);
@@ -104,14 +104,14 @@ async fn serve_one(store: &Store, number: &str, count: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_version_serves_on_while_the_next_one_upgrades_the_schema_and_starts_again_on_it() {
+async fn this_version_serves_and_starts_on_the_next_one_s_schema() {
     let Some(address) = empty_database() else { return };
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
     before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     serve_one(&before, "SB-NEXT-0001", 1).await;
     run_sql(&address, &format!("BEGIN; {NEXT}; COMMIT"));
     let said = query(&address, SAID);
-    // Its statements are prepared for the schema of before.
+    // Its statements are prepared for the previous schema.
     serve_one(&before, "SB-NEXT-0002", 2).await;
     let again = Store::connect(address.clone(), [1; 32]).await.unwrap();
     assert_eq!(again.secret(), before.secret());
@@ -125,7 +125,7 @@ async fn this_version_serves_on_while_the_next_one_upgrades_the_schema_and_start
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_that_the_schema_has_left_behind_does_not_start_and_is_not_ready() {
+async fn an_outdated_version_does_not_start_and_is_not_ready() {
     let Some(address) = empty_database() else { return };
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
     made(&store, sandbox(1), "SB-OLD-0001").await;
@@ -148,7 +148,7 @@ async fn a_version_that_the_schema_has_left_behind_does_not_start_and_is_not_rea
         assert!(refused.to_string().contains(&words), "{refused}");
     }
     assert_eq!(query(&address, SAID), before, "nothing was changed");
-    // One that runs meanwhile.
+    // A server that is running meanwhile.
     store.measure_clock().await.unwrap();
     assert!(!store.is_readable());
     assert!(store.fault().unwrap().contains("install the newer program"));
@@ -158,14 +158,14 @@ async fn a_version_that_the_schema_has_left_behind_does_not_start_and_is_not_rea
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_a_program_that_did_not_say_so_says_from_now_on_who_may_start() {
+async fn an_older_database_says_after_its_upgrade_who_may_start() {
     let Some(address) = empty_database() else { return };
     drop(Store::connect(address.clone(), SECRET).await.unwrap());
     run_sql(&address, "DELETE FROM meta WHERE name = 'oldest_schema'");
     drop(Store::connect(address.clone(), SECRET).await.unwrap());
     let known = MIGRATIONS.len();
     assert_eq!(query(&address, SAID), format!("{OLDEST_SCHEMA} {known}"));
-    // A newer schema without a word was made by no program.
+    // No program makes a newer schema without that value.
     run_sql(&address, &format!("{NEXT}; DELETE FROM meta WHERE name = 'oldest_schema'"));
     let refused = Store::connect(address, SECRET).await.unwrap_err().to_string();
     assert!(refused.contains("install the newer program"), "{refused}");
@@ -232,7 +232,7 @@ async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
     serve_one(&store, "SB-TWELVE-0007", 7).await;
     while store.tend_search().await.unwrap() {}
     assert_eq!(search(&store, "nandu").await.total, 11);
-    // What the reset has left is erased, and forgotten a minute after it was counted.
+    // The rows that the reset has left are erased, and its counts deleted a minute later.
     let a_minute_later =
         "UPDATE ended_generations SET changed_at = changed_at - interval '2 minutes'";
     let left = "SELECT (SELECT count(*) FROM parcels WHERE tenant = 3) \

@@ -1,5 +1,5 @@
-//! The outbox: what is kept beside its rows is always what a look at all of them says, and what moves
-//! many of them goes in pages.
+//! The outbox: values that are maintained beside its rows always equal those computed from all rows, and writes of many
+//! rows go in pages.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ use crate::{
     },
 };
 
-/// Erases so many rows of a reset, if one is under way.
+/// Erases up to `rows` rows of a reset, if one is under way.
 async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
     let budget = move || Budget::new(rows, Duration::from_secs(3600));
     let sandbox = (tenant.number(), resets::ANY);
     store.call(move |db| resets::page(db, sandbox, &mut budget())).await.unwrap();
 }
 
-/// What triggers keep, and the same from every row that is of no ended generation.
+/// Returns the values that triggers maintain, and the same computed from every row of a present generation.
 fn kept(store: &Store) -> [(String, String); 2] {
     let one = |sql: &str| {
         let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
@@ -62,7 +62,7 @@ fn kept(store: &Store) -> [(String, String); 2] {
 }
 
 #[tokio::test]
-async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
+async fn due_times_and_counts_equal_those_of_all_rows() {
     let mut random = fastrand::Rng::with_seed(11);
     for _ in 0..20 {
         let store = Store::memory(SECRET).unwrap();
@@ -100,7 +100,7 @@ async fn what_is_due_and_what_is_counted_is_what_every_row_says() {
             for (kept, counted) in kept(&store) {
                 assert_eq!(kept, counted, "step {step}, {what}");
             }
-            // Else the one that leases would be woken at once to lease again.
+            // Otherwise the task that leases would be woken at once to lease again.
             for tenant in store.tenants_with_due(now, 9).await.unwrap() {
                 let due = concat!(
                     "SELECT count(*) FROM outbox WHERE due <= ?2 AND tenant = ",
@@ -130,7 +130,7 @@ async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
 }
 
 #[tokio::test]
-async fn what_a_reset_deletes_is_never_leased_settled_replayed_or_missed() {
+async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..6 {
@@ -160,7 +160,7 @@ async fn what_a_reset_deletes_is_never_leased_settled_replayed_or_missed() {
     assert_eq!(store.bring_deliveries_forward(Millis(0)).await.unwrap(), 0);
     nothing_is_there().await;
 
-    // What comes meanwhile is due, and stays so while the rest goes.
+    // New events are due, and stay so while the others are erased.
     enqueue(&store, tenant, 9).await;
     for _ in 0..9 {
         assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), [tenant]);

@@ -1,5 +1,5 @@
-//! What a database file promises beyond the store in memory: it outlives the process, serves one
-//! server and any admin command, and never says that it kept what it did not.
+//! Promises of a database file beyond those of the store in memory: it outlives the process, serves one server and any
+//! admin command, and never acknowledges a write that it has not done.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,12 +24,12 @@ use crate::{
     waiting,
 };
 
-struct Place {
+struct TestFile {
     _dir: TempDir,
     file: PathBuf,
 }
 
-impl Place {
+impl TestFile {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("parcelo.db");
@@ -40,8 +40,8 @@ impl Place {
         Store::open(&self.file, SECRET).unwrap()
     }
 
-    /// Another process's connection that holds the write lock.
-    fn hold(&self) -> Connection {
+    /// Opens another process's connection that holds the write lock.
+    fn lock(&self) -> Connection {
         let db = Connection::open(&self.file).unwrap();
         db.execute_batch("BEGIN IMMEDIATE").unwrap();
         db
@@ -52,16 +52,16 @@ fn number(number: u32) -> String {
     format!("SB-NUMBER-{number:04}")
 }
 
-/// Whether a parcel is there; a file answers at once.
+/// Returns true if a parcel exists; a file answers at once.
 fn has_row(store: &Store, n: u32) -> bool {
     row(store, &number(n)).now_or_never().unwrap().is_some()
 }
 
 #[tokio::test]
 async fn two_thousand_writers_share_commits() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
-    let admin = place.hold();
+    let admin = place.lock();
     let all = (0..2_000).map(|n| store.commit(create(sandbox(1), &number(n), n)));
     let mut all = pin!(join_all(all));
     assert_eq!(all.as_mut().now_or_never(), None);
@@ -74,8 +74,8 @@ async fn two_thousand_writers_share_commits() {
 }
 
 #[tokio::test]
-async fn a_write_handed_over_completes_though_nobody_waits() {
-    let place = Place::new();
+async fn a_queued_write_completes_though_no_caller_waits() {
+    let place = TestFile::new();
     let store = place.open();
     for n in 0..20 {
         let _dropped = store.commit(create(sandbox(1), &number(n), n)).now_or_never();
@@ -86,12 +86,12 @@ async fn a_write_handed_over_completes_though_nobody_waits() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_restart() {
-    let place = Place::new();
+async fn acknowledged_orders_are_there_after_a_restart() {
+    let place = TestFile::new();
     let store = place.open();
     assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
     drop(store);
-    // The thread gives the file free a moment after the last clone is gone.
+    // The thread releases the file a moment after the last clone is dropped.
     let store = loop {
         match Store::open(&place.file, [1; 32]) {
             Ok(store) => break store,
@@ -105,7 +105,7 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
 
 #[tokio::test]
 async fn one_server_has_one_file() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
     let second = Store::open(&place.file, SECRET);
     assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
@@ -125,7 +125,7 @@ async fn one_server_has_one_file() {
 #[tokio::test]
 async fn the_file_is_its_owners_only() {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     for end in ["", "-wal"] {
@@ -138,7 +138,7 @@ async fn the_file_is_its_owners_only() {
 
 #[tokio::test]
 async fn a_closed_store_takes_no_writes() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
     let clone = store.clone();
     store.close().await;
@@ -149,7 +149,7 @@ async fn a_closed_store_takes_no_writes() {
 
 #[tokio::test]
 async fn admin_commands_and_the_server_see_each_other() {
-    let place = Place::new();
+    let place = TestFile::new();
     let server = place.open();
     let admin = Store::open_for_admin(&place.file, [1; 32]).unwrap();
     assert_eq!(admin.secret(), SECRET);
@@ -167,9 +167,9 @@ async fn admin_commands_and_the_server_see_each_other() {
 
 #[tokio::test]
 async fn the_writer_waits_for_an_admin_command() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
-    let admin = place.hold();
+    let admin = place.lock();
     let mut commit = pin!(store.commit(create(sandbox(1), &number(1), 1)));
     assert_eq!(commit.as_mut().now_or_never(), None);
     assert_eq!(row(&store, &number(1)).await, None, "readers do not wait");
@@ -179,9 +179,9 @@ async fn the_writer_waits_for_an_admin_command() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
-    let admin = place.hold();
+    let admin = place.lock();
     let commit = store.commit(create(sandbox(1), &number(1), 1));
     assert_eq!(timeout(Duration::from_secs(6), commit).await, Ok(CommitOutcome::Busy));
     let account = store.account("default", "acc_1".to_owned(), NOW).await;
@@ -193,9 +193,9 @@ async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_at_once() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
-    let admin = place.hold();
+    let admin = place.lock();
     let (mut refused, mut waiting) = (0, Vec::new());
     for _ in 0..5_000 {
         let mut commit = Box::pin(store.commit(nothing()));
@@ -215,7 +215,7 @@ async fn a_full_queue_refuses_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
     assert_eq!(store.commit(create(sandbox(1), &number(0), 0)).await, CommitOutcome::Committed);
     let few = |db: &Connection| {
@@ -234,12 +234,12 @@ async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
     let store = place.open();
     assert!(row(&store, &number(0)).await.is_some());
     let kept: Vec<_> = (1..200).map(|n| has_row(&store, n)).collect();
-    assert_eq!(kept, expected, "what was acknowledged is there, and nothing else");
+    assert_eq!(kept, expected, "exactly the acknowledged orders are there");
 }
 
 #[test]
 fn a_group_that_cannot_be_kept_fails_as_a_whole() {
-    let place = Place::new();
+    let place = TestFile::new();
     let (db, _) = connection::writer(&place.file, IfEmpty::Create, SECRET).unwrap();
     let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     let few = format!("PRAGMA max_page_count = {}", pages + 4);
@@ -254,7 +254,7 @@ fn a_group_that_cannot_be_kept_fails_as_a_whole() {
 
 #[test]
 fn a_newer_database_is_refused() {
-    let place = Place::new();
+    let place = TestFile::new();
     drop(Store::open_for_admin(&place.file, SECRET).unwrap());
     let db = Connection::open(&place.file).unwrap();
     db.pragma_update(None, "user_version", 99).unwrap();
@@ -267,7 +267,7 @@ fn a_newer_database_is_refused() {
 
 #[test]
 fn what_is_no_database_is_refused() {
-    let place = Place::new();
+    let place = TestFile::new();
     std::fs::write(&place.file, "not a database, but long enough to be taken for one".repeat(99))
         .unwrap();
     assert!(matches!(Store::open(&place.file, SECRET), Err(StoreError::Foreign { .. })));
@@ -276,8 +276,8 @@ fn what_is_no_database_is_refused() {
 }
 
 #[tokio::test]
-async fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
-    let place = Place::new();
+async fn an_unreadable_row_is_reported_as_damaged() {
+    let place = TestFile::new();
     let store = place.open();
     let db = Connection::open(&place.file).unwrap();
     db.execute_batch(
@@ -296,24 +296,24 @@ async fn a_row_that_cannot_be_read_is_said_to_be_damaged() {
 fn spoil_page_with(file: &Path, text: &[u8]) {
     const PAGE: usize = 4_096;
     let mut bytes = std::fs::read(file).unwrap();
-    // A page that was split keeps what it had in its free space: the last one has the row.
+    // A page that was split keeps its old content in its free space: the last one has the row.
     let at = bytes.windows(text.len()).rposition(|window| window == text).unwrap();
     let page = at / PAGE * PAGE;
-    assert!(page > 0, "the first page is everyone's");
+    assert!(page > 0, "all share the first page");
     bytes[page..page + PAGE].fill(0xA5);
     std::fs::write(file, bytes).unwrap();
 }
 
 #[tokio::test]
 async fn a_bad_page_hurts_its_own_rows_only() {
-    let place = Place::new();
+    let place = TestFile::new();
     let store = place.open();
     for n in 0..60 {
         assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, CommitOutcome::Committed);
     }
     let hurt = row(&store, &number(3)).await.unwrap();
     store.close().await;
-    // The number and, behind it, the id: so they stand in the row, and in no index.
+    // The number directly followed by the id occurs in the row, and in no index.
     spoil_page_with(&place.file, &[number(3).as_bytes(), &hurt.id.to_bytes()].concat());
     let store = place.open();
     let number_of = |n| parcelo::TrackingNumber::parse(&number(n)).unwrap();
@@ -333,9 +333,9 @@ async fn a_bad_page_hurts_its_own_rows_only() {
 }
 
 #[tokio::test]
-async fn what_is_committed_into_a_deleted_file_is_not_acknowledged() {
+async fn a_commit_into_a_deleted_file_is_not_acknowledged() {
     for end in ["", "-wal", "-shm"] {
-        let place = Place::new();
+        let place = TestFile::new();
         let store = place.open();
         assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
         let mut file = place.file.clone().into_os_string();
@@ -351,8 +351,8 @@ async fn what_is_committed_into_a_deleted_file_is_not_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_server_in_the_same_process_is_refused_by_every_name_of_the_file() {
-    let place = Place::new();
+async fn a_second_server_is_refused_by_every_name_of_the_file() {
+    let place = TestFile::new();
     let store = place.open();
     let alias = place.file.with_file_name("alias.db");
     std::fs::hard_link(&place.file, &alias).unwrap();
@@ -367,8 +367,8 @@ async fn a_server_in_the_same_process_is_refused_by_every_name_of_the_file() {
 
 #[test]
 #[cfg(feature = "server")]
-fn nothing_that_a_process_does_beside_its_server_gives_the_servers_locks_away() {
-    let place = Place::new();
+fn nothing_in_the_server_s_process_releases_its_locks() {
+    let place = TestFile::new();
     let _store = place.open();
     // SQLite's own locks: byte ranges behind the first gigabyte.
     let held = locks(&place.file);
@@ -380,13 +380,13 @@ fn nothing_that_a_process_does_beside_its_server_gives_the_servers_locks_away() 
     assert_eq!(locks(&place.file), held);
 }
 
-/// The locks of this process on a file, where the system shows them. Those of one file are read in one piece; the list of
-/// all, `/proc/locks`, leaves some out when others come and go meanwhile.
+/// Returns the locks of this process on a file, where the system shows them. Those of one file are read in one piece;
+/// the list of all, `/proc/locks`, omits some when others come and go meanwhile.
 #[cfg(feature = "server")]
 fn locks(file: &Path) -> Vec<String> {
     use std::os::unix::fs::MetadataExt;
     let id = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    // Not opened once more: closing that would be what gives the locks away.
+    // Not opened again: closing it would itself release the locks.
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let ours = open.filter(|entry| id(&entry.path()) == id(file));
     let shown = ours.map(|entry| {

@@ -1,4 +1,4 @@
-//! What only a look into the database shows: every read has its index, and no id is used again.
+//! Facts that only the database shows: every read has its index, and no id is used again.
 
 use parcelo::Awb;
 use ulid::Ulid;
@@ -34,7 +34,7 @@ fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> Op {
 
 /// A page of a purge may end between a manifest and its parcels.
 #[tokio::test]
-async fn a_parcel_that_outlives_its_manifest_never_names_anothers_air_waybill() {
+async fn a_parcel_without_its_manifest_never_names_another_awb() {
     let store = Store::memory(SECRET).unwrap();
     commit(&store, create(sandbox(1), "SB-FIRST-0001", 1)).await;
     let parcel = row(&store, "SB-FIRST-0001").await.unwrap().key;

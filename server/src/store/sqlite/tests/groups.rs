@@ -1,4 +1,4 @@
-//! What one write of a group does to the others: nothing. And what a group of many writes costs once.
+//! Writes of one group: they do not affect one another, and share the cost of some statements.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn one(db: &Connection, sql: &str) -> i64 {
     db.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// All that is kept of orders: their numbers, how many records there are, and how many parcels are counted.
+/// Returns everything stored of orders: their numbers, the number of records, and of counted parcels.
 fn kept(db: &Connection) -> (Vec<String>, i64, i64) {
     let mut find = db.prepare("SELECT number FROM parcels ORDER BY number").unwrap();
     let numbers = find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -47,7 +47,7 @@ fn kept(db: &Connection) -> (Vec<String>, i64, i64) {
     (numbers, records, one(db, "SELECT coalesce(sum(total), 0) FROM parcel_counts"))
 }
 
-/// Twelve creates, of which the sixth comes to grief: it is undone, and the others are there.
+/// Commits twelve creates. The sixth fails: it is undone, and the others are there.
 fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
     let group = (0..12).map(|n| if n == 5 { sixth.clone() } else { order(n) });
     let answers = commit_as_group(db, group.collect());
@@ -68,7 +68,7 @@ fn a_panic_in_the_middle_of_a_group_undoes_only_itself() {
 #[test]
 fn an_error_of_a_statement_undoes_only_its_write() {
     let db = memory();
-    // After its parcel was written.
+    // It fails after its parcel was written.
     db.execute_batch(&format!(
         "CREATE TEMP TRIGGER fails BEFORE INSERT ON main.idempotency WHEN EXISTS \
          (SELECT 1 FROM main.parcels WHERE number = '{}') AND substr(NEW.key, 1, 4) = x'00000005' \
@@ -80,7 +80,7 @@ fn an_error_of_a_statement_undoes_only_its_write() {
 }
 
 #[test]
-fn a_refused_order_has_written_nothing_and_costs_its_group_nothing() {
+fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
     let db = memory();
     let rows_of = |group| {
         let before = db.total_changes();
@@ -99,7 +99,7 @@ fn a_refused_order_has_written_nothing_and_costs_its_group_nothing() {
 }
 
 #[test]
-fn what_is_refused_half_way_is_undone_and_its_group_stands() {
+fn a_write_refused_half_way_is_undone_and_its_group_stands() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
     let first = TrackingNumber::parse(&number(1)).unwrap();
@@ -142,7 +142,7 @@ fn mutation(
     group::Mutation::new(changes, Arc::clone(keys), Arc::default())
 }
 
-/// A group of an order, a plain call, and another order; answers what the call found.
+/// Commits a group of an order, a plain call, and another order. Returns the result of the call.
 fn around(
     db: &Connection,
     call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
@@ -152,8 +152,8 @@ fn around(
     let [before, after] = [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::WriteJob>);
     group::commit(db, &Health::default(), vec![before, call, after]);
     match found.try_recv().unwrap() {
-        group::PlainWriteOutcome::Done(found) => found.unwrap(),
-        group::PlainWriteOutcome::Busy | group::PlainWriteOutcome::Broken => panic!("not done"),
+        Ok(found) => found.unwrap(),
+        Err(reason) => panic!("{reason:?}"),
     }
 }
 
@@ -209,7 +209,7 @@ fn damaged_counts_fail_orders_and_nothing_else() {
         assert_eq!(answer.try_recv(), Ok(Err(CommitOutcome::Broken)));
     }
     assert!(kept.try_recv().unwrap().is_ok());
-    assert!(matches!(found.try_recv(), Ok(group::PlainWriteOutcome::Done(Ok(1)))));
+    assert!(matches!(found.try_recv(), Ok(Ok(Ok(1)))));
     assert_eq!(health.lost(), None, "a bad page does not end the process");
 }
 

@@ -1,5 +1,5 @@
-//! A key has one record, whatever the map of keys in memory has been through: rollbacks, other processes, restarts,
-//! purges, copies.
+//! Idempotency keys: each has one record, whatever has happened to the map of keys in memory: rollbacks, other
+//! processes, restarts, purges, copies.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::{
     store::{
         CommitOutcome, Store, StoreError,
         sqlite::{
-            apply, connection, hold,
+            apply, connection, file_lock,
             identity::IfEmpty,
             key_chunks,
             living_keys::LivingKeys,
@@ -29,7 +29,7 @@ fn only(kept: IdempotencyRecord) -> Changes {
     Changes { idempotency_record: Some(kept), ..nothing() }
 }
 
-/// Keeps a record under the key of this number.
+/// Writes a record under the key of this number.
 async fn keep(store: &Store, number: u32) -> CommitOutcome {
     store.commit(only(record(sandbox(1), number))).await
 }
@@ -52,7 +52,7 @@ async fn processes_on_one_file_keep_one_record_of_each_key() {
     let (server, folder) = file();
     let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
     assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(keep(&beside, 1).await, taken(1), "known from the first look on");
+    assert_eq!(keep(&beside, 1).await, taken(1), "known after the first read");
     assert_eq!(keep(&beside, 2).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 2).await, taken(2), "written since");
     assert_eq!(keep(&server, 3).await, CommitOutcome::Committed);
@@ -65,7 +65,7 @@ async fn processes_on_one_file_keep_one_record_of_each_key() {
     assert_eq!(keep(&beside, 4).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 4).await, taken(4));
 
-    // With the table empty, its ids go on, in a process of its own too.
+    // When the table is empty, its ids continue, in a new process too.
     assert_eq!(beside.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 4);
     let other = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
     assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
@@ -86,7 +86,7 @@ async fn a_process_hears_of_hundreds_of_keys_that_another_has_written() {
 }
 
 #[test]
-fn a_key_is_seen_from_its_commit_on_and_is_free_after_a_rollback() {
+fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("parcelo.db");
     let (db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
@@ -163,7 +163,7 @@ async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
 }
 
 #[tokio::test]
-async fn a_copy_and_what_becomes_one_have_its_keys_and_no_others() {
+async fn a_copy_has_the_keys_of_its_source_and_no_others() {
     let store = Store::memory(SECRET).unwrap();
     keep_all(&store, 0..300).await;
     let copy = store.copy().unwrap();
@@ -183,7 +183,7 @@ async fn a_copy_and_what_becomes_one_have_its_keys_and_no_others() {
 }
 
 #[tokio::test]
-async fn what_a_reset_or_a_purge_deletes_is_forgotten_and_its_keys_are_free() {
+async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
     for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
         for end in ["reset", "purge", "reset_all"] {
             store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
@@ -267,7 +267,7 @@ async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_never_finished_is_written_again_and_looked_up_in_only_then() {
+async fn an_unfinished_run_is_rewritten_and_only_then_used() {
     let (store, folder) = file();
     keep_all(&store, 0..600).await;
     store.sqlite().unwrap().spill_keys(599).await.unwrap();
@@ -286,7 +286,7 @@ async fn a_run_that_was_never_finished_is_written_again_and_looked_up_in_only_th
 }
 
 #[tokio::test]
-async fn keys_come_into_chunks_though_another_process_writes_all_the_time() {
+async fn keys_get_into_chunks_though_another_process_keeps_writing() {
     let (store, folder) = file();
     let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
     for round in 0..8 {
@@ -297,7 +297,7 @@ async fn keys_come_into_chunks_though_another_process_writes_all_the_time() {
     assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
 }
 
-/// Keeps 3,000 keys in a file of a server that is stopped, and lets `damage` change it.
+/// Writes 3,000 keys to a file of a server that is then stopped, and lets `damage` change it.
 async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
     let (store, folder) = file();
     let path = folder.path().join("parcelo.db");
@@ -328,7 +328,7 @@ fn overwrite(path: &Path, leaf: usize, by: Option<usize>) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// The leaves of the table of chunks, from its inner page.
+/// Returns the leaves of the table of chunks, from its inner page.
 fn leaves(path: &Path) -> Vec<usize> {
     let db = Connection::open(path).unwrap();
     let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'key_chunks'";
@@ -348,7 +348,7 @@ fn change(path: &Path, sql: &str) {
 }
 
 #[tokio::test]
-async fn a_damaged_list_of_keys_makes_no_second_record_and_stops_no_start() {
+async fn a_damaged_list_of_keys_makes_no_second_record_or_failure() {
     let bit =
         "UPDATE key_chunks SET keys = CAST(x'FF' || substr(keys, 2) AS BLOB) WHERE up_to = 768";
     let sector = "UPDATE key_chunks SET keys = CAST(zeroblob(512) || substr(keys, 513) AS BLOB) WHERE up_to = 768";
@@ -374,11 +374,11 @@ async fn a_damaged_list_of_keys_makes_no_second_record_and_stops_no_start() {
 }
 
 #[tokio::test]
-async fn a_command_upgrades_no_file_that_a_server_of_an_older_version_uses() {
+async fn a_command_upgrades_no_file_that_an_older_server_uses() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("old.db");
     drop(of_schema_14(&path));
-    let server = hold::hold(&path).unwrap();
+    let server = file_lock::lock(&path).unwrap();
     let refused = Store::open_for_admin(&path, SECRET).unwrap_err();
     assert!(matches!(&refused, StoreError::UpgradeInUse { file } if *file == path), "{refused}");
     assert_eq!(schema(&Connection::open(&path).unwrap()).unwrap(), 14);
@@ -408,7 +408,7 @@ fn of_schema_14(path: &Path) -> Connection {
 }
 
 #[tokio::test]
-async fn keys_of_a_file_with_an_index_of_them_are_taken_and_it_is_gone() {
+async fn keys_of_an_older_file_s_index_are_taken_and_it_is_gone() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("old.db");
     let db = of_schema_14(&path);
@@ -419,7 +419,7 @@ async fn keys_of_a_file_with_an_index_of_them_are_taken_and_it_is_gone() {
         let row = (old.key.0, old.tenant.number(), old.first_seen.0, old.fingerprint, old.body);
         db.execute(insert, row).unwrap();
     }
-    // A reset that was under way hides a row of a tenant's, and others that were deleted already.
+    // A reset that was under way hides one row of a tenant, and others that were deleted already.
     let reset = "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, 0, 0, ?2, 0)";
     db.execute(reset, (sandbox(2).number(), 700)).unwrap();
     drop(db);

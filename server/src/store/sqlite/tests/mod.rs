@@ -1,4 +1,4 @@
-//! What a file must survive, and what only `SQLite` does. What every store must keep: [`conformance`].
+//! Promises of a file, and features that only `SQLite` has. Promises of every store: [`conformance`].
 
 mod deliveries;
 mod durability;
@@ -22,7 +22,7 @@ use crate::{
     store::{CommitOutcome, Store, tests::conformance},
 };
 
-/// What the tests of this engine reach into.
+/// Internals that the tests of this engine use.
 impl Store {
     pub(in crate::store) fn read<T>(
         &self,
@@ -52,7 +52,7 @@ impl Store {
     }
 }
 
-/// What a group of all these comes to.
+/// Returns the outcomes of a group of these changes.
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
     let keys = Arc::new(LivingKeys::new());
     let jobs = all
@@ -65,13 +65,13 @@ pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> V
     answers.into_iter().map(|mut answer| outcome(answer.try_recv().unwrap())).collect()
 }
 
-/// Changes a database file as nothing of ours would; answers how many rows.
+/// Changes a database file as no program of ours would, and returns the number of rows.
 #[cfg(feature = "server")]
 pub(crate) fn damage_file(file: &std::path::Path, sql: &str) -> usize {
     rusqlite::Connection::open(file).unwrap().execute(sql, []).unwrap()
 }
 
-/// A database that another process writes to until this is dropped.
+/// Opens a connection of another process that writes to a database until it is dropped.
 pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
     let other = rusqlite::Connection::open(file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -83,16 +83,16 @@ pub(crate) async fn begin_reset(store: &Store, tenant: Tenant) {
     store.call(move |db| super::resets::begin(db, tenant.number())).await.unwrap();
 }
 
-/// A row of a tenant's that is to become unreadable.
+/// A row of a tenant that becomes unreadable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Damage {
-    /// Its webhook.
+    /// The tenant's webhook.
     Endpoint,
-    /// What its first event tells.
+    /// The content of the tenant's first event.
     Event,
-    /// Its key.
+    /// The tenant's key.
     Key,
-    /// Its first parcel.
+    /// The tenant's first parcel.
     Parcel,
 }
 

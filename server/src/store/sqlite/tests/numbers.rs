@@ -76,7 +76,7 @@ async fn an_order_that_was_decided_before_a_reset_is_one_of_after_it() {
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
 }
 
-/// A file as schema 24 left it: a generated number that is in no index, a given one, and the same two once more in a
+/// Makes a file of schema 24: a generated number that is in no index, a given one, and the same two again in a
 /// generation that has ended.
 fn file_of_schema_24(file: &Path) {
     let db = Connection::open(file).unwrap();
@@ -108,7 +108,7 @@ fn file_of_schema_24(file: &Path) {
 }
 
 #[tokio::test]
-async fn indexed_generated_and_hidden_numbers_of_a_file_from_before_are_one_set() {
+async fn indexed_generated_and_hidden_older_numbers_are_one_set() {
     let folder = TempDir::new().unwrap();
     file_of_schema_24(&folder.path().join("parcelo.db"));
     let store = open(&folder);
@@ -119,13 +119,13 @@ async fn indexed_generated_and_hidden_numbers_of_a_file_from_before_are_one_set(
         assert_eq!(store.commit(again).await, CommitOutcome::DuplicateTracking, "{number}");
     }
     assert_eq!(made(&store, sandbox(1), "SB-FIRST-0001").await.key, ParcelRowId(6));
-    // What is left of the generation that has ended is erased as ever.
+    // The rest of the ended generation is erased as usual.
     store.resume_resets().await.unwrap();
     until("it is erased", async || count(&store, "SELECT min(id) FROM parcels") == 3).await;
 }
 
-/// A file as schema 14 left it: a generated number, a given one, orders with an id of the caller's and
-/// without, and one that a disk has damaged.
+/// Makes a file of schema 14: a generated number, a given one, orders with and without an id of the caller's, and one
+/// that a disk has damaged.
 fn older_file(file: &Path) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(&MIGRATIONS[..14].concat()).unwrap();
@@ -151,7 +151,7 @@ fn older_file(file: &Path) {
 }
 
 #[tokio::test]
-async fn what_a_file_of_schema_14_holds_is_found_and_stays_taken() {
+async fn numbers_of_a_file_of_schema_14_are_found_and_stay_taken() {
     let folder = TempDir::new().unwrap();
     older_file(&folder.path().join("parcelo.db"));
     let store = open(&folder);

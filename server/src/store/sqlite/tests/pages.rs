@@ -1,4 +1,4 @@
-//! Mass writes go in pages beside everyone's orders, and what they erase is gone from the disk.
+//! Mass writes go in pages beside everyone's orders, and erased data is gone from the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ use crate::{
     waiting::until,
 };
 
-struct Place(TempDir);
+struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
@@ -42,8 +42,8 @@ async fn fill(store: &Store, tenant: Tenant, orders: u32) {
 
 #[tokio::test]
 async fn orders_are_committed_while_a_large_reset_is_under_way() {
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     fill(&store, sandbox(1), 3_000).await;
     let mut pause = store.pause_writes().await.unwrap();
     let mut reset = Box::pin(store.reset(sandbox(1)));
@@ -51,8 +51,8 @@ async fn orders_are_committed_while_a_large_reset_is_under_way() {
     let mut before = None;
     let parcels = "SELECT count(*) FROM parcels WHERE tenant = 3";
     let parcels = || store.read(|db| db.query_row(parcels, [], |row| row.get::<_, i64>(0)));
-    // 3,000 parcels and 3,000 records are at least 6 pages. Between two pauses there is room for one, and for an order,
-    // whose commit is that of the second.
+    // 3,000 parcels and 3,000 records are at least 6 pages. Between two pauses there is room for one page, and for an
+    // order, which is committed with the second.
     for number in 0..5 {
         let order = create(sandbox(2), &format!("SB-OTHER-{number:06}"), 10_000 + number);
         let mut order = Box::pin(store.commit(order));
@@ -67,7 +67,7 @@ async fn orders_are_committed_while_a_large_reset_is_under_way() {
     assert_eq!(reset.await.unwrap().parcels, 3_000);
 }
 
-/// Lets the store write what waits, and stops it again.
+/// Lets the store do the queued writes, and pauses it again.
 async fn next_pause(store: &Store, pause: Pause) -> Pause {
     let mut next = Box::pin(store.pause_writes());
     assert!((&mut next).now_or_never().is_none());
@@ -79,8 +79,8 @@ async fn next_pause(store: &Store, pause: Pause) -> Pause {
 
 #[tokio::test]
 async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     fill(&store, sandbox(1), 2_100).await;
     let mut before = store.stats().commits;
     let mut pages = || {
@@ -95,14 +95,14 @@ async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
     assert!(pages() >= 7, "a parcel has at least three rows' worth: itself and two events");
 }
 
-/// Random-looking numbers, so that everyone's rows lie among one another in every index.
+/// Returns a random-looking number, so that all tenants' rows are mixed in every index.
 fn scattered(n: u32) -> String {
     format!("SB-{:08X}", n.wrapping_mul(0x9E37_79B1))
 }
 
 const OWNERS: [&str; 3] = ["ZANAHORIA", "PEREJIL", "CALABAZA"];
 
-/// The orders of accounts with their owners' words in every column that holds words, in turns.
+/// Creates orders of accounts in turn, with the owner's word in every column that holds words.
 async fn canaries(store: &Store, owners: &[&str], orders: u32) {
     let count = u32::try_from(owners.len()).unwrap();
     let mut all = Vec::new();
@@ -154,27 +154,27 @@ fn count(file: &Path, words: &str) -> usize {
     bytes.windows(words.len()).filter(|window| *window == words.as_bytes()).count()
 }
 
-/// The server truncates its log after an erasure, at the latest when it looks the next time.
-async fn until_truncated(place: &Place, store: &Store) {
+/// Waits until the server has truncated its log after an erasure, at the latest at its next check.
+async fn until_truncated(folder: &TestFolder, store: &Store) {
     until("no one reads from the log", async || {
         store.truncate_log().await;
-        std::fs::metadata(place.file("parcelo.db-wal")).unwrap().len() == 0
+        std::fs::metadata(folder.file("parcelo.db-wal")).unwrap().len() == 0
     })
     .await;
 }
 
-/// How often an owner's words stand in a database, its log and a backup of it.
-fn traces(place: &Place, owner: &str) -> [usize; 3] {
-    let copy = place.file(&format!("copy-of-{owner}.db"));
-    crate::store::backup(&place.file("parcelo.db"), &copy).unwrap();
-    [place.file("parcelo.db"), place.file("parcelo.db-wal"), copy].map(|file| count(&file, owner))
+/// Returns the number of occurrences of an owner's word in a database, its log and a backup of it.
+fn traces(folder: &TestFolder, owner: &str) -> [usize; 3] {
+    let copy = folder.file(&format!("copy-of-{owner}.db"));
+    crate::store::backup(&folder.file("parcelo.db"), &copy).unwrap();
+    [folder.file("parcelo.db"), folder.file("parcelo.db-wal"), copy].map(|file| count(&file, owner))
 }
 
 #[tokio::test]
 async fn what_was_erased_is_in_no_file_and_no_backup() {
     let [owner, ..] = OWNERS;
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     for is_purge in [false, true] {
         canaries(&store, &[owner], 600).await;
         if is_purge {
@@ -182,32 +182,32 @@ async fn what_was_erased_is_in_no_file_and_no_backup() {
         } else {
             assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 600);
         }
-        until_truncated(&place, &store).await;
-        assert_eq!(traces(&place, owner), [0; 3]);
-        std::fs::remove_file(place.file(&format!("copy-of-{owner}.db"))).unwrap();
+        until_truncated(&folder, &store).await;
+        assert_eq!(traces(&folder, owner), [0; 3]);
+        std::fs::remove_file(folder.file(&format!("copy-of-{owner}.db"))).unwrap();
     }
 }
 
-/// When `SQLite` tidies a page up, it may leave a copy of a row between those that stay. What goes
-/// there afterwards overwrites it, and so does `vacuum`.
+/// `SQLite` may leave a copy of a row between the remaining ones when it defragments a page. Later rows overwrite it,
+/// and so does `vacuum`.
 #[tokio::test]
-async fn among_rows_of_others_a_few_copies_may_stay_and_a_vacuum_takes_them() {
-    let place = Place::new();
-    let store = place.open();
+async fn a_few_copies_may_stay_among_other_rows_until_a_vacuum() {
+    let folder = TestFolder::new();
+    let store = folder.open();
     canaries(&store, &OWNERS, 900).await;
     let [first, second, third] = OWNERS;
     for tenant in 1..=2 {
         assert_eq!(store.reset(sandbox(tenant)).await.unwrap().parcels, 300);
     }
-    until_truncated(&place, &store).await;
+    until_truncated(&folder, &store).await;
     for owner in [first, second] {
-        let [file, log, backup] = traces(&place, owner);
-        // Of 600 rows. How many there are depends on where commits have begun and ended.
+        let [file, log, backup] = traces(&folder, owner);
+        // Of 600 rows. The number depends on where commits have begun and ended.
         assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
-    Store::to_vacuum(&place.file("parcelo.db"), SECRET).unwrap().run().unwrap();
-    let bytes = [first, second].map(|owner| count(&place.file("parcelo.db"), owner));
+    Store::to_vacuum(&folder.file("parcelo.db"), SECRET).unwrap().run().unwrap();
+    let bytes = [first, second].map(|owner| count(&folder.file("parcelo.db"), owner));
     assert_eq!(bytes, [0; 2]);
-    assert!(count(&place.file("parcelo.db"), third) > 600, "theirs stays");
+    assert!(count(&folder.file("parcelo.db"), third) > 600, "the third owner's rows stay");
 }

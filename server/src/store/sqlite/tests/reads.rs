@@ -1,4 +1,4 @@
-//! Lists against the table that they list, and what a long read may hold up: no one but its tenant's next.
+//! Lists compared with their table, and the reads that a long one may delay: only its tenant's next one.
 
 use std::{
     collections::BTreeMap,
@@ -24,10 +24,10 @@ use crate::{
     store::{CommitOutcome, Store, StoreError, sqlite},
 };
 
-/// What holds a list up for which a test asked: by the order id that it looks for.
+/// The gates of lists that a test delays, by the order id of the list's filter.
 static HELD: Mutex<Vec<(String, Receiver<()>)>> = Mutex::new(Vec::new());
 
-/// Lists of this order id wait until the sender is dropped, or far too long.
+/// Makes lists of this order id wait until the sender is dropped, or far too long.
 #[cfg(feature = "server")]
 pub(crate) fn hold_list(order_id: &str) -> Sender<()> {
     let (release, gate) = channel();
@@ -36,7 +36,7 @@ pub(crate) fn hold_list(order_id: &str) -> Sender<()> {
     release
 }
 
-/// The hook by which a test makes a list wait.
+/// Lets a test make a list wait.
 pub(in crate::store) fn wait_if_asked(query: &ListQuery) {
     let Some(order_id) = &query.external_order_id else { return };
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +46,7 @@ pub(in crate::store) fn wait_if_asked(query: &ListQuery) {
     let _released = gate.map(|gate| gate.recv_timeout(crate::waiting::LONG));
 }
 
-/// How many parcels there are by tenant, day, state and country.
+/// The number of parcels by tenant, day, state and country.
 type Counts = BTreeMap<(i64, i64, i64, String), i64>;
 
 fn counts(store: &Store, sql: &str) -> Counts {
@@ -77,7 +77,7 @@ fn assert_counts_are_true(store: &Store, after: &str) {
     assert_eq!(totals("parcel_totals"), totals("parcel_counts"), "after {after}");
 }
 
-/// Around which moments parcels are created: days that differ, midnight, and before 1970.
+/// Times around which parcels are created: different days, midnight, and before 1970.
 const DAYS: [i64; 5] = [0, -1, 1, -2_000, -21_000];
 const COUNTRIES: [CountryCode; 3] = [CountryCode::EC, CountryCode::MX, CountryCode::CO];
 
@@ -100,7 +100,7 @@ fn tenant(draw: &mut fastrand::Rng) -> Tenant {
     tenant
 }
 
-/// Some parcel, moved somewhere: what may follow on what is the domain's to say, not the store's.
+/// Moves a random parcel to a random state: the domain checks transitions, not the store.
 fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
     let parcels = "SELECT id, last_sequence FROM parcels ORDER BY random() LIMIT 1";
     let found = store.read(|db| db.query_row(parcels, [], |row| Ok((row.get(0)?, row.get(1)?))));
@@ -139,7 +139,7 @@ async fn after_any_history_the_counts_are_those_of_the_table() {
     assert_counts_are_true(&store, "the end");
 }
 
-/// The ids of all that a query is of, newest first, by looking at every row.
+/// Returns the ids of all parcels that match a query, newest first, by checking every row.
 fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<ParcelRowId> {
     let millis =
         |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| Millis::from(time).0);
@@ -157,7 +157,7 @@ fn looked_through(store: &Store, tenant: Tenant, query: &ListQuery) -> Vec<Parce
     store.read(find).unwrap()
 }
 
-fn asked(draw: &mut fastrand::Rng) -> ListQuery {
+fn random_query(draw: &mut fastrand::Rng) -> ListQuery {
     let mut query = check_list([("limit".into(), "7".into())]).unwrap();
     query.page = draw.u32(1..9);
     if draw.bool() {
@@ -184,7 +184,7 @@ async fn every_page_and_total_is_what_a_look_at_every_row_says() {
     }
     let mut filled = 0;
     for _ in 0..3_000 {
-        let (tenant, query) = (sandbox(draw.i64(1..3)), asked(&mut draw));
+        let (tenant, query) = (sandbox(draw.i64(1..3)), random_query(&mut draw));
         let expected = looked_through(&store, tenant, &query);
         let (page, total) = store.list(tenant, query.clone()).await.unwrap();
         assert_eq!(total, expected.len() as u64, "{query:?}");
@@ -197,14 +197,14 @@ async fn every_page_and_total_is_what_a_look_at_every_row_says() {
     assert!(filled > 500, "{filled} pages had parcels");
 }
 
-/// A server's store, in a folder that goes with it.
+/// Opens a server's store, in a folder that is deleted with it.
 fn on_disk() -> (TempDir, Store) {
     let folder = TempDir::new().unwrap();
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     (folder, store)
 }
 
-/// Starts a scan that tells when it begins, and ends when it is let go.
+/// Starts a scan that reports when it begins, and ends when it is released.
 fn scan(
     store: &Store,
     tenant: Tenant,
@@ -222,7 +222,7 @@ fn scan(
     })
 }
 
-/// Lets everything that can go on do so.
+/// Lets every task that can go on do so.
 async fn settle() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
@@ -230,7 +230,7 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn a_tenant_reads_one_long_thing_at_a_time_and_stands_in_nobody_s_way() {
+async fn a_tenant_has_one_long_read_at_a_time_and_delays_no_other() {
     let (_folder, store) = on_disk();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let greedy: Vec<_> = (0..20).map(|_| scan(&store, sandbox(1), &begun)).collect();
@@ -238,8 +238,8 @@ async fn a_tenant_reads_one_long_thing_at_a_time_and_stands_in_nobody_s_way() {
     let (_, first) = starts.recv().await.unwrap();
     let modest = scan(&store, sandbox(2), &begun);
     let (who, second) = starts.recv().await.unwrap();
-    assert_eq!(who, sandbox(2), "the greedy one's second waits for its first");
-    // Both at work, a write and a point read pass.
+    assert_eq!(who, sandbox(2), "the first tenant's second scan waits for its first");
+    // While both run, a write and a point read succeed.
     assert_eq!(store.commit(create(sandbox(3), "SB-FREE-0001", 1)).await, CommitOutcome::Committed);
     drop((first, second));
     modest.await.unwrap().unwrap();
@@ -282,7 +282,7 @@ async fn only_a_few_long_reads_are_at_work_and_each_has_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_too_long_or_behind_too_many_is_told_to_come_again() {
+async fn a_wait_that_is_too_long_or_behind_too_many_is_refused() {
     let (_folder, store) = on_disk();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let first = scan(&store, sandbox(1), &begun);
@@ -295,8 +295,8 @@ async fn who_waits_too_long_or_behind_too_many_is_told_to_come_again() {
     assert!(waiting.iter().all(|scan| !scan.is_finished()));
     tokio::time::advance(Duration::from_millis(5_001)).await;
     for scan in waiting {
-        let told = scan.await.unwrap();
-        assert!(matches!(told, Err(StoreError::Crowded { .. })), "{told:?}");
+        let refused = scan.await.unwrap();
+        assert!(matches!(refused, Err(StoreError::Crowded { .. })), "{refused:?}");
     }
     drop(release);
     first.await.unwrap().unwrap();
@@ -304,7 +304,7 @@ async fn who_waits_too_long_or_behind_too_many_is_told_to_come_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tenant_rests_as_long_as_its_last_read_took_and_others_do_not() {
+async fn only_the_tenant_rests_as_long_as_its_last_read_took() {
     let (_folder, store) = on_disk();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let first = scan(&store, sandbox(1), &begun);
@@ -315,9 +315,9 @@ async fn a_tenant_rests_as_long_as_its_last_read_took_and_others_do_not() {
     drop(release);
     first.await.unwrap().unwrap();
     store.scan(Some(sandbox(2)), |_| Ok(())).await.unwrap();
-    assert_eq!(start.elapsed(), Duration::from_millis(80), "another's is read at once");
+    assert_eq!(start.elapsed(), Duration::from_millis(80), "another tenant reads at once");
     let (_, release) = starts.recv().await.unwrap();
-    assert_eq!(start.elapsed().as_millis(), 160, "its own rests");
+    assert_eq!(start.elapsed().as_millis(), 160, "this tenant rests");
     drop(release);
     second.await.unwrap().unwrap();
 }

@@ -1,4 +1,5 @@
-//! A reset begins a generation, and what the one before it had is counted, and erased page by page beside everyone's orders.
+//! A reset begins a generation. The data of the previous one is counted, and erased page by page beside everyone's
+//! orders.
 
 use std::{path::Path, time::Duration};
 
@@ -30,9 +31,9 @@ use crate::{
 
 const ONE: &str = "SB-FIRST-0001";
 
-struct Place(TempDir);
+struct TestFolder(TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
@@ -97,8 +98,8 @@ fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> Op {
     }))
 }
 
-/// Everything that a sandbox can have: an order with a due step, a history, a manifest, carriers'
-/// events, webhooks sent and to be sent.
+/// Creates everything that a sandbox can have: an order with a due step, a history, a manifest, carriers' events,
+/// delivered and undelivered webhooks.
 async fn furnished(store: &Store) -> ParcelRow {
     let key = NewCredential {
         id: "car_1".to_owned(),
@@ -129,12 +130,12 @@ async fn furnished(store: &Store) -> ParcelRow {
     row(store, ONE).await.unwrap()
 }
 
-/// Returns what the sandbox had in its first generation.
+/// Returns the counts of the sandbox's first generation.
 async fn counted(store: &Store) -> Deleted {
     store.sqlite().unwrap().count(sandbox(1).number()).await.unwrap()
 }
 
-/// Erases a page of what a reset deletes, of so many rows. Returns what it was, and whether there is more.
+/// Erases a page of a reset's data, of at most `rows` rows. Returns what was erased, and whether there is more.
 async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
     let page = move |db: &Connection| {
         let mut budget = Budget::new(rows, Duration::from_secs(3600));
@@ -179,7 +180,7 @@ async fn until_erased(store: &Store) {
 }
 
 #[tokio::test]
-async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
+async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
     let store = Store::memory(SECRET).unwrap();
     let parcel = furnished(&store).await;
     let sent = store.lease(vec![(sandbox(1), 9)], NOW).await.unwrap().events;
@@ -215,11 +216,11 @@ async fn what_was_there_when_a_reset_began_is_gone_at_once_from_every_read() {
     let expect = vec![(parcel.key, parcel.version)];
     let moved = vec![Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
     let late = store.commit(Changes { expect, ops: moved, ..nothing() }).await;
-    assert_eq!(late, CommitOutcome::VersionConflict, "a decision about what is gone");
+    assert_eq!(late, CommitOutcome::VersionConflict, "a decision about deleted parcels");
 }
 
 #[tokio::test]
-async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
+async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     let store = Store::memory(SECRET).unwrap();
     let old = furnished(&store).await;
     let before = row_count(&store, "outbox");
@@ -247,7 +248,7 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
         .with_webhook_deliveries(before.unsigned_abs());
     assert_eq!((deleted, total), (expected, expected), "as it was when the reset began");
     let deliveries = store.deliveries(sandbox(1), 99).await.unwrap().len();
-    assert!(deliveries > 0, "what came meanwhile is sent");
+    assert!(deliveries > 0, "later events are sent");
     let there = left(&[
         ("parcels", 2),
         ("events", 1),
@@ -258,7 +259,7 @@ async fn numbers_keys_and_air_waybills_are_free_while_a_reset_is_under_way() {
         ("carrier_exceptions", 1),
         ("outbox", i64::try_from(deliveries).unwrap()),
     ]);
-    assert_eq!(rows(&store), there, "what came meanwhile stays, and nothing else");
+    assert_eq!(rows(&store), there, "only later rows stay");
     assert!(row(&store, ONE).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
     assert!(store.has_seen(CarrierRowId(1), "scan-1").await.unwrap());
@@ -270,7 +271,7 @@ fn row_count(store: &Store, table: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_page_has_at_most_its_rows_and_all_pages_delete_what_was_counted() {
+async fn a_page_has_a_maximum_and_all_pages_delete_what_was_counted() {
     let store = Store::memory(SECRET).unwrap();
     let parcel = furnished(&store).await;
     for n in 0..60 {
@@ -293,7 +294,7 @@ async fn a_page_has_at_most_its_rows_and_all_pages_delete_what_was_counted() {
     loop {
         let before = changed();
         let (deleted, is_more) = page(&store, 50).await;
-        // Beside its rows a page writes down its highest parcel, and its last one goes with all its terms.
+        // Besides its rows a page records its highest parcel, and its last one is deleted with all its terms.
         assert!(changed() - before <= 50 + 2 + 8);
         (pages, erased) = (pages + 1, sum(erased, deleted));
         if !is_more {
@@ -306,14 +307,14 @@ async fn a_page_has_at_most_its_rows_and_all_pages_delete_what_was_counted() {
 
 #[tokio::test]
 async fn a_reset_goes_on_after_a_restart() {
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     fill(&store, sandbox(1), 0, 300).await;
     begin_reset(&store, sandbox(1)).await;
     page(&store, 100).await;
     assert!(!rows(&store).is_empty());
     store.close().await;
-    let store = place.open();
+    let store = folder.open();
     assert_eq!(row(&store, "SB-FILL-000299").await, None, "it stays gone");
     store.resume_resets().await.unwrap();
     until_erased(&store).await;
@@ -322,8 +323,8 @@ async fn a_reset_goes_on_after_a_restart() {
 
 #[tokio::test]
 async fn a_reset_goes_on_when_nobody_waits_for_it() {
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     fill(&store, sandbox(1), 0, 300).await;
     let mut reset = Box::pin(store.reset(sandbox(1)));
     assert!(futures_util::FutureExt::now_or_never(&mut reset).is_none());
@@ -335,8 +336,8 @@ async fn a_reset_goes_on_when_nobody_waits_for_it() {
 
 #[tokio::test]
 async fn a_reset_that_is_asked_for_again_joins_the_one_under_way() {
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     fill(&store, sandbox(1), 0, 500).await;
     let deleted = join_all((0..3).map(|_| store.reset(sandbox(1)))).await;
     let numbers: Vec<_> = deleted.iter().map(|one| one.as_ref().unwrap().parcels).collect();
@@ -346,8 +347,8 @@ async fn a_reset_that_is_asked_for_again_joins_the_one_under_way() {
 
 #[tokio::test]
 async fn resets_are_answered_while_nothing_is_erased_yet() {
-    let place = Place::new();
-    let store = place.open();
+    let folder = TestFolder::new();
+    let store = folder.open();
     fill(&store, sandbox(1), 0, 2_100).await;
     fill(&store, sandbox(2), 2_100, 10).await;
     let turn = store.sqlite().unwrap().0.mass_writes.lock().await;
@@ -360,11 +361,11 @@ async fn resets_are_answered_while_nothing_is_erased_yet() {
 }
 
 #[tokio::test]
-async fn what_is_counted_is_erased_while_another_reset_still_counts() {
-    let place = Place::new();
-    let store = place.open();
+async fn counted_rows_are_erased_while_another_reset_still_counts() {
+    let folder = TestFolder::new();
+    let store = folder.open();
     // As a request that counts for ever.
-    let counting = store.sqlite().unwrap().under_way().counted(sandbox(1).number());
+    let counting = store.sqlite().unwrap().active_resets().counted(sandbox(1).number());
     fill(&store, sandbox(1), 0, 300).await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 300);
     fill(&store, sandbox(1), 300, 5).await;
@@ -381,12 +382,12 @@ async fn what_is_counted_is_erased_while_another_reset_still_counts() {
 }
 
 #[tokio::test]
-async fn the_log_is_truncated_once_nobody_reads_from_it() {
-    let place = Place::new();
-    let store = place.open();
-    let log = connection::log_of(&place.file());
+async fn the_log_is_truncated_once_no_reader_uses_it() {
+    let folder = TestFolder::new();
+    let store = folder.open();
+    let log = connection::log_of(&folder.file());
     fill(&store, sandbox(1), 0, 100).await;
-    let reader = Connection::open(place.file()).unwrap();
+    let reader = Connection::open(folder.file()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 100);
     until_erased(&store).await;
@@ -398,7 +399,7 @@ async fn the_log_is_truncated_once_nobody_reads_from_it() {
         std::fs::metadata(&log).unwrap().len() == 0
     })
     .await;
-    assert!(!has(&place.file(), "Ana P"));
+    assert!(!has(&folder.file(), "Ana P"));
     assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
 }
 
@@ -408,7 +409,7 @@ fn has(file: &Path, words: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_purge_counts_off_only_what_no_reset_deletes() {
+async fn a_purge_subtracts_only_parcels_that_no_reset_deletes() {
     let store = Store::memory(SECRET).unwrap();
     fill(&store, sandbox(1), 0, 3).await;
     begin_reset(&store, sandbox(1)).await;
@@ -424,7 +425,7 @@ async fn a_purge_counts_off_only_what_no_reset_deletes() {
     assert_eq!(total().await, 1);
 }
 
-/// A file in the middle of a reset as schema 23 has left it: two parcels, of which one is gone for every caller, each with
+/// Makes a file of schema 23 in the middle of a reset: two parcels, one of which is gone for every caller, each with
 /// its record, its event and its manifest.
 fn half_reset(file: &Path) {
     let db = Connection::open(file).unwrap();
@@ -458,9 +459,9 @@ fn half_reset(file: &Path) {
 
 #[tokio::test]
 async fn a_reset_that_schema_23_has_left_half_done_goes_on() {
-    let place = Place::new();
-    half_reset(&place.file());
-    let store = place.open();
+    let folder = TestFolder::new();
+    half_reset(&folder.file());
+    let store = folder.open();
     assert_eq!(row(&store, "SB-HALF-000001").await, None);
     let there = async || {
         let listed = store.list(sandbox(1), check_list([]).unwrap()).await.unwrap();

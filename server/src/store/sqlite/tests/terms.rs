@@ -1,4 +1,4 @@
-//! The index of the search: parcels from before there was any, its runs, and that nothing in it outlives its parcel.
+//! The search index: parcels from before it existed, its runs, and entries that are deleted with their parcel.
 
 use parcelo::rules::check_list;
 
@@ -36,7 +36,7 @@ async fn tend(store: &Store) {
 }
 
 #[tokio::test]
-async fn parcels_from_before_are_added_and_a_damaged_one_hides_no_other() {
+async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
     let folder = tempfile::TempDir::new().unwrap();
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     parcels(&store, 50).await;
@@ -45,10 +45,10 @@ async fn parcels_from_before_are_added_and_a_damaged_one_hides_no_other() {
     tend(&store).await;
     assert!(pieces(&store) > 0);
     let found = search(&store, "nandu").await;
-    assert_eq!((found.total, found.is_complete), (49, true), "all but the one that is damaged");
+    assert_eq!((found.total, found.is_complete), (49, true), "all but the damaged one");
     run(&store, "UPDATE term_pieces SET entries = x'0900'").await;
     let found = search(&store, "nandu").await;
-    assert!(found.total < 49, "those of a damaged index are not found, and nothing fails");
+    assert!(found.total < 49, "parcels of a damaged piece are not found, and nothing fails");
     store.purge(Millis(i64::MAX)).await.unwrap();
     store.close().await;
 }
@@ -63,7 +63,7 @@ async fn no_term_outlives_its_parcel() {
             store.tend_search().await.unwrap();
         }
         assert!(pieces(&store) > 0);
-        // What it is found by can no longer be read, and goes all the same.
+        // Its terms can no longer be read, and are deleted nevertheless.
         run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000003'").await;
         if round == 0 {
             store.reset(sandbox(1)).await.unwrap();
@@ -83,7 +83,7 @@ async fn runs_are_few_however_many_parcels_there_are() {
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let (all, live, levels): (i64, i64, i64) =
         store.read(|db| db.query_row(runs, [], row)).unwrap();
-    assert_eq!(all, live, "what was merged is gone");
+    assert_eq!(all, live, "merged runs are deleted");
     assert!(live <= (levels + 1) * (RUNS_PER_MERGE - 1), "{live} of {levels} levels");
     assert!(levels >= 3, "{levels}");
     assert_eq!(search(&store, "nandu").await.total, 600);

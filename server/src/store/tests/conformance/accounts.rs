@@ -1,4 +1,4 @@
-//! Accounts, who is signed in to them, and which of their keys used the legacy API.
+//! Accounts, their sessions, and their keys that used the legacy API.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -113,7 +113,7 @@ async fn a_key_was_used_last_on_the_latest_day_that_is_known(store: Store) {
     assert_eq!(store.key_uses(account).await.unwrap(), BTreeMap::new());
     store.keep_key_uses(BTreeMap::from([(one, 20_000), (two, 20_003)])).await.unwrap();
     store.keep_key_uses(BTreeMap::from([(one, 20_001)])).await.unwrap();
-    // Another server saw an earlier use, and is late in saying so.
+    // Another server saw an earlier use, and reports it late.
     store.keep_key_uses(BTreeMap::from([(one, 19_999)])).await.unwrap();
     // More than one statement takes.
     let many = (1_000..1_150).map(|key| (key, 20_000)).chain([(two, 20_003)]);

@@ -1,4 +1,4 @@
-//! The audit log: who changed what.
+//! The audit log: changes and their authors.
 
 use super::{NOW, insert_key, key, webhooks::endpoint};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 use parcelo::{Environment, webhook::Secret};
 
 promises!(
-    each_change_is_logged_with_its_author_and_what_changes_nothing_is_not,
+    each_change_is_logged_with_its_author_and_no_ops_are_not,
     an_account_sees_its_own_entries_only_newest_first,
     an_entry_and_its_change_are_of_one_commit,
     old_entries_are_purged,
@@ -29,7 +29,7 @@ async fn account(store: &Store, name: &str) -> AccountRowId {
     store.account(name, format!("acc_{name}"), NOW).await.unwrap()
 }
 
-/// The codes and subjects of an account's entries, oldest first.
+/// Returns the codes and subjects of an account's entries, oldest first.
 async fn logged(store: &Store, account: Option<AccountRowId>) -> Vec<(&'static str, String)> {
     let entries = store.audit_log(account, Millis(0), 100).await.unwrap();
     entries.into_iter().rev().map(|entry| (entry.action.code(), entry.subject)).collect()
@@ -66,7 +66,7 @@ async fn change_everything(store: &Store, account: AccountRowId, by: &Author) {
     }
 }
 
-async fn each_change_is_logged_with_its_author_and_what_changes_nothing_is_not(store: Store) {
+async fn each_change_is_logged_with_its_author_and_no_ops_are_not(store: Store) {
     let one = account(&store, "one").await;
     let author = Author { actor: Actor::Token("adt_1".to_owned()), at: NOW };
     change_everything(&store, one, &author).await;
@@ -104,8 +104,8 @@ async fn an_account_sees_its_own_entries_only_newest_first(store: Store) {
         scope: AdminScope,
     };
     store.insert_credential::<AdminScope>(token, &session(NOW)).await.unwrap();
-    let times = async |account, since, most| {
-        let entries = store.audit_log(account, since, most).await.unwrap();
+    let times = async |account, since, max| {
+        let entries = store.audit_log(account, since, max).await.unwrap();
         entries.iter().map(|entry| entry.at).collect::<Vec<_>>()
     };
     assert_eq!(times(Some(one), NOW, 9).await, [NOW.plus(2), NOW]);

@@ -1,5 +1,4 @@
-//! What the store promises about carriers: an event is taken once, a refused one is kept, a key is
-//! its carrier's.
+//! The store's promises about carriers: an event is taken once, a refused one is stored, a key belongs to its carrier.
 
 use parcelo::Environment;
 
@@ -14,9 +13,9 @@ use crate::{
 };
 
 promises!(
-    an_added_event_changes_the_history_and_at_most_the_newest_time,
-    an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing,
-    refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once,
+    an_added_event_changes_the_history_and_maybe_the_newest_time,
+    a_carrier_s_event_is_taken_once_and_repeats_change_nothing,
+    refused_events_are_kept_once_for_the_tenant_newest_first,
     keys_of_one_name_are_one_carriers_and_each_is_revoked_alone,
 );
 
@@ -40,7 +39,7 @@ fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> Op {
     })
 }
 
-async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: Store) {
+async fn an_added_event_changes_the_history_and_maybe_the_newest_time(store: Store) {
     let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
@@ -55,9 +54,9 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: S
         assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(expected));
     }
     let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
-    let told: Vec<_> =
+    let sequences: Vec<_> =
         store.events(&parcel).await.unwrap().iter().map(|event| event.sequence).collect();
-    assert_eq!(told, [3, 1, 2, 5, 4], "by time");
+    assert_eq!(sequences, [3, 1, 2, 5, 4], "by time");
     let nowhere = ParcelRow { key: crate::domain::ParcelRowId(4_711), ..parcel.clone() };
     let label = Event { sequence: 2, ..event(&before, 1) };
     for ops in [
@@ -71,7 +70,7 @@ async fn an_added_event_changes_the_history_and_at_most_the_newest_time(store: S
     }
 }
 
-async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing(store: Store) {
+async fn a_carrier_s_event_is_taken_once_and_repeats_change_nothing(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let taken = |parcel: &ParcelRow, carrier, id| Changes {
         ops: vec![
@@ -97,7 +96,7 @@ async fn an_event_of_a_carrier_is_taken_once_and_a_second_time_changes_nothing(s
     );
 }
 
-async fn refused_events_are_kept_for_the_parcels_tenant_newest_first_and_each_once(store: Store) {
+async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let new = key(1, Environment::Sandbox, "Andes Cargo");
     let key: CarrierKeyRecord = store.insert_credential(new, &BY).await.unwrap();

@@ -1,4 +1,4 @@
-//! Lists and counts of parcels, manifests, and what is deleted for good.
+//! Lists and counts of parcels, manifests, and deletions.
 
 use futures_util::future::join_all;
 use parcelo::{Awb, TrackingNumber, model::Deleted, rules::check_list};
@@ -81,7 +81,7 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
     };
     let mut expected = [one(State::LabelGenerated), one(State::InTransit)];
     expected.sort_by_key(|one| one.state.number());
-    // As it was written, and once and twice added up.
+    // As it was written, and after adding up once and twice.
     for _ in 0..3 {
         let mut counted = store.activity(sandbox(1), 0).await.unwrap();
         counted.sort_by_key(|one| one.state.number());
@@ -129,8 +129,8 @@ async fn a_manifest_is_decided_on_what_is_there(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
     made(&store, sandbox(2), "SB-OTHER-001").await;
     let awb = Awb::parse("176-12345675").unwrap();
-    let asked = ["SB-OTHER-001", "sb-first-0001", "?"].map(str::to_owned);
-    let inputs = store.for_manifest(sandbox(1), &awb, &asked).await.unwrap();
+    let numbers = ["SB-OTHER-001", "sb-first-0001", "?"].map(str::to_owned);
+    let inputs = store.for_manifest(sandbox(1), &awb, &numbers).await.unwrap();
     assert!(inputs.known.is_none());
     let found: Vec<_> = inputs.found.into_iter().map(Result::unwrap).collect();
     assert!(found[0].is_none() && found[2].is_none(), "none of another tenant's");
@@ -139,7 +139,7 @@ async fn a_manifest_is_decided_on_what_is_there(store: Store) {
     commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![parcel.key], 7)], ..nothing() })
         .await;
     let number = [TrackingNumber::parse("SB-FIRST-0001").unwrap().to_string()];
-    // The document of this test is no manifest, so what is known cannot be read.
+    // The document of this test is no manifest, so the known one cannot be read.
     assert!(store.for_manifest(sandbox(1), &awb, &number).await.is_err());
     let inputs = store.for_manifest(sandbox(2), &awb, &number).await.unwrap();
     assert!(inputs.known.is_none(), "another tenant's air waybill");
@@ -213,7 +213,7 @@ async fn all_sandboxes_are_reset_at_once(store: Store) {
     assert_eq!(store.creations().await.unwrap().len(), 2, "production's are permanent");
 }
 
-/// `PARCELO_RESET_RACES=1000` makes it a long test.
+/// Orders race with resets. `PARCELO_RESET_RACES=1000` makes it a long test.
 async fn an_order_beside_a_reset_is_counted_by_it_or_there_after_it(store: Store) {
     let races = std::env::var("PARCELO_RESET_RACES").map_or(40, |races| races.parse().unwrap());
     let (mut made, mut deleted) = (0, 0);

@@ -1,4 +1,4 @@
-//! E-mails: written with their change, sent once, and forgotten with their parcel.
+//! E-mails: written with their change, sent once, and deleted with their parcel.
 
 use super::{NOW, made, moved, nothing, on, row, sandbox};
 use crate::{
@@ -17,17 +17,17 @@ use crate::{
 promises!(
     a_store_that_sends_none_writes_none,
     an_e_mail_is_there_if_and_only_if_its_change_is,
-    what_is_due_is_leased_by_one_sender_until_its_lease_ends,
+    due_e_mails_are_leased_by_one_sender_until_the_lease_ends,
     an_answer_after_another_lease_changes_nothing,
     what_failed_is_due_again_then,
     a_burst_is_its_last_e_mail,
     an_e_mail_on_its_way_is_not_superseded,
     a_parcel_is_on_its_way_once,
-    e_mails_go_with_a_reset_and_what_people_asked_for_stays,
+    e_mails_go_with_a_reset_and_people_s_choices_stay,
     old_e_mails_are_forgotten,
-    those_that_failed_for_good_are_counted_for_whose_parcels_they_are_about,
+    e_mails_that_failed_for_good_are_counted_for_their_tenant,
     e_mails_are_sent_since_they_were_switched_on,
-    e_mails_are_counted_by_whose_they_are_and_since_when,
+    e_mails_are_counted_by_counter_and_period,
     kinds_are_switched_off_for_one_account,
 );
 
@@ -37,7 +37,7 @@ async fn commit(store: &Store, changes: Changes) {
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
 }
 
-/// Moves a parcel along these states, a second each.
+/// Moves a parcel through these states, a second each.
 async fn go(store: &Store, number: &str, states: &[State]) -> ParcelRow {
     for state in states {
         let parcel = row(store, number).await.unwrap();
@@ -48,7 +48,7 @@ async fn go(store: &Store, number: &str, states: &[State]) -> ParcelRow {
     row(store, number).await.unwrap()
 }
 
-/// A store that sends e-mails, with a parcel that has gone so far.
+/// Makes a store send e-mails, and a parcel that has gone through these states.
 async fn gone(store: &Store, states: &[State]) -> ParcelRow {
     store.send_mails();
     made(store, sandbox(1), "SB-SUCCESS-0001").await;
@@ -99,7 +99,7 @@ async fn an_e_mail_is_there_if_and_only_if_its_change_is(store: Store) {
     let stale = ParcelRow { version: crate::domain::Version(1), ..parcel.clone() };
     let refused = on(&stale, vec![moved(&parcel, State::InTransit, 9)]);
     assert_eq!(store.commit(refused).await, CommitOutcome::VersionConflict);
-    // The second operation is refused, and takes the first and its e-mail along.
+    // The second operation is refused, and undoes the first and its e-mail.
     let twice = vec![
         moved(&parcel, State::ReturnToSender, 9),
         moved(
@@ -115,7 +115,7 @@ async fn an_e_mail_is_there_if_and_only_if_its_change_is(store: Store) {
     assert_eq!(store.mails_of_parcel(parcel.key).await.unwrap().len(), 3);
 }
 
-async fn what_is_due_is_leased_by_one_sender_until_its_lease_ends(store: Store) {
+async fn due_e_mails_are_leased_by_one_sender_until_the_lease_ends(store: Store) {
     let parcel = gone(&store, &[State::OutForDelivery]).await;
     assert_eq!(leased(&store, DUE.plus(-1)).await, []);
     let first = leased(&store, DUE).await;
@@ -189,7 +189,7 @@ async fn a_parcel_is_on_its_way_once(store: Store) {
     assert_eq!(logged(&store, &parcel).await, [(MailKind::OnItsWay, MailStatus::Waiting)]);
 }
 
-async fn e_mails_go_with_a_reset_and_what_people_asked_for_stays(store: Store) {
+async fn e_mails_go_with_a_reset_and_people_s_choices_stay(store: Store) {
     let parcel = gone(&store, &[State::OutForDelivery]).await;
     store.opt_out([7; 32], OptOut::Unsubscribed, NOW).await.unwrap();
     store.opt_out([7; 32], OptOut::Bounced, NOW).await.unwrap();
@@ -217,7 +217,7 @@ async fn old_e_mails_are_forgotten(store: Store) {
     assert_eq!(counted, [1, 2]);
 }
 
-async fn those_that_failed_for_good_are_counted_for_whose_parcels_they_are_about(store: Store) {
+async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store) {
     let parcel = gone(&store, &[State::InTransit, State::OutForDelivery, State::Delivered]).await;
     let failed = async |tenant, since| store.failed_mails(tenant, since).await.unwrap();
     assert_eq!(failed(sandbox(1), NOW).await, (0, None));
@@ -247,7 +247,7 @@ async fn e_mails_are_sent_since_they_were_switched_on(store: Store) {
     assert_eq!(store.mail_since(NOW.plus(9)).await.unwrap(), NOW.plus(9));
 }
 
-async fn e_mails_are_counted_by_whose_they_are_and_since_when(store: Store) {
+async fn e_mails_are_counted_by_counter_and_period(store: Store) {
     let (address, account) = ([1; 32], [2; 32]);
     let count = |address, since| {
         let store = &store;
@@ -269,7 +269,7 @@ async fn kinds_are_switched_off_for_one_account(store: Store) {
     assert_eq!(store.mails_off(one).await.unwrap(), MailsOff::default());
 }
 
-/// What is not one of these is not written by a move.
+/// Moves do not write an e-mail of any other kind.
 #[test]
 fn only_moves_bring_e_mails() {
     let mut changes = Changes {

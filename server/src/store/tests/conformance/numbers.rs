@@ -1,4 +1,4 @@
-//! Tracking numbers: generated ones, which are drawn again when they are taken, and given ones.
+//! Tracking numbers: generated ones, which are drawn again if they are taken, and given ones.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use crate::{
 promises!(
     a_number_is_found_in_any_case_and_as_a_whole,
     a_number_is_one_parcel_s_however_it_came_to_it,
-    a_generated_number_that_is_taken_is_drawn_again_in_the_same_write,
+    a_taken_generated_number_is_redrawn_in_the_same_write,
     orders_of_one_group_that_draw_one_number_get_two,
     a_source_that_repeats_itself_makes_no_conflict,
     a_number_that_was_given_is_not_drawn_again,
@@ -34,7 +34,7 @@ fn site() -> Site {
     Site { environment: Environment::Sandbox, base_url: None, labels_base_url }
 }
 
-/// A source of numbers by a script; its last entry comes again and again.
+/// Returns a source of numbers by a script; its last entry is repeated.
 fn script(ends: &[u8]) -> Arc<NumberSource> {
     let ends = Mutex::new(ends.to_vec());
     let random = move || {
@@ -45,7 +45,7 @@ fn script(ends: &[u8]) -> Arc<NumberSource> {
     Arc::new(NumberSource::new(Box::new(random), Secrets::derive(&SECRET)))
 }
 
-/// An order without a number of its own, as the service decides it.
+/// Returns an order without a given number, as the service decides it.
 fn generated(tenant: Tenant, source: &Arc<NumberSource>, key: u32) -> Changes {
     let mut changes = create(tenant, "ANOTHER-0001", key);
     let new = parcel(&mut changes);
@@ -56,20 +56,20 @@ fn generated(tenant: Tenant, source: &Arc<NumberSource>, key: u32) -> Changes {
     changes
 }
 
-/// The answer to the creation of a parcel, in short.
+/// Returns the answer to the creation of a parcel, in short.
 fn answer(new: &NewParcel) -> Vec<u8> {
     let number = &new.tracking_number;
     let url = site().label_url(&Secrets::derive(&SECRET), number, new.id);
     format!(r#"{{"trackingNumber":"{number}","labelUrl":"{url}"}}"#).into_bytes()
 }
 
-/// The number that ends with one of the script's entries.
+/// Returns the number that ends with one of the script's entries.
 fn number(end: u8) -> String {
     script(&[end]).draw((Environment::Sandbox, parcelo::CountryCode::EC), NOW).to_string()
 }
 
-/// Commits an order that is drawn by `script`, and checks that its answer, its record and its parcel have the number that ends
-/// with `end`.
+/// Commits an order that is drawn by `script`, and checks that its answer, its record and its parcel have the number
+/// that ends with `end`.
 async fn assert_drawn(store: &Store, key: u32, ends: &[u8], end: u8) {
     let mut changes = generated(sandbox(1), &script(ends), key);
     let mut expected = parcel(&mut changes).clone();
@@ -106,7 +106,7 @@ async fn a_number_is_one_parcel_s_however_it_came_to_it(store: Store) {
     made(&store, production(1), &number(7)).await;
 }
 
-async fn a_generated_number_that_is_taken_is_drawn_again_in_the_same_write(store: Store) {
+async fn a_taken_generated_number_is_redrawn_in_the_same_write(store: Store) {
     made(&store, sandbox(2), &number(1).to_lowercase()).await;
     assert_drawn(&store, 1, &[1, 1, 2], 2).await;
     assert_drawn(&store, 2, &[2, 1, 2, 3], 3).await;

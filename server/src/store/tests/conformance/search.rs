@@ -1,4 +1,4 @@
-//! Searches: what finds a parcel, what does not, and that the terms go with the parcel.
+//! Searches: the parcels that they find and do not find, and terms that are deleted with their parcel.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ promises!(
     a_page_of_a_search_is_a_page_of_its_list,
     a_search_of_too_many_parcels_says_that_there_may_be_more,
     long_references_are_found_however_many_pieces_they_fill,
-    what_is_voided_is_found_and_what_is_deleted_is_not,
+    voided_parcels_are_found_and_deleted_ones_are_not,
     random_searches_find_what_a_look_at_every_parcel_finds,
 );
 
@@ -51,7 +51,7 @@ fn numbers(page: &SearchPage) -> String {
     numbers.join(" ")
 }
 
-/// A parcel with a customer's reference, an order's id and a receiver.
+/// Returns a parcel with a customer's reference, an order's id and a receiver.
 fn named(tenant: Tenant, number: &str, texts: [&str; 3]) -> Changes {
     let mut changes = create(tenant, number, 0);
     changes.idempotency_record = None;
@@ -207,12 +207,12 @@ async fn a_search_of_too_many_parcels_says_that_there_may_be_more(store: Store) 
     for page in all.collect::<Vec<_>>().chunks(200) {
         futures_util::future::join_all(page.iter().map(|one| keep(&store, one.clone()))).await;
     }
-    // Those that are not in the index yet are looked at one by one.
+    // Parcels that are not in the index yet are checked one by one.
     let page = search(&store, sandbox(1), &[("search", "luis")]).await;
     assert_eq!((page.total, page.is_complete), (1_000, false));
     tend(&store).await;
-    // By terms alone all are found, if they are not too many (in tests, 1,000): then the newest 1,000 are looked at, and the
-    // few that are in no run yet.
+    // By terms alone all are found, if they are not too many (in tests, 1,000): then the newest 1,000 are checked, and
+    // the few that are in no run yet.
     let page = search(&store, sandbox(1), &[("search", "sbmany000")]).await;
     assert_eq!((page.total, page.is_complete), (100, true));
     for filters in [&[][..], &[("country", "EC")]] {
@@ -235,7 +235,7 @@ async fn long_references_are_found_however_many_pieces_they_fill(store: Store) {
     assert_eq!((page.total, page.is_complete), (900, true));
 }
 
-async fn what_is_voided_is_found_and_what_is_deleted_is_not(store: Store) {
+async fn voided_parcels_are_found_and_deleted_ones_are_not(store: Store) {
     let tenant = sandbox(1);
     assert!(!store.tend_search().await.unwrap(), "a new database has nothing to add");
     let parcel = made(&store, tenant, "SB-ONE-00001").await;
@@ -245,7 +245,7 @@ async fn what_is_voided_is_found_and_what_is_deleted_is_not(store: Store) {
     assert_eq!(found(&store, tenant, &luis).await, "SB-ONE-00001", "voided");
     store.reset(tenant).await.unwrap();
     assert_eq!(found(&store, tenant, &luis).await, "", "reset");
-    // Under the number of one that was erased.
+    // Under the number of a parcel that was erased.
     made(&store, tenant, "SB-ONE-00001").await;
     assert_eq!(found(&store, tenant, &luis).await, "SB-ONE-00001");
     store.purge(Millis(i64::MAX)).await.unwrap();
@@ -283,7 +283,7 @@ async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
             check_searches(&store, &known, &mut rng, seed).await;
         }
     }
-    // The older ones go, some of them while they are being merged.
+    // The older ones are deleted, some of them while they are being merged.
     for gone in [60_u32, 100, 150] {
         store.purge(NOW.plus(i64::from(gone) - 1)).await.unwrap();
         store.tend_search().await.unwrap();
@@ -313,7 +313,7 @@ async fn check_searches(store: &Store, known: &[Known], rng: &mut Rng, seed: u64
     }
 }
 
-/// Of few letters, so that a search finds some.
+/// Returns a text of few letters, so that a search finds some.
 fn text(rng: &mut Rng, length: usize) -> String {
     (0..length).map(|_| *rng.choice(&['a', 'b', '1', '2']).unwrap()).collect()
 }

@@ -1,4 +1,4 @@
-//! What servers of one database share beside its data. A file has one server, and keeps the same promises for it.
+//! State that servers of one database share beside its data. A file has one server, and keeps the same promises for it.
 
 use crate::{
     domain::shared_limit::{Claim, SharedKey},
@@ -14,7 +14,7 @@ mod sign_in {
     promises!(
         after_five_failures_the_next_attempt_waits,
         an_attempt_that_was_taken_back_does_not_count,
-        who_has_signed_in_from_a_network_is_counted_apart,
+        sign_ins_from_a_known_network_are_counted_separately,
         failures_are_forgotten_after_an_hour,
     );
 
@@ -44,7 +44,7 @@ mod sign_in {
         assert_eq!(fail(&store, "203.0.113.7", NOW).await, None);
     }
 
-    async fn who_has_signed_in_from_a_network_is_counted_apart(store: Store) {
+    async fn sign_ins_from_a_known_network_are_counted_separately(store: Store) {
         store.remember_login(from("203.0.113.7"), NOW).await.unwrap();
         for other in 0..10 {
             assert_eq!(fail(&store, &format!("198.51.100.{other}"), NOW).await, None);

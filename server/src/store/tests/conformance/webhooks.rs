@@ -1,4 +1,4 @@
-//! Webhooks: endpoints, the outbox, leases and what came of them.
+//! Webhooks: endpoints, the outbox, leases and the outcomes of deliveries.
 
 use parcelo::webhook::Secret;
 use tokio::time::timeout;
@@ -22,16 +22,16 @@ promises!(
     an_endpoint_is_set_up_changed_turned_off_and_removed,
     a_replaced_secret_stays_beside_the_new_one,
     without_an_endpoint_nothing_is_enqueued,
-    what_is_due_is_leased_once_until_its_lease_ends,
+    due_events_are_leased_once_until_their_lease_ends,
     leases_of_a_server_that_has_ended_are_due_at_once,
     a_parcel_s_events_go_out_in_order,
-    what_waits_for_an_earlier_event_is_not_stranded,
+    events_that_wait_for_an_earlier_one_are_not_stranded,
     a_leased_event_tells_of_its_moment,
     an_attempt_is_logged_and_moves_its_event,
     a_late_answer_changes_nothing,
-    the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it,
+    the_log_of_an_event_without_content_goes_with_it,
     what_is_missed_is_counted_and_replayed,
-    many_events_are_held_and_replayed_page_by_page_and_in_their_order,
+    many_events_are_held_and_replayed_in_pages_and_in_order,
     nothing_is_replayed_to_an_endpoint_that_is_off,
     what_a_fast_clock_put_off_is_brought_forward,
     old_events_are_purged,
@@ -50,7 +50,7 @@ pub(in crate::store) fn endpoint(tenant: Tenant) -> Endpoint {
     }
 }
 
-/// Enqueues a test; its id's random part is the number.
+/// Enqueues a test event; the number becomes the random part of its id.
 pub(in crate::store) async fn enqueue(store: &Store, tenant: Tenant, event: u64) {
     let event = Ulid::from_parts(1, event.into());
     let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
@@ -60,10 +60,10 @@ pub(in crate::store) async fn enqueue(store: &Store, tenant: Tenant, event: u64)
 pub(in crate::store) async fn lease(
     store: &Store,
     tenant: Tenant,
-    most: usize,
+    max: usize,
     now: Millis,
 ) -> Vec<Lease> {
-    let leased = store.lease(vec![(tenant, most)], now).await.unwrap();
+    let leased = store.lease(vec![(tenant, max)], now).await.unwrap();
     leased.events.into_iter().map(|(_, lease)| lease).collect()
 }
 
@@ -75,7 +75,7 @@ pub(in crate::store) fn outcome(at: Millis, status: u16) -> AttemptResult {
     }
 }
 
-/// A tenant with an endpoint and so many tests waiting for it.
+/// Creates a tenant with an endpoint and this many waiting tests.
 async fn subscribed(store: &Store, events: u64) -> Tenant {
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
@@ -122,7 +122,7 @@ async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
     assert_eq!(found.old.len(), 1);
     assert_eq!(found.old[0].0.as_bytes(), Secret::from_random(&[7; 32]).as_bytes());
     assert!(found.old[0].1 > NOW);
-    // Only in the place of the secret that is named, if one is.
+    // It replaces only the named secret, if one is named.
     for (replaced, is_done) in [(7, false), (8, true), (8, false)] {
         let secrets = (Some(Secret::from_random(&[replaced; 32])), Secret::from_random(&[9; 32]));
         let done = store.rotate_secret(tenant, secrets, NOW, &BY).await.unwrap();
@@ -139,7 +139,7 @@ async fn without_an_endpoint_nothing_is_enqueued(store: Store) {
     assert!(store.backlogs().await.unwrap().is_empty());
 }
 
-async fn what_is_due_is_leased_once_until_its_lease_ends(store: Store) {
+async fn due_events_are_leased_once_until_their_lease_ends(store: Store) {
     let tenant = subscribed(&store, 3).await;
     assert_eq!(store.tenants_with_due(NOW.plus(-1), 9).await.unwrap(), []);
     assert_eq!(store.tenants_with_due(NOW, 9).await.unwrap(), [tenant]);
@@ -180,7 +180,7 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
     assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
 }
 
-async fn what_waits_for_an_earlier_event_is_not_stranded(store: Store) {
+async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
     let tenant = subscribed(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
@@ -206,8 +206,8 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
         let foreign = store.logged_payload(sandbox(2), payload.event).await.unwrap();
         assert_eq!(foreign, None);
     }
-    let EventSubject::Parcel { parcel: told, event, .. } = payload.about else { panic!() };
-    assert_eq!((told.key, Some(event.sequence)), (parcel.key, leased.sequence));
+    let EventSubject::Parcel { parcel: subject, event, .. } = payload.about else { panic!() };
+    assert_eq!((subject.key, Some(event.sequence)), (parcel.key, leased.sequence));
     store.reset(tenant).await.unwrap();
     assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");
     #[cfg(feature = "server")]
@@ -255,7 +255,7 @@ async fn a_late_answer_changes_nothing(store: Store) {
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
 }
 
-async fn the_log_of_an_event_that_has_nothing_left_to_tell_goes_with_it(store: Store) {
+async fn the_log_of_an_event_without_content_goes_with_it(store: Store) {
     let (one, other) = (sandbox(1), sandbox(2));
     for (tenant, event) in [(one, 1), (other, 2)] {
         store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
@@ -296,7 +296,7 @@ async fn what_is_missed_is_counted_and_replayed(store: Store) {
     assert_ne!(older[0].event, newest);
 }
 
-async fn many_events_are_held_and_replayed_page_by_page_and_in_their_order(store: Store) {
+async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
     let tenant = subscribed(&store, 600).await;
     let commits = || store.stats().commits;
     let before = commits();

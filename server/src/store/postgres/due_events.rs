@@ -1,10 +1,10 @@
-//! Whose events are due, and from where in the queue a look for them begins.
+//! The tenants with due events, and the place in the queue at which a search for them begins.
 //!
-//! The rows of what was delivered are dead, and their entries stay in the index until no transaction anywhere
-//! can see them: beside a dump that takes an hour, until it ends. A look from the beginning of the queue would
-//! read all of them, each time. So it begins shortly before what was the first due event last time, its
-//! floor. What becomes due below the floor is found by the next look from the beginning: an event
-//! whose lease has ended, or one that was committed late by a server that is slow.
+//! The rows of delivered events are dead, and their entries stay in the index until no transaction anywhere can see
+//! them: beside a dump that takes an hour, until it ends. A search from the beginning of the queue would read all of
+//! them, each time. So it begins at a floor, shortly before the first due event of the last search. Events that become
+//! due below the floor, because a lease has ended or a slow server committed late, are found by the next search from
+//! the beginning.
 
 use std::{
     collections::HashMap,
@@ -18,13 +18,13 @@ use crate::{
     store::{StoreError, generations::current},
 };
 
-/// How far below the first due event a look begins: as long as a change may take from its decision, whose moment is
-/// its events' due time, to its commit. What takes longer waits for the next look from the beginning.
+/// Distance of the floor below the first due event: as long as a change may take from its decision, whose time is its
+/// events' due time, to its commit. A slower one waits for the next search from the beginning.
 const MARGIN: i64 = Millis::SECOND;
-/// How often a look begins at the beginning. An event whose server has ended is sent again so much later.
+/// Interval of searches from the beginning. An event whose server has ended is sent again at most this much later.
 const FULL_LOOK: i64 = 15 * Millis::SECOND;
 
-/// Whether no lease holds an event. `$1` is the moment when it is not the database's.
+/// Returns the condition that no lease holds an event. `$1` is the time if it is not the database's.
 macro_rules! unleased {
     () => {
         "(lease_until IS NULL OR lease_until <= coalesce($1::bigint, \
@@ -33,16 +33,16 @@ macro_rules! unleased {
 }
 pub(super) use unleased;
 
-/// Below these nothing was due at the last look.
+/// The floors, below which nothing was due at the last search.
 #[derive(Debug, Default)]
 pub(super) struct Floors(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// When a look last began at the beginning.
+    /// Time of the last search from the beginning.
     full_look: Millis,
     of_tenants: HashMap<i64, i64>,
-    /// Of all other tenants.
+    /// The floor of all other tenants.
     rest: i64,
 }
 
@@ -57,7 +57,7 @@ impl Floors {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The floors of these tenants.
+    /// Returns the floors of these tenants.
     pub(super) fn for_tenants(&self, tenants: &[i64]) -> Vec<i64> {
         let state = self.state();
         tenants
@@ -66,8 +66,8 @@ impl Floors {
             .collect()
     }
 
-    /// Those that count for a look now: by tenant, and of all others. They are forgotten every now and then, and
-    /// when the clock was set back.
+    /// Returns the floors for a search now: by tenant, and of all others. They are reset periodically, and when the
+    /// clock was set back.
     fn at(&self, now: Millis) -> (Vec<i64>, Vec<i64>, i64) {
         let mut state = self.state();
         if now < state.full_look || now >= state.full_look.plus(FULL_LOOK) {
@@ -77,8 +77,8 @@ impl Floors {
         (tenants, floors, state.rest)
     }
 
-    /// Takes in what a look has found: the first due event of each of these tenants, and of all others nothing
-    /// if it has found `all`.
+    /// Records the results of a search: the first due event of each of these tenants, and, if it has found `all`, that
+    /// the others have none.
     fn found(&self, first: &[(i64, i64)], all: bool, now: Millis) {
         let below = |due: i64| due.saturating_sub(MARGIN);
         let mut state = self.state();
@@ -94,13 +94,13 @@ impl Store {
     pub(crate) async fn tenants_with_due(
         &self,
         now: Millis,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<Tenant>, StoreError> {
-        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let limit = i64::try_from(max).unwrap_or(i64::MAX);
         let (clock, (tenants, floors, rest)) = (self.lease_clock(now), self.0.floors.at(now));
         let found = self
             .read(async move |db| {
-                // One look into an index for each endpoint, however many events wait.
+                // One index lookup for each endpoint, however many events wait.
                 let sql = concat!(
                     "SELECT e.tenant, first.due FROM webhook_endpoints AS e \
                      LEFT JOIN unnest($2::bigint[], $3::bigint[]) AS f (tenant, floor) \
@@ -118,11 +118,12 @@ impl Store {
                 .await
             })
             .await?;
-        self.0.floors.found(&found, found.len() < most, now);
+        self.0.floors.found(&found, found.len() < max, now);
         Ok(found.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
     }
 
-    /// Not for a server at work, which asks every now and then what is due: it looks at all that is to be sent.
+    /// Returns the time at which the next delivery is due. It reads all unsent events, so it is not for a running
+    /// server, which periodically searches for due events.
     pub(crate) async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(async |db| {
             let sql = format!(
@@ -134,22 +135,22 @@ impl Store {
         .await
     }
 
-    /// The moment by which leases begin and end: none is the database's own, at the moment of the statement. A
-    /// server whose clock is wrong takes no other's lease by it, and keeps none of its own.
+    /// Returns the time by which leases begin and end: none means the database's clock, at the time of the statement. A
+    /// server whose clock is wrong neither takes another's lease early nor keeps one too long.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "tests choose")]
     pub(super) const fn lease_clock(&self, _now: Millis) -> Option<i64> {
         None
     }
 
-    /// The same, or in tests that move the time the moment that they give.
+    /// Returns none, as outside tests, or the time that a test gives.
     #[cfg(test)]
     pub(super) fn lease_clock(&self, now: Millis) -> Option<i64> {
         let by_database = self.0.leases_by_database.load(std::sync::atomic::Ordering::Relaxed);
         (!by_database).then_some(now.0)
     }
 
-    /// Lets leases begin and end as they do outside tests.
+    /// Makes leases begin and end as they do outside tests.
     #[cfg(test)]
     pub(in crate::store) fn lease_by_the_database(&self) {
         self.0.leases_by_database.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -172,12 +173,12 @@ mod tests {
         assert_eq!(
             floors.for_tenants(&[2, 4]),
             [949_000, 999_000],
-            "of the others nothing is known"
+            "nothing is known of the others"
         );
     }
 
     #[test]
-    fn floors_are_forgotten_every_now_and_then_and_when_the_clock_is_set_back() {
+    fn floors_are_reset_periodically_and_when_the_clock_is_set_back() {
         let floors = Floors::default();
         let now = Millis(1_000_000);
         for (moved, rest) in [(FULL_LOOK - 1, 999_000), (FULL_LOOK, i64::MIN), (-1, i64::MIN)] {

@@ -1,9 +1,9 @@
-//! What came of deliveries, written down: all that a group of writes has, by one statement for each table.
-//! Two servers that settle events of the same parcels wait for one another and never deadlock, because the
-//! group has locked the parcels' rows in the order of their ids before.
+//! Settlements of deliveries: all those of a group of writes, with one statement for each table. Two servers that
+//! settle events of the same parcels wait for one another and never deadlock, because the group has locked the parcels'
+//! rows in the order of their ids before.
 //!
-//! An answer counts for the lease that it was sent under. A late one, whose event was leased or replayed
-//! since, is logged and means nothing else.
+//! An answer counts for the lease under which its event was sent. A late one, whose event was leased or replayed since,
+//! is logged without further effect.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,11 +24,11 @@ use crate::{
     store::{Settled, endpoints, generations::is_current, sql::Sql},
 };
 
-/// How exact the moment is at which an endpoint last accepted something. It is written no more often: all
-/// deliveries to an endpoint write the same row, and until its commit one server's has the other's wait.
+/// Resolution of the time at which an endpoint last accepted something. Finer writes would make servers contend for one
+/// row: all deliveries to an endpoint write it, and one server's wait for the other's commit.
 const SUCCESS_PRECISION: i64 = 1_000;
 
-/// A delivery that is to be settled, and who waits for it.
+/// The settlement of a delivery, and its caller.
 pub(super) struct Settlement {
     lease: Lease,
     outcome: AttemptResult,
@@ -38,7 +38,7 @@ pub(super) struct Settlement {
 }
 
 impl Settlement {
-    /// A settlement, and where its answer comes.
+    /// Creates a settlement, and the receiver of its answer.
     pub(super) fn new(
         lease: Lease,
         outcome: AttemptResult,
@@ -48,12 +48,12 @@ impl Settlement {
         (Box::new(Self { lease, outcome, decision, settled: Settled::Late, caller }), answer)
     }
 
-    /// The parcel whose row is to be locked.
+    /// Returns the parcel whose row must be locked.
     pub(super) fn parcel(&self) -> Option<i64> {
         self.lease.parcel.map(|parcel| parcel.0)
     }
 
-    /// The tenant whose endpoint this may turn off.
+    /// Returns the tenant whose endpoint this may turn off.
     pub(super) fn may_switch_off(&self) -> Option<Tenant> {
         match self.decision {
             RetryDecision::Gone | RetryDecision::GivenUp => Some(self.lease.tenant),
@@ -77,16 +77,16 @@ impl Settlement {
     }
 }
 
-/// The row of an event that was leased.
+/// The row of a leased event.
 struct Found {
     row: i64,
     parcel: Option<i64>,
     first_attempt: Option<i64>,
-    /// Whether the lease is the row's last, and no replay or new endpoint has ended it.
+    /// True if the lease is the row's last, and no replay or new endpoint has ended it.
     is_current: bool,
 }
 
-/// Writes all of them down; the rows of their parcels are locked.
+/// Writes all of them; the rows of their parcels are locked.
 pub(super) async fn write(db: &Connection, all: &mut [&mut Settlement]) -> DbResult<()> {
     if all.is_empty() {
         return Ok(());
@@ -117,8 +117,8 @@ pub(super) async fn write(db: &Connection, all: &mut [&mut Settlement]) -> DbRes
     switch_off(db, all, &found).await
 }
 
-/// The rows of the leased events, locked, by the place of each among `all`; none for one that is deleted, though the
-/// same event may have come again.
+/// Returns the rows of the leased events, locked, by the place of each in `all`; none for an event that was deleted,
+/// though the same one may have been enqueued again.
 async fn find(db: &Connection, all: &[&mut Settlement]) -> DbResult<HashMap<usize, Found>> {
     let events: Vec<Vec<u8>> =
         all.iter().map(|one| one.lease.attempt.event.to_bytes().to_vec()).collect();
@@ -147,7 +147,7 @@ async fn find(db: &Connection, all: &[&mut Settlement]) -> DbResult<HashMap<usiz
     Ok(found.await?.into_iter().collect())
 }
 
-/// What becomes of the rows of events, a column each.
+/// The new values of the events' rows, by column.
 #[derive(Default)]
 struct Rows {
     ids: Vec<i64>,
@@ -171,7 +171,8 @@ impl Rows {
         self.attempts.push(i64::from(number));
     }
 
-    /// An event that was held meanwhile is not tried again; one that has arrived all the same is delivered.
+    /// Writes the rows. An event that was held meanwhile is not tried again; one that has arrived nevertheless is
+    /// delivered.
     async fn write(self, db: &Connection) -> DbResult<()> {
         let sql = "UPDATE outbox AS o SET state = n.state, due = n.due, attempts = n.attempts, \
              leased = false, lease_until = NULL \
@@ -182,8 +183,7 @@ impl Rows {
     }
 }
 
-/// Notes when endpoints last accepted something, by their tenants: in the tenants' order, so that two servers
-/// never deadlock.
+/// Records the times at which endpoints last accepted something, sorted by tenant, so that two servers never deadlock.
 async fn write_successes(db: &Connection, successes: &BTreeMap<i64, i64>) -> DbResult<()> {
     if successes.is_empty() {
         return Ok(());
@@ -198,7 +198,7 @@ async fn write_successes(db: &Connection, successes: &BTreeMap<i64, i64>) -> DbR
     db.execute(sql, &[&tenants, &moments, &SUCCESS_PRECISION]).await.map(drop)
 }
 
-/// Turns the endpoints off that are gone, or have refused an event to its last attempt and taken nothing else.
+/// Turns off the endpoints that are gone, or have refused an event to its last attempt and accepted nothing else.
 async fn switch_off(
     db: &Connection,
     all: &mut [&mut Settlement],
@@ -226,7 +226,8 @@ async fn switch_off(
     Ok(())
 }
 
-/// Whether the endpoint has accepted anything since an event's first attempt, as far as its last success is known.
+/// Returns true if the endpoint has accepted anything since an event's first attempt, as precisely as its last success
+/// is known.
 async fn has_answered_since(db: &Connection, tenant: i64, first: Option<i64>) -> DbResult<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM webhook_successes WHERE tenant = $1 AND at > $2)";
     let known = first.map(|first| first.saturating_sub(SUCCESS_PRECISION));

@@ -1,16 +1,16 @@
-//! What a clock that has been set back since has written into the outbox: moments that lie too far ahead.
+//! Corrections of the outbox after a clock that was set back: it has written times that lie too far ahead.
 
 use rusqlite::{Connection, params};
 
 use super::{Store, StoreError};
 use crate::{clock::Millis, domain::webhooks::LEASE, store::generations::is_current};
 
-/// How many rows one commit moves.
+/// Maximum number of rows that one commit moves.
 const MAX_ROWS_PER_COMMIT: usize = 1_000;
 
 impl Store {
-    /// Makes deliveries whose last attempt lies in the future due after their own pause from `now`, and
-    /// answers how many.
+    /// Makes deliveries whose last attempt lies in the future due again: each waits its usual pause from `now`. Returns
+    /// their number.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError> {
         let ahead = self.read(|db| {
             let mut find = db.prepare(concat!(
@@ -24,7 +24,7 @@ impl Store {
             let page = page.to_vec();
             moved += self.call(move |db| bring_forward(db, &page, now)).await?;
         }
-        // Whether an endpoint has answered since is a question of order, which these moments would turn.
+        // `last_success` is compared by order, which future times would invert.
         self.call(move |db| {
             let sql = "UPDATE webhook_endpoints SET last_success = ?1 WHERE last_success > ?1";
             db.execute(sql, [now.0]).map(drop)
@@ -35,9 +35,10 @@ impl Store {
     }
 }
 
-/// A first attempt is due at once, a lease ends within its own time, and another attempt comes as long
-/// after now as it was to come after the one before. That one's moment is brought down too: the clock may
-/// be set back again, and the pause is what lies between the two.
+/// Moves rows to earlier times. A first attempt is due at once, a lease ends after its usual duration, and another
+/// attempt keeps its pause: it comes as long after now as it should have come after the previous one. The previous
+/// attempt's time is corrected too, because the clock may be set back again, and the pause is the difference of the
+/// two.
 fn bring_forward(db: &Connection, rows: &[i64], now: Millis) -> rusqlite::Result<usize> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET first_attempt = min(first_attempt, ?2), due = CASE \

@@ -1,5 +1,5 @@
-//! What servers of one database share (`server/src/store/postgres/limits.rs`), for the one server that a file has: it
-//! needs no database for it.
+//! The state that servers of one database share (`server/src/store/postgres/limits.rs`), for the single server of a
+//! file: it needs no database for it.
 
 #[cfg(feature = "server")]
 use std::sync::PoisonError;
@@ -13,19 +13,19 @@ use crate::{
 };
 
 impl Store {
-    /// Takes what is asked for from the limits that servers share: all of it.
+    /// Claims requests from the shared limits: all are granted.
     pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError> {
         let all =
             |claim: &Claim| Grant { granted: claim.wanted, taken: claim.admitted + claim.wanted };
         Ok(claims.iter().map(all).collect())
     }
 
-    /// Says that this server is there: a file has one.
+    /// Returns none: a file has one server.
     pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError> {
         Ok(None)
     }
 
-    /// Adds up what writes have changed in the counts: triggers do it with them.
+    /// Does nothing: triggers add changes to the counts in the same write.
     pub async fn fold_counts(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -33,7 +33,7 @@ impl Store {
 
 #[cfg(feature = "server")]
 impl Store {
-    /// Lets an attempt to sign in through, or says how many seconds it has to wait. In memory: a flood of
+    /// Allows an attempt to sign in, or returns the seconds that it has to wait. The throttle is in memory: a flood of
     /// attempts writes nothing to the disk.
     pub async fn begin_login(
         &self,
@@ -43,13 +43,13 @@ impl Store {
         Ok(self.with_throttle(|throttle| throttle.begin(attempt, now)))
     }
 
-    /// The attempt did not fail, or its outcome is unknown.
+    /// Takes back an attempt that did not fail, or whose outcome is unknown.
     pub async fn take_back_login(&self, begun: BegunLogin) -> Result<(), StoreError> {
         self.with_throttle(|throttle| throttle.take_back(begun));
         Ok(())
     }
 
-    /// The sign-in succeeded: further attempts from there are counted apart.
+    /// Records that the sign-in succeeded: later attempts of the same origin are counted separately.
     pub async fn remember_login(
         &self,
         attempt: LoginAttempt<'_>,

@@ -1,8 +1,8 @@
-//! Holding a database file: one server has it, and it stays where it is.
+//! The lock on a database file: one server has it, and the file stays where it is.
 //!
-//! A process that closes any descriptor of a file loses all POSIX locks it has on it, `SQLite`'s
-//! too. So this process opens a database file once beside `SQLite`, and never closes it; whatever
-//! else is asked of the file is asked by `stat`.
+//! A process that closes any descriptor of a file loses all its POSIX locks on it, `SQLite`'s too. So this process
+//! opens a database file once beside `SQLite`, and never closes it; anything else about the file is found out by
+//! `stat`.
 
 use std::{
     fs::{self, File, Metadata, TryLockError},
@@ -17,68 +17,68 @@ use std::{
 
 use super::StoreError;
 
-/// Device and inode: the file itself, whatever its names. The inode of an open file is not given away.
+/// Device and inode, which identify the file whatever its names. The inode of an open file is not reused.
 type FileId = (u64, u64);
 
-/// Every database file that this process has opened.
+/// All database files that this process has opened.
 static OPEN: Mutex<Vec<Arc<Descriptor>>> = Mutex::new(Vec::new());
 
 struct Descriptor {
     file: File,
     id: FileId,
-    /// A lock belongs to the descriptor: asked for again by the same process, it would be granted.
+    /// A lock belongs to the descriptor: the same process would be granted it a second time.
     is_held: AtomicBool,
 }
 
-/// The file is one server's for as long as this lives.
-pub(super) struct Hold {
+/// A lock that reserves the file for one server, until it is dropped.
+pub(super) struct FileLock {
     descriptor: Arc<Descriptor>,
-    /// What servers before 0.2 look at.
+    /// The lock file that servers before 0.2 check.
     _lock_file: File,
 }
 
-/// Holds the file for one server, and makes it if it does not exist.
-pub(super) fn hold(file: &Path) -> Result<Hold, StoreError> {
+/// Locks the file for one server, and creates it if it does not exist.
+pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
     let descriptor = open_once(file).map_err(|error| StoreError::open(file, error))?;
     let lock_file = lock_beside(file)?;
     if descriptor.is_held.swap(true, Ordering::AcqRel) {
         return Err(StoreError::InUse { file: file.to_owned() });
     }
-    // From here on the hold gives it free, also when it could not be locked.
-    let hold = Hold { descriptor, _lock_file: lock_file };
-    // Elsewhere than on Linux such a lock and SQLite's own stand in each other's way.
+    // From here on dropping the lock releases the file, also if it could not be locked.
+    let lock = FileLock { descriptor, _lock_file: lock_file };
+    // Outside Linux such a lock conflicts with SQLite's own.
     if cfg!(target_os = "linux") {
-        locked(hold.descriptor.file.try_lock(), file)?;
+        locked(lock.descriptor.file.try_lock(), file)?;
     }
-    Ok(hold)
+    Ok(lock)
 }
 
-impl Hold {
-    /// The file that is held.
-    pub(super) fn file(&self) -> Held {
-        Held(Arc::clone(&self.descriptor))
+impl FileLock {
+    /// Returns the locked file.
+    pub(super) fn file(&self) -> LockedFile {
+        LockedFile(Arc::clone(&self.descriptor))
     }
 }
 
-/// A file that is held, by the descriptor that is never closed.
-pub(super) struct Held(Arc<Descriptor>);
+/// A locked file, by the descriptor that is never closed.
+pub(super) struct LockedFile(Arc<Descriptor>);
 
-impl Held {
-    /// Waits until all that was written to the file, by whichever descriptor, is on the disk.
+impl LockedFile {
+    /// Waits until everything written to the file, through any descriptor, is on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.0.file.sync_data()
     }
 }
 
-impl Drop for Hold {
+impl Drop for FileLock {
     fn drop(&mut self) {
-        // Where it cannot be unlocked, it is held until the process ends: safe, and nothing to be done.
+        // If it cannot be unlocked, it stays locked until the process ends, which is safe.
         let _ = self.descriptor.file.unlock();
         self.descriptor.is_held.store(false, Ordering::Release);
     }
 }
 
-/// A lock of a file beside it, named after the real file, whatever links lead to that.
+/// Locks a second file, named after the real file, whatever links lead to that.
 fn lock_beside(file: &Path) -> Result<File, StoreError> {
     let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
     let lock =
@@ -96,8 +96,8 @@ fn locked(tried: Result<(), TryLockError>, file: &Path) -> Result<(), StoreError
     }
 }
 
-/// Opens the file, unless this process has done so before; one that is made can be read by its owner
-/// only, for it holds the secret and people's addresses.
+/// Opens the file, unless this process has done so before. A new one can be read by its owner only, because it holds
+/// the secret and people's addresses.
 pub(super) fn create(file: &Path) -> Result<(), StoreError> {
     open_once(file).map(drop).map_err(|error| StoreError::open(file, error))
 }
@@ -128,13 +128,13 @@ pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The files of an open database, and where they are.
+/// The files of an open database, with their paths.
 #[derive(Debug)]
 pub(super) struct Files(Vec<(PathBuf, FileId)>);
 
 impl Files {
-    /// Those of a database that is open: its log and its shared memory, where there are any, too. What
-    /// is written to one of them after its name is gone is lost as well.
+    /// Returns the files of an open database, including its log and its shared memory if they exist. Data written to
+    /// one of them after its name is gone is lost as well.
     pub(super) fn of_database(file: &Path) -> io::Result<Self> {
         let real = file.canonicalize()?;
         let mut files = vec![(file.to_owned(), id_of(&fs::metadata(file)?))];
@@ -147,11 +147,11 @@ impl Files {
         Ok(Self(files))
     }
 
-    /// The first that was deleted, or replaced by another file of its name.
+    /// Returns the first file that was deleted, or replaced by another file of its name.
     pub(super) fn missing(&self) -> Option<&Path> {
         let is_missing = |(path, id): &&(PathBuf, FileId)| match fs::metadata(path) {
             Ok(found) => id_of(&found) != *id,
-            // Without permission to look it cannot be known to be gone.
+            // Without permission to look, it is unknown.
             Err(error) => {
                 matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
             }

@@ -1,5 +1,4 @@
-//! Handing calls over to those who own connections, and waiting for their answers: what comes too late, and which
-//! error a caller sees.
+//! Calls of the tasks that own connections, and waiting for their answers: timeouts, and the errors that callers see.
 
 use std::{
     sync::{PoisonError, atomic::Ordering},
@@ -12,8 +11,7 @@ use super::{
     READ_TIMEOUT, Store, WRITE_TIMEOUT, call,
     connection::Connection,
     error::{DbResult, Failure},
-    writer::NotTaken,
-    writes::Write,
+    write_queue::Write,
 };
 use crate::{domain::Tenant, store::StoreError};
 
@@ -27,7 +25,7 @@ impl Store {
         self.read_within(Some(READ_TIMEOUT), run).await
     }
 
-    /// As [`Store::read`], with another timeout. `None` waits for the answer, however long.
+    /// Reads like [`Store::read`], with another timeout. `None` waits for the answer, however long.
     pub(super) async fn read_within<T, F>(
         &self,
         timeout: Option<Duration>,
@@ -44,7 +42,7 @@ impl Store {
         self.answered(answer, timeout).await
     }
 
-    /// Reads what may take long, for a tenant or for the operators (none): each has one at a time.
+    /// Reads, possibly for long, on behalf of a tenant or of the operators (none): each has one such read at a time.
     pub(in crate::store) async fn scan<T, F>(
         &self,
         tenant: Option<Tenant>,
@@ -57,7 +55,7 @@ impl Store {
         let crowded = || StoreError::Crowded { database: self.name() };
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         let turn = self.0.turns.turn(tenant).await.ok_or_else(crowded)?;
-        // The turn ends with the work, also when the caller has gone.
+        // The turn ends with the work, also if the caller has gone.
         let run = async move |db: &Connection| {
             let _turn = &turn;
             run(db).await
@@ -65,7 +63,7 @@ impl Store {
         self.scan_within(Some(READ_TIMEOUT), run).await
     }
 
-    /// Scans for this server itself, whose turn it always is.
+    /// Scans on behalf of this server itself, which needs no turn.
     pub(super) async fn scan_within<T, F>(
         &self,
         timeout: Option<Duration>,
@@ -90,7 +88,7 @@ impl Store {
         self.call_within(Some(WRITE_TIMEOUT), run).await
     }
 
-    /// As [`Store::call`], with another timeout. `None` waits for the outcome, however long.
+    /// Calls like [`Store::call`], with another timeout. `None` waits for the outcome, however long.
     pub(in crate::store) async fn call_within<T, F>(
         &self,
         timeout: Option<Duration>,
@@ -104,7 +102,7 @@ impl Store {
         self.write_within(timeout, Write::Call(call), answer).await
     }
 
-    /// Hands a write over and waits for its answer.
+    /// Queues a write and waits for its answer.
     pub(super) async fn write<T>(
         &self,
         write: Write,
@@ -119,11 +117,8 @@ impl Store {
         write: Write,
         answer: oneshot::Receiver<DbResult<T>>,
     ) -> Result<T, StoreError> {
-        match self.0.writer.push(write) {
-            Ok(()) => self.answered(answer, timeout).await,
-            Err(NotTaken::Full) => Err(StoreError::Full { database: self.name() }),
-            Err(NotTaken::Stopped) => Err(StoreError::Broken { database: self.name() }),
-        }
+        self.0.writer.push(write).map_err(|reason| reason.for_caller(self.name()))?;
+        self.answered(answer, timeout).await
     }
 
     pub(super) async fn answered<T>(
@@ -146,7 +141,7 @@ impl Store {
         answer.map_err(|failure| self.error(failure))
     }
 
-    /// The error for the caller; a parcel that cannot be read is counted.
+    /// Returns the error for the caller. A parcel that cannot be read is counted.
     pub(in crate::store) fn error(&self, failure: Failure) -> StoreError {
         match failure.unreadable_table() {
             Some("events") => drop(self.0.unreadable_events.fetch_add(1, Ordering::Relaxed)),
@@ -156,7 +151,7 @@ impl Store {
         failure.for_caller(&self.0.name)
     }
 
-    /// Returns true if an error of a row that cannot be read was not in the log yet.
+    /// Returns true if the error of an unreadable row was not logged yet.
     pub(in crate::store) fn is_first(&self, error: String) -> bool {
         self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }

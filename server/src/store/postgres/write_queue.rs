@@ -1,61 +1,61 @@
-//! What waits for the writer, how each is answered, and what may become of it in a transaction.
+//! The writes that wait for the writer, their outcomes in a transaction, and their answers.
 
 use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{call::Call, error::Failure, settles::Settlement};
+use super::{call::Call, error::Failure, settle_deliveries::Settlement};
 use crate::{
     domain::{Changes, NewParcel, Op, Tenant},
     store::{CommitOutcome, Kept},
 };
 
-/// One write on its way.
+/// A write in the queue.
 pub(super) enum Write {
-    /// What the domain decided.
+    /// Changes that the domain decided.
     Changes(Box<Mutation>),
-    /// What came of a delivery.
+    /// The settlement of a delivery.
     Settle(Box<Settlement>),
-    /// Any other.
+    /// Any other write.
     Call(Box<dyn Call>),
 }
 
-/// Changes, and who waits for them.
+/// Changes and their caller.
 pub(super) struct Mutation {
     pub(super) changes: Changes,
-    /// Notified when an event was enqueued.
+    /// Notified when an event is enqueued.
     dispatcher: Arc<Notify>,
     caller: oneshot::Sender<Kept>,
 }
 
-/// What became of a write in a transaction.
+/// The outcome of a write in a transaction.
 #[derive(Debug)]
-pub(super) enum Verdict {
-    /// Changes: what the caller is answered once the transaction is committed.
-    Settled { outcome: CommitOutcome, has_enqueued: bool },
+pub(super) enum WriteOutcome {
+    /// Changes were decided: the caller gets this answer once the transaction is committed.
+    Decided { outcome: CommitOutcome, has_enqueued: bool },
     /// A call was made.
-    Made,
-    /// A call failed; nothing of it is kept.
+    Done,
+    /// A call failed; nothing of it is stored.
     Failed(Failure),
-    /// It panicked, or cannot be done by any means; nothing of it is kept.
+    /// It panicked, or is impossible; nothing of it is stored.
     Broken,
-    /// It waits for the outcome of another one.
+    /// It waits for the outcome of another write.
     Later,
 }
 
-/// Why a transaction is not to be committed.
+/// The reason why a transaction is not committed.
 #[derive(Debug)]
 pub(super) enum Stopped {
-    /// This write does not go with the others. Alone, it is answered this.
-    By { at: usize, verdict: Verdict },
-    /// A statement failed, and not for one write alone.
+    /// This write cannot be committed with the others. If it is alone, this is its answer.
+    By { at: usize, outcome: WriteOutcome },
+    /// A statement failed, and not because of one write alone.
     Failed(Failure),
     /// The answer to its COMMIT was cut off: it was done, or not.
     InDoubt,
 }
 
 impl Stopped {
-    /// Whether the connection is to be replaced.
+    /// Returns true if the connection must be replaced.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::InDoubt => true,
@@ -71,16 +71,16 @@ impl From<Failure> for Stopped {
     }
 }
 
-impl Verdict {
-    pub(super) fn settled(outcome: CommitOutcome) -> Self {
-        Self::Settled { outcome, has_enqueued: false }
+impl WriteOutcome {
+    pub(super) fn decided(outcome: CommitOutcome) -> Self {
+        Self::Decided { outcome, has_enqueued: false }
     }
 
-    /// Whether something of the write is in the database now.
+    /// Returns true if the write has changed the database.
     pub(super) fn is_kept(&self) -> bool {
         match self {
-            Self::Settled { outcome, .. } => *outcome == CommitOutcome::Committed,
-            Self::Made => true,
+            Self::Decided { outcome, .. } => *outcome == CommitOutcome::Committed,
+            Self::Done => true,
             Self::Failed(_) | Self::Broken | Self::Later => false,
         }
     }
@@ -95,7 +95,7 @@ impl Mutation {
         (Box::new(Self { changes, dispatcher, caller }), answer)
     }
 
-    /// The parcel that it creates, when it does nothing else.
+    /// Returns the parcel that it creates, if it does nothing else.
     pub(super) fn as_create(&self) -> Option<&NewParcel> {
         match (&*self.changes.expect, &*self.changes.ops) {
             ([], [Op::InsertParcel(parcel)]) => Some(parcel),
@@ -105,7 +105,7 @@ impl Mutation {
 }
 
 impl Write {
-    /// How many orders it writes.
+    /// Returns the number of orders that it writes.
     pub(super) fn orders(&self) -> u64 {
         match self {
             Self::Changes(mutation) => mutation.changes.orders() as u64,
@@ -117,12 +117,12 @@ impl Write {
         if let Self::Settle(one) = self { one.parcel() } else { None }
     }
 
-    /// The tenant whose endpoint it may turn off.
+    /// Returns the tenant whose endpoint it may turn off.
     pub(super) fn may_switch_off(&self) -> Option<Tenant> {
         if let Self::Settle(one) = self { one.may_switch_off() } else { None }
     }
 
-    /// The tenant whose data it changes, if it is known to be one.
+    /// Returns the tenant whose data it changes, if one is known.
     pub(super) fn tenant(&self) -> Option<Tenant> {
         match self {
             Self::Changes(mutation) => {
@@ -133,7 +133,7 @@ impl Write {
         }
     }
 
-    /// Whether its caller has gone.
+    /// Returns true if its caller has gone.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Changes(mutation) => mutation.caller.is_closed(),
@@ -143,9 +143,9 @@ impl Write {
     }
 
     /// Answers the caller; one that has gone needs no answer.
-    pub(super) fn answer(self, verdict: Verdict) {
-        match (self, verdict) {
-            (Self::Changes(mutation), Verdict::Settled { outcome, has_enqueued }) => {
+    pub(super) fn answer(self, outcome: WriteOutcome) {
+        match (self, outcome) {
+            (Self::Changes(mutation), WriteOutcome::Decided { outcome, has_enqueued }) => {
                 if has_enqueued {
                     mutation.dispatcher.notify_one();
                 }
@@ -157,20 +157,26 @@ impl Write {
             (Self::Changes(mutation), _) => {
                 let _gone = mutation.caller.send(Err(CommitOutcome::Broken));
             }
-            (Self::Settle(one), Verdict::Made) => one.answer(Ok(())),
-            (Self::Settle(one), Verdict::Failed(failure)) => one.answer(Err(failure)),
-            (Self::Settle(one), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+            (Self::Settle(one), WriteOutcome::Done) => one.answer(Ok(())),
+            (Self::Settle(one), WriteOutcome::Failed(failure)) => one.answer(Err(failure)),
+            (
+                Self::Settle(one),
+                WriteOutcome::Decided { .. } | WriteOutcome::Broken | WriteOutcome::Later,
+            ) => {
                 one.answer(Err(Failure::Unanswered));
             }
-            (Self::Call(call), Verdict::Made) => call.answer(Ok(())),
-            (Self::Call(call), Verdict::Failed(failure)) => call.answer(Err(failure)),
-            (Self::Call(call), Verdict::Settled { .. } | Verdict::Broken | Verdict::Later) => {
+            (Self::Call(call), WriteOutcome::Done) => call.answer(Ok(())),
+            (Self::Call(call), WriteOutcome::Failed(failure)) => call.answer(Err(failure)),
+            (
+                Self::Call(call),
+                WriteOutcome::Decided { .. } | WriteOutcome::Broken | WriteOutcome::Later,
+            ) => {
                 call.answer(Err(Failure::Unanswered));
             }
         }
     }
 
-    /// Nothing was done, for a reason that passes.
+    /// Answers that nothing was done, for a temporary reason.
     pub(super) fn refuse(self, failure: Failure) {
         match self {
             Self::Changes(mutation) => {
@@ -184,7 +190,7 @@ impl Write {
         }
     }
 
-    /// It was done or not. An event is delivered again when its lease has ended.
+    /// Answers that it was done or not. An event is delivered again when its lease has ended.
     pub(super) fn leave_in_doubt(self) {
         match self {
             Self::Changes(mutation) => {
@@ -195,8 +201,8 @@ impl Write {
         }
     }
 
-    /// It failed, and nothing of it is kept.
+    /// Answers that it failed, and nothing of it is stored.
     pub(super) fn fail(self) {
-        self.answer(Verdict::Broken);
+        self.answer(WriteOutcome::Broken);
     }
 }
