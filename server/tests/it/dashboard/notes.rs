@@ -66,6 +66,7 @@ async fn of_many_who_set_a_webhook_up_at_once_one_is_shown_the_secret() {
     let all = members.iter().map(async |(member, token)| {
         let fields = [("url", HOOK), ("form", token)];
         let answer = member.post_raw("/dashboard/webhooks/sandbox", &fields).await;
+        assert!([200, 303].contains(&answer.status), "{}", answer.text());
         let html = member.page("/dashboard/webhooks/sandbox").await;
         let is_shown = secret_in(&answer.text()).is_some();
         assert_ne!(is_shown, html.contains("The webhook is saved"), "{html}");
